@@ -1,0 +1,42 @@
+# Everything here works on a bare machine that has only python3 (3.11 or newer) and make.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint bench picture clean kernels
+
+demo: .venv/.demo kernels  ## GLUE against UCB on an instance with mean bounds, with a picture
+	$(BIN)/meanbounds demo -o demo
+
+test: .venv/.dev kernels lint  ## linters, types, import rules, every test
+	$(BIN)/python -m pytest -n 2
+
+lint: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/.bench kernels  ## speed against other libraries, as ratios, into benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.run
+
+picture: .venv/.demo kernels  ## the README's picture
+	$(BIN)/meanbounds demo -o docs/images --picture-only
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "meanbounds needs Python 3.11 or newer; set PYTHON=/path/to/python3.11 (found: $$($(PYTHON) --version))"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/.demo .venv/.dev .venv/.bench: .venv/.%: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(if $(filter demo,$*),all,$*)]"
+	@touch $@
+
+# A compiled kernel is cached by the time stamp of its own file, not of the files it calls.
+kernels: .venv/.kernels
+.venv/.kernels: $(wildcard src/meanbounds/*.py src/meanbounds/kernels/*.py) | .venv/bin/python
+	@find src -name '*.nb[ic]' -delete
+	@touch $@
+
+clean:
+	rm -rf .venv demo study .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

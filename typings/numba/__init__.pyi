@@ -1,0 +1,13 @@
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+__version__: str
+
+def njit(*, cache: bool = ..., nogil: bool = ..., error_model: str = ...) -> Callable[[_Function], _Function]: ...
+
+class _Config:
+    DISABLE_JIT: int
+
+config: _Config
