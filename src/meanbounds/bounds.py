@@ -1,0 +1,281 @@
+"""Bounds on the mean of each arm, with the range its rewards live in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from meanbounds.subgaussian import variance_proxy_from_bounds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Arm", "BoundsError", "MeanBounds"]
+
+Arm = str | int
+"""The name of an arm."""
+
+
+class BoundsError(ValueError):
+    """Bounds that cannot hold; the message names the arm and the numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeanBounds:
+    """What is known of each arm's mean before anything is played: ``lower <= mean <= upper``.
+
+    Parameters
+    ----------
+    lower, upper
+        Bounds on the mean of each arm, in reward units.
+    arms
+        Names (strings or integers), by default 0, 1, 2, ...
+    low, high
+        The range of the rewards, one for all arms or one for each.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> bounds = mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.9, 0.6], arms=["tPA", "medical", "watch"])
+    >>> bounds.best_lower
+    0.7
+    >>> bounds.possible
+    array([ True,  True, False])
+    >>> bounds.pruned().arms
+    ('tPA', 'medical')
+    """
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    arms: tuple[Arm, ...]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    _position: dict[Arm, int] = field(repr=False)
+
+    def __init__(
+        self,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        arms: Iterable[Arm] | None = None,
+        low: ArrayLike = 0.0,
+        high: ArrayLike = 1.0,
+    ) -> None:
+        columns = {"lower": lower, "upper": upper, "low": low, "high": high}
+        arrays = {name: _column(name, value) for name, value in columns.items()}
+        size = max((a.size for a in (arrays["lower"], arrays["upper"]) if a.ndim), default=0)
+        if size == 0:
+            raise BoundsError("bounds need at least one arm: give lower and upper as sequences, one entry per arm")
+        names = _names(arms, size)
+        for name, array in arrays.items():
+            if array.ndim and array.size != size:
+                raise BoundsError(f"{name} has {array.size} entries for {size} arms; give one number or one per arm")
+            array = np.broadcast_to(array, size).copy()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "arms", names)
+        object.__setattr__(self, "_position", {arm: k for k, arm in enumerate(names)})
+        for k, arm in enumerate(names):
+            _check(arm, *(float(getattr(self, name)[k]) for name in ("lower", "upper", "low", "high")))
+
+    @classmethod
+    def vacuous(cls, arms: int | Iterable[Arm], low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> MeanBounds:
+        """Bounds that say nothing: each mean is somewhere in its range.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.MeanBounds.vacuous(2).upper
+        array([1., 1.])
+        """
+        names = tuple(range(arms)) if isinstance(arms, int) else tuple(arms)
+        everywhere = np.zeros(len(names))
+        return cls(low + everywhere, high + everywhere, names, low, high)
+
+    def __len__(self) -> int:
+        return len(self.arms)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MeanBounds) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.arms, *(getattr(self, name).tobytes() for name in ("lower", "upper", "low", "high"))))
+
+    def __repr__(self) -> str:
+        def show(values: NDArray[np.float64]) -> str:
+            same = values.size and np.all(values == values[0])
+            return repr(float(values[0])) if same else repr(values.tolist())
+
+        arms = "" if self.arms == tuple(range(len(self))) else f", arms={list(self.arms)}"
+        unit = not self.low.any() and bool(np.all(self.high == 1.0))
+        ends = "" if unit else f", low={show(self.low)}, high={show(self.high)}"
+        return f"MeanBounds({self.lower.tolist()}, {self.upper.tolist()}{arms}{ends})"
+
+    def position(self, arm: Arm) -> int:
+        """Place of an arm in `arms`; an unknown arm is a `KeyError` that lists the known ones."""
+        try:
+            return self._position[arm]
+        except (KeyError, TypeError):
+            known = ", ".join(map(repr, self.arms[:10])) + (", ..." if len(self) > 10 else "")
+            raise KeyError(f"unknown arm {arm!r}; the arms are {known}") from None
+
+    @property
+    def best_lower(self) -> float:
+        """l_max: the largest lower bound. The best arm's mean is at least this."""
+        return float(self.lower.max())
+
+    @property
+    def possible(self) -> NDArray[np.bool_]:
+        """Which arms can be best: those whose upper bound is not below `best_lower`."""
+        return self.upper >= self.best_lower
+
+    @property
+    def variance_proxy(self) -> NDArray[np.float64]:
+        """Each arm's variance proxy, from its own bounds in its own range (Corollary 1)."""
+        return np.atleast_1d(variance_proxy_from_bounds(self.lower, self.upper, self.low, self.high))
+
+    @property
+    def best_variance_proxy(self) -> NDArray[np.float64]:
+        """What each arm's variance proxy would be if it were the best one: its mean is then at least `best_lower`.
+
+        This is the factor of GLUE. An arm that cannot be best keeps its own.
+        """
+        lower = np.where(self.possible, np.maximum(self.lower, self.best_lower), self.lower)
+        return np.atleast_1d(variance_proxy_from_bounds(lower, self.upper, self.low, self.high))
+
+    def subset(self, positions: Sequence[int] | NDArray[Any]) -> MeanBounds:
+        """The bounds of some arms only, by position or by mask."""
+        chosen = np.arange(len(self))[np.asarray(positions)]
+        columns = (getattr(self, name)[chosen] for name in ("lower", "upper", "low", "high"))
+        lower, upper, low, high = columns
+        return MeanBounds(lower, upper, [self.arms[k] for k in chosen], low, high)
+
+    def pruned(self) -> MeanBounds:
+        """Without the arms that cannot be best."""
+        return self.subset(self.possible)
+
+    def intersect(self, other: MeanBounds) -> MeanBounds:
+        """What follows if both sets of bounds hold; also written ``a & b``.
+
+        The arms must be the same (in any order), with the same ranges.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.MeanBounds([0.1], [0.8]) & mb.MeanBounds([0.3], [0.9])
+        MeanBounds([0.3], [0.8])
+        """
+        if set(self.arms) != set(other.arms):
+            odd = sorted(map(repr, set(self.arms) ^ set(other.arms)))
+            raise BoundsError(f"cannot intersect bounds on different arms; only one side has {', '.join(odd)}")
+        other = other.subset([other.position(arm) for arm in self.arms])
+        for k, arm in enumerate(self.arms):
+            if (self.low[k], self.high[k]) != (other.low[k], other.high[k]):
+                raise BoundsError(
+                    f"arm {arm!r}: the reward ranges differ: [{self.low[k]}, {self.high[k]}] "
+                    f"and [{other.low[k]}, {other.high[k]}]"
+                )
+        lower, upper = np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper)
+        for k in np.flatnonzero(lower > upper):
+            raise BoundsError(
+                f"arm {self.arms[k]!r}: the two sets of bounds contradict each other: one says the mean is at least "
+                f"{lower[k]}, the other at most {upper[k]}; at least one of them does not hold"
+            )
+        return MeanBounds(lower, upper, self.arms, self.low, self.high)
+
+    __and__ = intersect
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Plain lists, safe for JSON."""
+        columns = {name: getattr(self, name).tolist() for name in ("lower", "upper", "low", "high")}
+        return {"arms": list(self.arms), **columns}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> MeanBounds:
+        """The inverse of `to_dict`; ``arms``, ``low`` and ``high`` may be left out."""
+        missing = [name for name in ("lower", "upper") if name not in data]
+        unknown = [str(name) for name in data if name not in ("arms", "lower", "upper", "low", "high")]
+        if missing or unknown:
+            said = [f"missing {', '.join(missing)}"] * bool(missing) + [f"unknown {', '.join(unknown)}"] * bool(unknown)
+            raise BoundsError(f"bounds need lower and upper, and may have arms, low and high: {'; '.join(said)}")
+        return cls(**data)
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """JSON text; written to a file as well when a path is given."""
+        text = json.dumps(self.to_dict(), indent=2)
+        if path is not None:
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        return text
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> MeanBounds:
+        """From JSON text, or from a file.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.MeanBounds.from_json('{"lower": [0.1], "upper": [0.4], "arms": ["a"]}')
+        MeanBounds([0.1], [0.4], arms=['a'])
+        """
+        text = str(source)
+        if not text.lstrip().startswith("{"):
+            text = Path(source).read_text(encoding="utf-8")
+        return cls.from_dict(json.loads(text))
+
+    def to_frame(self) -> pd.DataFrame:
+        """A pandas data frame: one row per arm, columns arm, lower, upper, low, high."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_dict()).rename(columns={"arms": "arm"})
+
+    @classmethod
+    def from_frame(cls, frame: Any) -> MeanBounds:
+        """From a pandas or Polars data frame with columns lower and upper, and perhaps arm, low and high."""
+        present = {name: list(frame[name]) for name in ("lower", "upper", "low", "high") if name in frame.columns}
+        arms = {"arms": [_plain(arm) for arm in frame["arm"]]} if "arm" in frame.columns else {}
+        return cls.from_dict({**present, **arms})
+
+
+def _column(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BoundsError(f"{name} must be numbers, one per arm; got {value!r}") from error
+    if array.ndim > 1:
+        raise BoundsError(f"{name} must have one entry per arm; got an array of shape {array.shape}")
+    return array
+
+
+def _names(arms: Iterable[Arm] | None, size: int) -> tuple[Arm, ...]:
+    names = tuple(range(size)) if arms is None else tuple(_plain(arm) for arm in arms)
+    if len(names) != size:
+        raise BoundsError(f"{len(names)} arm names for {size} arms: {list(names)[:10]}")
+    for arm in names:
+        if isinstance(arm, bool) or not isinstance(arm, str | int):
+            raise BoundsError(f"arm names must be strings or integers; got {arm!r}")
+    places: dict[Arm, int] = {}
+    for k, arm in enumerate(names):
+        if arm in places:
+            raise BoundsError(f"arm {arm!r} is named twice, at places {places[arm]} and {k}")
+        places[arm] = k
+    return names
+
+
+def _plain(arm: Any) -> Any:
+    return arm.item() if isinstance(arm, np.generic) else arm
+
+
+def _check(arm: Arm, lower: float, upper: float, low: float, high: float) -> None:
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise BoundsError(f"arm {arm!r}: the reward range [{low}, {high}] must be finite, with low below high")
+    if np.isnan(lower) or np.isnan(upper):
+        raise BoundsError(f"arm {arm!r}: a bound is not a number: lower={lower}, upper={upper}")
+    if lower > upper:
+        raise BoundsError(f"arm {arm!r}: lower={lower} is above upper={upper}")
+    if lower < low or upper > high:
+        raise BoundsError(f"arm {arm!r}: lower={lower}, upper={upper} leave the reward range [{low}, {high}]")

@@ -1,0 +1,46 @@
+"""Indexed minimum empirical divergence with mean bounds."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.divergence import kl
+from meanbounds.kernels.tables import Plan, State, argmax, mean_of
+
+__all__ = ["choose_imed", "imed_cost", "imed_leader"]
+
+
+@compiled
+def imed_leader(plan: Plan, state: State) -> float:
+    """What the best arm's mean is taken to be: the largest of all lower bounds and all clipped means of played arms."""
+    leader = plan.lower.max()
+    for k in range(plan.arm.size):
+        if state.plays[int(plan.arm[k])] > 0.0:
+            leader = max(leader, min(plan.cap[k], mean_of(plan, state, k)))
+    return leader
+
+
+@compiled
+def imed_cost(plan: Plan, state: State, k: int, leader: float) -> float:
+    """``plays * kl(mean, leader) + log plays``; infinite for an arm that cannot reach the leader."""
+    arm = int(plan.arm[k])
+    plays = state.plays[arm]
+    if plan.cap[k] < leader:
+        return np.inf
+    if plays == 0.0:
+        return -np.inf
+    mean, goal = state.total[arm] / plays, (leader - plan.low[k]) / plan.span[k]
+    return (plays * kl(mean, goal) if mean < goal else 0.0) + log(plays)
+
+
+@compiled
+def choose_imed(plan: Plan, state: State, number: int, key: np.uint64) -> int:
+    """Play the arm with the least cost."""
+    leader = imed_leader(plan, state)
+    scores = np.empty(plan.arm.size)
+    for k in range(plan.arm.size):
+        scores[k] = -imed_cost(plan, state, k, leader)
+    return argmax(scores, key, number)

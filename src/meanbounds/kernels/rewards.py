@@ -1,0 +1,70 @@
+"""Reward streams: the n-th pull of an arm in a run gives the same reward under every policy."""
+
+from __future__ import annotations
+
+from math import cos, log, pi, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.stream import child, uniform
+from meanbounds.kernels.tables import Floats
+
+__all__ = ["BERNOULLI", "BETA", "TABLE", "UNIFORM", "Rewards", "draw"]
+
+BERNOULLI = 0
+UNIFORM = 1
+BETA = 2
+TABLE = 3
+
+
+class Rewards(NamedTuple):
+    """The law of each arm's rewards, in units of the arm's range.
+
+    Rows of `parameters` by kind: Bernoulli: success probability, value of a failure, value of a success. Uniform: start,
+    width. Beta: both shapes, start, width. Table: first atom, number of atoms. Rows of `atoms`: value, probability of
+    keeping the atom, the atom taken otherwise (Walker's alias method).
+    """
+
+    kind: int
+    parameters: Floats
+    atoms: Floats
+
+
+@compiled
+def draw(rewards: Rewards, arm: int, key: np.uint64, number: int) -> float:
+    """Reward of this arm's pull with this number; `key` is the arm's stream."""
+    p = rewards.parameters
+    if rewards.kind == BERNOULLI:
+        return p[2, arm] if uniform(key, number) < p[0, arm] else p[1, arm]
+    if rewards.kind == UNIFORM:
+        return p[0, arm] + uniform(key, number) * p[1, arm]
+    if rewards.kind == BETA:
+        x = _gamma(p[0, arm], child(key, number), 0)
+        y = _gamma(p[1, arm], child(key, number), 1)
+        return p[2, arm] + p[3, arm] * (x / (x + y))
+    place = uniform(key, number) * p[1, arm]
+    atom = int(place)
+    if place - atom >= rewards.atoms[1, int(p[0, arm]) + atom]:
+        return rewards.atoms[0, int(rewards.atoms[2, int(p[0, arm]) + atom])]
+    return rewards.atoms[0, int(p[0, arm]) + atom]
+
+
+@compiled
+def _gamma(shape: float, parent: np.uint64, number: int) -> float:
+    """Gamma variate with scale 1 (Marsaglia and Tsang, 2000); a shape below 1 is raised by 1 and scaled back."""
+    key = child(parent, number)
+    d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
+    c = 1.0 / sqrt(9.0 * d)
+    value = d
+    for attempt in range(1000):
+        radius = sqrt(-2.0 * log(1.0 - uniform(key, 3 * attempt + 1)))
+        normal = radius * cos(2.0 * pi * uniform(key, 3 * attempt + 2))
+        v = (1.0 + c * normal) ** 3
+        if v > 0.0 and log(1.0 - uniform(key, 3 * attempt + 3)) < 0.5 * normal**2 + d - d * v + d * log(v):
+            value = d * v
+            break
+    if shape < 1.0:
+        value *= (1.0 - uniform(key, 0)) ** (1.0 / shape)
+    return max(value, 1e-300)

@@ -1,0 +1,124 @@
+"""Every policy's round as its definition says it, by kernel code; the agent runs on this.
+
+`meanbounds.kernels.fast` makes the same decisions faster where that pays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.imed import choose_imed
+from meanbounds.kernels.index import gaussian_index
+from meanbounds.kernels.kl import boost_index, kl_index
+from meanbounds.kernels.ossb import choose_ossb
+from meanbounds.kernels.rewards import Rewards, draw
+from meanbounds.kernels.stream import child, policy_key, reward_key, rounding_key, uniform
+from meanbounds.kernels.tables import Floats, Integers, Plan, State, argmax, plan_of, state_of
+from meanbounds.kernels.thompson import choose_thompson
+
+__all__ = ["BOOST", "GAUSSIAN", "IMED", "KL", "OSSB", "THOMPSON", "choose", "indices", "observe", "play", "regret"]
+
+GAUSSIAN = 0
+KL = 1
+BOOST = 2
+IMED = 3
+OSSB = 4
+THOMPSON = 5
+
+
+@compiled
+def _fill(code: int, plan: Plan, state: State, log_f: float, out: Floats) -> None:
+    for k in range(plan.arm.size):
+        if code == GAUSSIAN:
+            out[k] = gaussian_index(plan, state, k, log_f)
+        elif code == KL:
+            out[k] = kl_index(plan, state, k, log_f)
+        else:
+            out[k] = boost_index(plan, state, k, log_f)
+
+
+@compiled
+def indices(code: int, plan_table: Floats, state_table: Floats, log_f: float, out: Floats) -> None:
+    """Write each candidate's index; only for the codes that have one."""
+    _fill(code, plan_of(plan_table), state_of(state_table), log_f, out)
+
+
+@compiled
+def choose(
+    code: int,
+    plan_table: Floats,
+    parameters: Floats,
+    state_table: Floats,
+    log_f: float,
+    number: int,
+    key: np.uint64,
+) -> int:
+    """Arm to play: its place among all arms. `number` is the round, counted from 0, that addresses random numbers."""
+    plan, state = plan_of(plan_table), state_of(state_table)
+    if code == IMED:
+        k = choose_imed(plan, state, number, key)
+    elif code == OSSB:
+        k = choose_ossb(plan, parameters, state, log_f, number, key)
+    elif code == THOMPSON:
+        k = choose_thompson(plan, parameters, state, number, key)
+    else:
+        scores = np.empty(plan.arm.size)
+        _fill(code, plan, state, log_f, scores)
+        k = argmax(scores, key, number)
+    return int(plan.arm[k])
+
+
+@compiled
+def observe(state_table: Floats, arm: int, reward: float, number: int, key: np.uint64) -> None:
+    """Add a reward (in units of the arm's range); `key` rounds it at random to 0 or 1, for posteriors."""
+    state = state_of(state_table)
+    state.plays[arm] += 1.0
+    state.total[arm] += reward
+    if uniform(key, number) < reward:
+        state.ones[arm] += 1.0
+
+
+@compiled
+def regret(gaps: Floats, state_table: Floats) -> float:
+    """Pseudo-regret so far, summed in the order of the arms."""
+    plays = state_of(state_table).plays
+    value = 0.0
+    for arm in range(gaps.size):
+        value += gaps[arm] * plays[arm]
+    return value
+
+
+@compiled
+def play(
+    code: int,
+    plan_table: Floats,
+    parameters: Floats,
+    states: Floats,
+    rewards: Rewards,
+    seed: np.uint64,
+    first_run: int,
+    log_f: Floats,
+    first_round: int,
+    stops: Integers,
+    gaps: Floats,
+    curves: Floats,
+) -> None:
+    """Play rounds `first_round` to ``stops[-1]`` of a block of runs.
+
+    `states` (runs x rows x arms) holds where each run stands and is brought up to date; ``log_f[t - first_round]`` is
+    log f(t); ``curves[run, c]`` becomes the regret after round ``stops[c]``.
+    """
+    for run in range(states.shape[0]):
+        state = states[run]
+        streams = reward_key(seed, first_run + run)
+        key = policy_key(seed, first_run + run)
+        rounding = rounding_key(seed, first_run + run)
+        t = first_round
+        for c in range(stops.size):
+            while t <= stops[c]:
+                arm = choose(code, plan_table, parameters, state, log_f[t - first_round], t - 1, key)
+                reward = draw(rewards, arm, child(streams, arm), int(state[0, arm]))
+                observe(state, arm, reward, t - 1, rounding)
+                t += 1
+            curves[run, c] = regret(gaps, state)

@@ -1,0 +1,22 @@
+"""What each policy is; how it runs is the kernels' business."""
+
+from meanbounds.policies.base import Policy, make_plan
+from meanbounds.policies.direct import BIMED, OSSB, ThompsonSampling
+from meanbounds.policies.exploration import EXPLORATION
+from meanbounds.policies.optimistic import BKLUCB, BUCB, GLUE, KLUCB, UCB, ImprovedUCB, UCBoost
+
+__all__ = [
+    "BIMED",
+    "BKLUCB",
+    "BUCB",
+    "EXPLORATION",
+    "GLUE",
+    "KLUCB",
+    "OSSB",
+    "UCB",
+    "ImprovedUCB",
+    "Policy",
+    "ThompsonSampling",
+    "UCBoost",
+    "make_plan",
+]

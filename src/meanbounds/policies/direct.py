@@ -1,0 +1,103 @@
+"""Policies that decide otherwise than by the largest index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanbounds.bounds import MeanBounds
+from meanbounds.kernels import textbook
+from meanbounds.policies.base import Policy, make_plan
+from meanbounds.policies.exploration import Exploration
+
+__all__ = ["BIMED", "OSSB", "ThompsonSampling"]
+
+
+@dataclass(frozen=True)
+class _BoundsPolicy(Policy):
+    """Prune, and hand the kernel both bounds of each arm."""
+
+    def plan(self, bounds: MeanBounds) -> NDArray[np.float64]:
+        """Prune; caps and lower bounds as given."""
+        return make_plan(bounds, bounds.possible, bounds.upper, lower=bounds.lower)
+
+
+@dataclass(frozen=True)
+class BIMED(_BoundsPolicy):
+    """Indexed minimum empirical divergence (Honda and Takemura, 2015) with mean bounds.
+
+    Plays the arm with the least ``plays * kl(mean, leader) + log plays``, where the leader is the largest of l_max and of
+    the clipped means of played arms. An arm whose upper bound is below the leader is not played; an arm that was never
+    played and whose upper bound is not below the leader is. `f` is not used.
+    """
+
+    kernel: ClassVar[int] = textbook.IMED
+    theorem: ClassVar[str] = "Honda and Takemura 2015, with bounds"
+
+
+@dataclass(frozen=True)
+class OSSB(_BoundsPolicy):
+    """Optimal sampling for structured bandits (Combes et al., 2017), for Bernoulli rewards with mean bounds.
+
+    Parameters
+    ----------
+    f
+        As for the other policies; log t by default, as published.
+    epsilon
+        Share of the exploring rounds that go to the arm played least.
+    gamma
+        How much more than the lower bound asks for is explored.
+
+    Notes
+    -----
+    Appendix C of the paper. Arms with the same largest truncated mean all count as best: no exploration is asked of them.
+    """
+
+    kernel: ClassVar[int] = textbook.OSSB
+    theorem: ClassVar[str] = "Combes et al. 2017, Appendix C"
+
+    f: Exploration = "t"
+    epsilon: float = 0.01
+    gamma: float = 0.01
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (0.0 <= self.epsilon < 1.0 and self.gamma >= 0.0):
+            raise ValueError(f"OSSB needs 0 <= epsilon < 1 and gamma >= 0; got {self.epsilon=}, {self.gamma=}")
+
+    @property
+    def parameters(self) -> NDArray[np.float64]:
+        """Epsilon, gamma."""
+        return np.array([self.epsilon, self.gamma])
+
+
+@dataclass(frozen=True)
+class ThompsonSampling(_BoundsPolicy):
+    """Play the arm whose draw from its Beta posterior, truncated to the arm's bounds, is largest.
+
+    A reward between the ends of its range is rounded to one of them at random, with the probabilities that keep its mean
+    (Agrawal and Goyal, 2012). Draws are exact however far in the tail of the posterior the bounds lie. `f` is not used.
+
+    Parameters
+    ----------
+    prior
+        Parameters of the Beta prior before truncation, each at least 1; (1, 1) is uniform between the bounds.
+    """
+
+    kernel: ClassVar[int] = textbook.THOMPSON
+    theorem: ClassVar[str] = "Kaufmann et al. 2012, with bounds"
+
+    prior: tuple[float, float] = (1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.prior) != 2 or not all(1.0 <= value < np.inf for value in self.prior):
+            raise ValueError(f"the prior of ThompsonSampling is two numbers, each at least 1; got {self.prior}")
+
+    @property
+    def parameters(self) -> NDArray[np.float64]:
+        """The prior."""
+        return np.array(self.prior, dtype=np.float64)

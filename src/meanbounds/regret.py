@@ -1,0 +1,149 @@
+"""What a simulation found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["Regret"]
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Regret:
+    """Cumulative pseudo-regret of each policy in every run, at checkpoints.
+
+    Attributes
+    ----------
+    rounds
+        The checkpoints.
+    curves
+        For each label an array, runs x checkpoints.
+    plays
+        For each label an array, runs x arms: plays of each arm at the end.
+    settings
+        Everything that the result follows from: policies, environment, bounds, horizon, runs, seed, versions.
+    """
+
+    rounds: NDArray[np.int64]
+    curves: Mapping[str, NDArray[np.float64]]
+    plays: Mapping[str, NDArray[np.int64]]
+    settings: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The policies, in the order they were given."""
+        return tuple(self.curves)
+
+    @property
+    def seed(self) -> int:
+        """What to pass as ``seed`` to get the same result again."""
+        return int(self.settings["seed"])
+
+    @property
+    def final(self) -> dict[str, NDArray[np.float64]]:
+        """Regret of every run at the last round, for each label."""
+        return {label: curve[:, -1] for label, curve in self.curves.items()}
+
+    def mean(self, label: str) -> NDArray[np.float64]:
+        """Mean over runs at each checkpoint."""
+        return self.curves[label].mean(axis=0)
+
+    def deviation(self, label: str) -> NDArray[np.float64]:
+        """Standard deviation over runs at each checkpoint."""
+        curve = self.curves[label]
+        return curve.std(axis=0, ddof=1) if len(curve) > 1 else np.zeros(curve.shape[1])
+
+    def quantiles(self, label: str, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> NDArray[np.float64]:
+        """Quantiles over runs at each checkpoint: levels x checkpoints."""
+        return np.quantile(self.curves[label], levels, axis=0)
+
+    def band(self, label: str, confidence: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lower and upper end of a normal confidence interval for the mean at each checkpoint."""
+        reach = NormalDist().inv_cdf(0.5 + confidence / 2.0)
+        half = reach * self.deviation(label) / np.sqrt(len(self.curves[label]))
+        return self.mean(label) - half, self.mean(label) + half
+
+    def summary(self) -> str:
+        """Table of the final regret, best policy first."""
+        rows = [("policy", "mean", "+- (95%)", "median", "95th pct.", "best arm played")]
+        means = np.asarray(self.settings["environment"]["means"])
+        for label in sorted(self.labels, key=lambda name: float(self.final[name].mean())):
+            final, plays = self.final[label], self.plays[label]
+            half = self.band(label)[1][-1] - self.mean(label)[-1]
+            share = plays[:, means == means.max()].sum() / plays.sum()
+            numbers = (final.mean(), half, np.median(final), np.quantile(final, 0.95))
+            rows.append((label, *(f"{x:.1f}" for x in numbers), f"{share:.1%}"))
+        widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
+        lines = ["  ".join(x.ljust(w) if c == 0 else x.rjust(w) for c, (x, w) in enumerate(zip(row, widths, strict=True))) for row in rows]
+        return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Long pandas data frame: policy, run, round, regret."""
+        import pandas as pd
+
+        runs = {label: len(curve) for label, curve in self.curves.items()}
+        steps = len(self.rounds)
+        return pd.DataFrame(
+            {
+                "policy": np.repeat(list(runs), [n * steps for n in runs.values()]),
+                "run": np.concatenate([np.repeat(np.arange(n), steps) for n in runs.values()]),
+                "round": np.concatenate([np.tile(self.rounds, n) for n in runs.values()]),
+                "regret": np.concatenate([curve.ravel() for curve in self.curves.values()]),
+            }
+        )
+
+    def plot(self, ax: Axes | None = None, band: str | None = "confidence", log: bool = False) -> Axes:
+        """Draw mean regret against rounds; see `meanbounds.plots.plot_regret`."""
+        from meanbounds.plots import plot_regret
+
+        return plot_regret(self, ax, band, log)
+
+    def save(self, path: str | Path) -> None:
+        """Write a Parquet file: a row per policy and run, with settings, seed and versions in the file's metadata."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.table(
+            {
+                "policy": [label for label in self.labels for _ in self.curves[label]],
+                "run": [run for label in self.labels for run in range(len(self.curves[label]))],
+                "regret": [row for label in self.labels for row in self.curves[label]],
+                "plays": [row for label in self.labels for row in self.plays[label]],
+            }
+        )
+        header = {"format": _FORMAT, "rounds": self.rounds.tolist(), "labels": self.labels, "settings": self.settings}
+        pq.write_table(table.replace_schema_metadata({"meanbounds": json.dumps(header)}), Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Regret:
+        """Read what `save` wrote."""
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(Path(path))
+        raw = (table.schema.metadata or {}).get(b"meanbounds")
+        if raw is None:
+            raise ValueError(f"{path} was not written by Regret.save: it has no 'meanbounds' entry in its metadata")
+        header = json.loads(raw)
+        if header["format"] != _FORMAT:
+            raise ValueError(f"{path} has format {header['format']}; this version of meanbounds reads format {_FORMAT}")
+        names = np.array(table["policy"].to_pylist())
+        columns = {name: np.array(table[name].to_pylist()) for name in ("regret", "plays")}
+        return cls(
+            rounds=np.array(header["rounds"], dtype=np.int64),
+            curves={label: columns["regret"][names == label] for label in header["labels"]},
+            plays={label: columns["plays"][names == label] for label in header["labels"]},
+            settings=header["settings"],
+        )

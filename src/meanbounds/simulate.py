@@ -1,0 +1,303 @@
+"""Policies x environment x runs -> Regret."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import platform
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from meanbounds import kernels
+from meanbounds._version import __version__
+from meanbounds.bounds import MeanBounds
+from meanbounds.environments import Environment
+from meanbounds.kernels.rewards import Rewards
+from meanbounds.policies import Policy
+from meanbounds.policies.exploration import Exploration, log_f
+from meanbounds.progress import Progress
+from meanbounds.regret import Regret
+from meanbounds.seeding import Seed, as_seed
+
+__all__ = ["simulate"]
+
+_WINDOW = 1 << 20  # rounds for which log f is tabulated at once
+_BLOCK_ROUNDS = 4_000_000  # rounds in a block of runs: about a tenth of a second
+_FEWEST_BLOCKS = 8
+
+
+class _Block(NamedTuple):
+    """Some runs of one policy, and all it takes to play them anywhere."""
+
+    label: str
+    first_run: int
+    runs: int
+    kernel: int
+    plan: NDArray[np.float64]
+    parameters: NDArray[np.float64]
+    f: Exploration
+    rewards: Rewards
+    gaps: NDArray[np.float64]
+    seed: int
+    rounds: NDArray[np.int64]
+
+
+class _Result(NamedTuple):
+    label: str
+    first_run: int
+    curves: NDArray[np.float64]
+    plays: NDArray[np.int64]
+
+
+def simulate(
+    policies: Policy | Sequence[Policy] | Mapping[str, Policy],
+    environment: Environment,
+    bounds: MeanBounds | None = None,
+    horizon: int = 10_000,
+    runs: int = 200,
+    seed: Seed = None,
+    checkpoints: int | Sequence[int] = 200,
+    *,
+    backend: str | None = None,
+    workers: int | None = None,
+    block: int | None = None,
+    resume: str | Path | None = None,
+    progress: bool | None = None,
+) -> Regret:
+    """Play every policy in the environment, many times, and keep the regret.
+
+    The n-th pull of an arm in a run gives the same reward under every policy, so comparisons are paired. The result
+    follows from `seed` alone: not from `backend`, `workers` or `block`.
+
+    Parameters
+    ----------
+    policies
+        One policy, several, or a mapping from labels to policies. A label is the policy's ``repr`` otherwise.
+    environment
+        Where rewards come from.
+    bounds
+        Bounds on the arms' means, in the order of the environment's arms; vacuous by default.
+    horizon
+        Rounds in a run.
+    runs
+        Independent runs of each policy.
+    seed
+        Whole number, numpy Generator or None for a fresh one; ``Regret.seed`` reproduces the result.
+    checkpoints
+        How many evenly spaced rounds to keep the regret at, or the rounds themselves.
+    backend
+        Name of a joblib backend ("loky", "dask", "ray", ...) to hand blocks of runs to; threads of this process by
+        default.
+    workers
+        How many at once; every core by default, or whatever a joblib backend chooses.
+    block
+        Runs in a block; chosen from the horizon by default.
+    resume
+        Folder in which finished blocks are kept, so that an interrupted simulation goes on where it stopped.
+    progress
+        Show a progress bar; by default on a terminal, for anything over two seconds.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> bounds = mb.MeanBounds([0.8, 0.1, 0.1], [0.95, 0.95, 0.7])
+    >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], mb.Bernoulli([0.9, 0.8, 0.5]), bounds, 1000, runs=50, seed=7)
+    >>> regret.curves["GLUE(f='1 + t log(t)^2')"].shape
+    (50, 200)
+    >>> bool(regret.final["GLUE(f='1 + t log(t)^2')"].mean() < regret.final["UCB(f='1 + t log(t)^2')"].mean())
+    True
+    """
+    named = _labelled(policies)
+    bounds = MeanBounds.vacuous(len(environment), environment.low, environment.high) if bounds is None else bounds
+    _check_fit(environment, bounds)
+    for name, value in (("horizon", horizon), ("runs", runs), *((("block", block),) if block is not None else ())):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise ValueError(f"{name} must be a whole number, at least 1; got {value!r}")
+    rounds = _checkpoint_rounds(checkpoints, int(horizon))
+    number = as_seed(seed)
+    if block is None:
+        block = -(-runs // min(runs, max(_FEWEST_BLOCKS, runs * horizon // _BLOCK_ROUNDS)))
+    law = environment.rewards(bounds.low, bounds.high)
+    blocks = [
+        _Block(
+            label, first, min(block, runs - first), policy.kernel, policy.plan(bounds), policy.parameters, policy.f,
+            law, environment.gaps, number, rounds,
+        )
+        for label, policy in named.items()
+        for first in range(0, runs, block)
+    ]  # fmt: skip
+    settings = _settings(named, environment, bounds, int(horizon), int(runs), number)
+    curves = {label: np.empty((runs, rounds.size)) for label in named}
+    plays = {label: np.empty((runs, len(bounds)), dtype=np.int64) for label in named}
+    store = None if resume is None else _Store(Path(resume), {**settings, "rounds": rounds.tolist()}, named)
+    with Progress(len(named) * runs, "simulating", progress) as bar:
+        for result in _finished(blocks, store, backend, workers):
+            rows = slice(result.first_run, result.first_run + len(result.curves))
+            curves[result.label][rows], plays[result.label][rows] = result.curves, result.plays
+            bar.advance(len(result.curves))
+    return Regret(rounds, curves, plays, settings)
+
+
+def _labelled(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
+    if isinstance(policies, Mapping):
+        named = dict(policies)
+    else:
+        several = [policies] if isinstance(policies, Policy) else list(policies)
+        named = {repr(policy): policy for policy in several}
+        if len(named) < len(several):
+            raise ValueError("the same policy is given twice; give a mapping from labels to policies to tell them apart")
+    for label, policy in named.items():
+        if not isinstance(policy, Policy):
+            raise TypeError(f"{label!r} is not a policy but {policy!r}; give an object such as mb.GLUE()")
+    if not named:
+        raise ValueError("give at least one policy")
+    return named
+
+
+def _check_fit(environment: Environment, bounds: MeanBounds) -> None:
+    if len(environment) != len(bounds):
+        raise ValueError(f"the environment has {len(environment)} arms, the bounds have {len(bounds)}")
+    for k, arm in enumerate(bounds.arms):
+        if environment.low[k] < bounds.low[k] or environment.high[k] > bounds.high[k]:
+            raise ValueError(
+                f"arm {arm!r}: rewards in [{environment.low[k]}, {environment.high[k]}] leave the range of the bounds, "
+                f"[{bounds.low[k]}, {bounds.high[k]}]; give the bounds low= and high="
+            )
+        if not bounds.lower[k] <= environment.means[k] <= bounds.upper[k]:
+            warnings.warn(
+                f"arm {arm!r}: its mean {environment.means[k]} is outside its bounds [{bounds.lower[k]}, "
+                f"{bounds.upper[k]}]; no policy that uses them has a guarantee",
+                stacklevel=3,
+            )
+
+
+def _checkpoint_rounds(checkpoints: int | Sequence[int], horizon: int) -> NDArray[np.int64]:
+    if isinstance(checkpoints, int | np.integer):
+        if checkpoints < 1:
+            raise ValueError(f"checkpoints must be at least 1; got {checkpoints}")
+        return np.unique(-(-horizon * np.arange(1, checkpoints + 1) // checkpoints)).astype(np.int64)
+    rounds = np.asarray(checkpoints, dtype=np.int64)
+    if rounds.size == 0 or rounds[0] < 1 or rounds[-1] != horizon or np.any(np.diff(rounds) <= 0):
+        raise ValueError(f"checkpoints must be increasing rounds from 1 on, the last one the horizon {horizon}; got {rounds}")
+    return rounds
+
+
+def _settings(
+    named: Mapping[str, Policy], environment: Environment, bounds: MeanBounds, horizon: int, runs: int, seed: int
+) -> dict[str, Any]:
+    versions = {"meanbounds": __version__, "numpy": np.__version__, "numba": numba.__version__}
+    return {
+        "policies": {label: repr(policy) for label, policy in named.items()},
+        "environment": environment.settings(),
+        "bounds": bounds.to_dict(),
+        "horizon": horizon,
+        "runs": runs,
+        "seed": seed,
+        "versions": {**versions, "python": platform.python_version()},
+    }
+
+
+@functools.lru_cache(maxsize=4)
+def _log_f(f: Exploration, first: int, last: int) -> NDArray[np.float64]:
+    return log_f(f, first, last)
+
+
+def _play(block: _Block) -> _Result:
+    """Play the runs of a block, a window of rounds at a time."""
+    rows = 4
+    states = np.zeros((block.runs, rows, max(block.gaps.size, 1)))
+    curves = np.empty((block.runs, block.rounds.size))
+    horizon = int(block.rounds[-1])
+    for first in range(1, horizon + 1, _WINDOW):
+        last = min(first + _WINDOW - 1, horizon)
+        inside = (block.rounds >= first) & (block.rounds <= last)
+        stops = np.union1d(block.rounds[inside], [last])
+        window = np.empty((block.runs, stops.size))
+        kernels.play(
+            block.kernel,
+            block.plan,
+            block.parameters,
+            states,
+            block.rewards,
+            np.uint64(block.seed),
+            block.first_run,
+            _log_f(block.f, first, last),
+            first,
+            stops,
+            block.gaps,
+            window,
+        )
+        curves[:, inside] = window[:, : inside.sum()]
+    return _Result(block.label, block.first_run, curves, states[:, 0].astype(np.int64))
+
+
+def _finished(
+    blocks: list[_Block], store: _Store | None, backend: str | None, workers: int | None
+) -> Iterator[_Result]:
+    """Results as they come, those of an earlier attempt first."""
+    todo = []
+    for block in blocks:
+        known = None if store is None else store.find(block)
+        if known is None:
+            todo.append(block)
+        else:
+            yield known
+    for result in _computed(todo, backend, workers):
+        if store is not None:
+            store.keep(result)
+        yield result
+
+
+def _computed(blocks: list[_Block], backend: str | None, workers: int | None) -> Iterator[_Result]:
+    if backend is not None:
+        from joblib import Parallel, delayed, parallel_config
+
+        with parallel_config(backend=backend, n_jobs=-1 if workers is None else workers):
+            yield from Parallel(return_as="generator_unordered")(delayed(_play)(block) for block in blocks)
+        return
+    with ThreadPoolExecutor(workers or len(os.sched_getaffinity(0))) as pool:
+        futures = [pool.submit(_play, block) for block in blocks]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+class _Store:
+    """Finished blocks in a folder, under names that depend on all that they follow from."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any], named: Mapping[str, Policy]) -> None:
+        self._folder = folder
+        self._study = {**settings, "runs": None}
+        for policy in named.values():
+            policy.to_dict()  # says so if the policy holds a function, which has no name to recognise it by
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def _path(self, label: str, first_run: int, runs: int) -> Path:
+        study = {**self._study, "policies": self._study["policies"][label]}
+        digest = hashlib.sha256(json.dumps(study, sort_keys=True).encode()).hexdigest()
+        return self._folder / f"{digest[:16]}-{first_run}-{runs}.npz"
+
+    def find(self, block: _Block) -> _Result | None:
+        path = self._path(block.label, block.first_run, block.runs)
+        if not path.exists():
+            return None
+        with np.load(path) as arrays:
+            return _Result(block.label, block.first_run, arrays["curves"], arrays["plays"])
+
+    def keep(self, result: _Result) -> None:
+        path = self._path(result.label, result.first_run, len(result.curves))
+        partial = path.with_suffix(".partial.npz")
+        np.savez(partial, curves=result.curves, plays=result.plays)
+        partial.replace(path)
