@@ -4,6 +4,7 @@ from meanbounds._version import __version__
 from meanbounds.bounds import BoundsError, MeanBounds
 from meanbounds.divergence import bernoulli_kl, bernoulli_kl_upper
 from meanbounds.environments import Bernoulli, Beta, Environment, Table, Uniform
+from meanbounds.instances import INSTANCES
 from meanbounds.policies import (
     BIMED,
     BKLUCB,

@@ -6,7 +6,7 @@ from math import exp, log, sqrt
 
 from meanbounds.kernels.compiling import compiled
 
-__all__ = ["kl", "kl_upper"]
+__all__ = ["kl", "kl_ceiling", "kl_upper"]
 
 
 @compiled
@@ -25,6 +25,13 @@ def kl(p: float, q: float) -> float:
 
 
 @compiled
+def kl_ceiling(p: float, budget: float) -> float:
+    """Cheap bound above `kl_upper`: the lesser of Pinsker's and of what the divergence gives without its term -p log q."""
+    entropy = p * log(p) if p > 0.0 else 0.0
+    return min(p + sqrt(budget / 2.0), 1.0 - (1.0 - p) * exp((entropy - budget) / (1.0 - p)))
+
+
+@compiled
 def kl_upper(p: float, budget: float) -> float:
     """Largest q with ``kl(p, q) <= budget``.
 
@@ -33,10 +40,7 @@ def kl_upper(p: float, budget: float) -> float:
     """
     if p >= 1.0 or budget <= 0.0:
         return min(p, 1.0)
-    if p <= 0.0:
-        return 1.0 - exp(-budget)
-    # Two bounds above the root: Pinsker's, and the divergence without its term -p log q >= 0.
-    q = min(p + sqrt(budget / 2.0), 1.0 - (1.0 - p) * exp((p * log(p) - budget) / (1.0 - p)))
+    q = kl_ceiling(p, budget)
     for _ in range(100):
         if q >= 1.0 or q <= p:
             break

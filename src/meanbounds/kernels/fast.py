@@ -20,18 +20,20 @@ from math import exp, log, sqrt
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.divergence import kl
+from meanbounds.kernels.divergence import kl, kl_ceiling
 from meanbounds.kernels.imed import choose_imed, imed_cost, imed_leader
-from meanbounds.kernels.rewards import Rewards, draw
+from meanbounds.kernels.kl import kl_index
+from meanbounds.kernels.rewards import UNIFORM, Rewards, draw, draw_simple, law_of
 from meanbounds.kernels.stream import child, policy_key, reward_key, rounding_key
 from meanbounds.kernels.tables import Floats, Integers, Plan, State, argmax, mean_of, plan_of, state_of
-from meanbounds.kernels.textbook import KL, choose, observe, regret
+from meanbounds.kernels.textbook import observe, regret
 from meanbounds.kernels.thompson import HAT_SHAPE, posterior_hat, sample_hat
 
 __all__ = ["play_gaussian", "play_imed", "play_kl", "play_thompson"]
 
-_MARGIN = 1e-11  # of the range of rewards
-_SURE = 1.0 - 1e-9  # of a budget
+_MARGIN = 1e-8  # of the range of rewards
+_SURE = 1.0 - 1e-8  # of a budget; moves an index by less than half of the margin
+_FEW = 16  # arms: always hold; with more, only a leader that has just been played
 
 
 @compiled
@@ -68,8 +70,12 @@ def _hold(
     """
     centre, reach, flat, slope, bend = curve
     plays, total = state.plays[arm], state.total[arm]
+    law = law_of(rewards, arm)
     while True:
-        total += draw(rewards, arm, key, int(plays))
+        if law[0] <= UNIFORM:
+            total += draw_simple(law, key, int(plays))
+        else:
+            total += draw(rewards, arm, key, int(plays))
         plays += 1.0
         t += 1
         if t > stop or log_f[t - first_round] >= wake or plays >= most_plays:
@@ -83,33 +89,19 @@ def _hold(
 
 
 @compiled
-def _step(rewards: Rewards, key: np.uint64, arm: int, state: State) -> None:
-    """Play `arm` once."""
-    state.total[arm] += draw(rewards, arm, key, int(state.plays[arm]))
-    state.plays[arm] += 1.0
-
-
-@compiled
-def _two_best(score: Floats) -> tuple[int, float, float]:
-    """Place of the largest score, its value, and the largest value elsewhere (the same in a tie)."""
-    leader, best, second = 0, score[0], -np.inf
-    for k in range(1, score.size):
+def _two_best(score: Floats, first: int, other: int) -> tuple[int, int]:
+    """Places of the largest score and of the largest elsewhere; two different guesses save most of the work."""
+    if score[other] > score[first]:
+        first, other = other, first
+    best, second = score[first], score[other]
+    for k in range(score.size):
         value = score[k]
-        if value > second:
+        if value > second and k != first:
             if value > best:
-                leader, best, second = k, value, best
+                first, other, best, second = k, first, value, best
             else:
-                second = value
-    return leader, best, second
-
-
-@compiled
-def _refresh_gaussian(plan: Plan, state: State, k: int, mean: Floats, width: Floats) -> None:
-    plays = state.plays[int(plan.arm[k])]
-    if plays > 0.0:
-        mean[k], width[k] = mean_of(plan, state, k), sqrt(2.0 * plan.proxy[k] / plays)
-    else:
-        mean[k], width[k] = np.inf, 0.0
+                other, second = k, value
+    return first, other
 
 
 @compiled
@@ -127,40 +119,47 @@ def play_gaussian(
 ) -> None:
     """`textbook.play` for the index of UCB and GLUE."""
     plan = plan_of(plan_table)
-    size = plan.arm.size
+    low, span, cap, proxy = plan.low, plan.span, plan.cap, plan.proxy
+    size = cap.size
     margin = _MARGIN * _scale(plan)
     mean, width, score = np.empty(size), np.empty(size), np.empty(size)
     for run in range(states.shape[0]):
         state = state_of(states[run])
+        plays, total = state.plays, state.total
         streams, key = reward_key(seed, first_run + run), policy_key(seed, first_run + run)
         for k in range(size):
-            _refresh_gaussian(plan, state, k, mean, width)
-        previous = -1
+            mean[k], width[k] = np.inf, 0.0
+            if plays[int(plan.arm[k])] > 0.0:
+                mean[k], width[k] = mean_of(plan, state, k), sqrt(2.0 * proxy[k] / plays[int(plan.arm[k])])
+        leader, other, previous = 0, size - 1, -1
         t = first_round
         for c in range(stops.size):
             while t <= stops[c]:
                 root = sqrt(log_f[t - first_round])
                 for k in range(size):
                     value = mean[k] + root * width[k]
-                    score[k] = value if value < plan.cap[k] else plan.cap[k]
-                leader, best, second = _two_best(score)
-                if not best - second > margin:
+                    score[k] = value if value < cap[k] else cap[k]
+                apart = np.inf
+                if size > 1:
+                    leader, other = _two_best(score, leader, other)
+                    apart = score[leader] - score[other] if score[leader] > score[other] else 0.0
+                if apart <= margin:
                     leader = argmax(score, key, t - 1)
+                    other = leader - 1 if leader > 0 else size - 1
                 arm = int(plan.arm[leader])
-                if leader == previous and state.plays[arm] > 0.0 and best - second > 4.0 * margin:
-                    level = 0.5 * (best + second)
+                stream = child(streams, arm)
+                if (leader == previous or size <= _FEW) and plays[arm] > 0.0 and apart > 4.0 * margin:
+                    level = score[leader] - 0.5 * apart if size > 1 else -np.inf
                     wake = np.inf
                     for k in range(size):
-                        if k != leader and plan.cap[k] > level:
-                            need = (level - mean[k]) / width[k] if width[k] > 0.0 else np.inf
-                            wake = min(wake, need)
-                    span = plan.span[leader]
-                    unit_level = (level + margin - plan.low[leader]) / span
-                    proxy = plan.proxy[leader] / (span * span)
-                    bend = 0.5 / proxy if proxy > 0.0 else np.inf
+                        if k != leader and cap[k] > level and width[k] > 0.0:
+                            wake = min(wake, (level - mean[k]) / width[k])
+                    unit_level = (level + margin - low[leader]) / span[leader]
+                    unit_proxy = proxy[leader] / (span[leader] * span[leader])
+                    bend = 0.5 / unit_proxy if unit_proxy > 0.0 else np.inf
                     t = _hold(
                         rewards,
-                        child(streams, arm),
+                        stream,
                         arm,
                         state,
                         t,
@@ -174,46 +173,46 @@ def play_gaussian(
                         log_f[t - first_round] * _SURE,
                     )
                 else:
-                    _step(rewards, child(streams, arm), arm, state)
+                    total[arm] += draw(rewards, arm, stream, int(plays[arm]))
+                    plays[arm] += 1.0
                     t += 1
                 previous = leader
-                _refresh_gaussian(plan, state, leader, mean, width)
+                mean[leader] = low[leader] + span[leader] * (total[arm] / plays[arm])
+                width[leader] = sqrt(2.0 * proxy[leader] / plays[arm])
             curves[run, c] = regret(gaps, states[run])
 
 
 @compiled
-def _refresh_tangent(
-    plan: Plan, state: State, k: int, log_f: float, intercept: Floats, slope: Floats, rounds: int
-) -> None:
-    """Bring the line above a candidate's index nearer to it at this log f: a step of Newton's method each round."""
-    arm = int(plan.arm[k])
-    plays = state.plays[arm]
+def _tangent(
+    plays: float, total: float, low: float, span: float, log_f: float, line: tuple[float, float], steps: int
+) -> tuple[float, float]:
+    """Line (intercept, slope) above an arm's KL index as a function of log f, touching it near this log f.
+
+    It starts from another such line; each step of Newton's method brings it nearer.
+    """
     if plays == 0.0:
-        intercept[k], slope[k] = np.inf, 0.0
-        return
-    low, span, p = plan.low[k], plan.span[k], state.total[arm] / plays
-    if p >= 1.0:
-        intercept[k], slope[k] = low + span, 0.0
-        return
-    q = (intercept[k] + slope[k] * log_f - low) / span
-    for _ in range(rounds):
+        return np.inf, 0.0
+    p = total / plays
+    if 0.5 * (p + 1.0) >= 1.0:
+        return low + span, 0.0
+    intercept, slope = line
+    q = (intercept + slope * log_f - low) / span
+    for _ in range(steps):
         if not (p < q < 1.0):
-            q = 0.5 * (p + 1.0)
+            q = kl_ceiling(p, log_f / plays)
+            if not (p < q < 1.0):
+                q = 0.5 * (p + 1.0)
         spent = plays * kl(p, q)
         rise = q * (1.0 - q) / (plays * (q - p))
-        intercept[k], slope[k] = low + span * (q - spent * rise), span * rise
+        intercept, slope = low + span * (q - spent * rise), span * rise
         q += (log_f - spent) * rise
+    return intercept, slope
 
 
 @compiled
-def _surely_reaches(plan: Plan, state: State, k: int, level: float, log_f: float) -> bool:
-    """Whether a candidate's KL index is at least `level` (not above its cap), with room for rounding."""
-    arm = int(plan.arm[k])
-    plays = state.plays[arm]
-    if plays == 0.0:
-        return True
-    p, q = state.total[arm] / plays, (level - plan.low[k]) / plan.span[k]
-    return p >= q or plays * kl(p, q) <= log_f * _SURE
+def _surely_reaches(plays: float, total: float, q: float, log_f: float) -> bool:
+    """Whether an arm's KL index, clipped at something above q, is at least q (in units of its range)."""
+    return plays == 0.0 or total >= q * plays or plays * kl(total / plays, q) <= log_f * _SURE
 
 
 @compiled
@@ -228,22 +227,22 @@ def _kl_curve(p: float, q: float) -> tuple[float, float, float, float, float]:
 
 
 @compiled
-def _choose_near_tie(
-    plan: Plan, plan_table: Floats, state_table: Floats, score: Floats, margin: float, log_f: float, number: int, key: np.uint64
-) -> int:
-    """Candidate with the largest KL index where `score` bounds the indices from above and cannot tell them apart.
+def _solve_near_ties(plan: Plan, state: State, score: Floats, near: float, log_f: float) -> bool:
+    """Replace the bounds of all candidates from `near` up by their indices; whether one of these is the largest.
 
-    Arms that surely are at their caps have the index that `score` says; anything else is solved.
+    It is not where an index turns out below the bound of another candidate, which then has to be looked at first.
     """
-    state = state_of(state_table)
-    best = score.max()
+    best, beyond = -np.inf, -np.inf
     for k in range(score.size):
-        if score[k] >= best - margin and not (
-            score[k] == plan.cap[k] and _surely_reaches(plan, state, k, plan.cap[k] + margin, log_f)
-        ):
-            arm = choose(KL, plan_table, score, state_table, log_f, number, key)
-            return int(np.searchsorted(plan.arm, float(arm)))
-    return argmax(score, key, number)
+        if score[k] < near:
+            beyond = max(beyond, score[k])
+        else:
+            arm = int(plan.arm[k])
+            q = (plan.cap[k] - plan.low[k]) / plan.span[k] + _MARGIN
+            if score[k] < plan.cap[k] or not _surely_reaches(state.plays[arm], state.total[arm], q, log_f):
+                score[k] = kl_index(plan, state, k, log_f)
+            best = max(best, score[k])
+    return best > beyond
 
 
 @compiled
@@ -261,46 +260,58 @@ def play_kl(
 ) -> None:
     """`textbook.play` for the index of KL-UCB."""
     plan = plan_of(plan_table)
-    size = plan.arm.size
+    arms, low, span, cap = plan.arm, plan.low, plan.span, plan.cap
+    size = cap.size
     margin = _MARGIN * _scale(plan)
     intercept, slope, score = np.empty(size), np.empty(size), np.empty(size)
     for run in range(states.shape[0]):
         state = state_of(states[run])
+        plays, total = state.plays, state.total
         streams, key = reward_key(seed, first_run + run), policy_key(seed, first_run + run)
-        intercept[:] = np.inf
-        slope[:] = 0.0
         for k in range(size):
-            _refresh_tangent(plan, state, k, log_f[0], intercept, slope, 4)
-        previous = -1
+            a = int(arms[k])
+            line = _tangent(plays[a], total[a], low[k], span[k], log_f[0], (np.inf, 0.0), 4)
+            intercept[k], slope[k] = line
+        leader, other, previous = 0, size - 1, -1
         t = first_round
         for c in range(stops.size):
             while t <= stops[c]:
                 budget = log_f[t - first_round]
-                sure = False
-                for _ in range(size + 8):
+                sure, level = False, -np.inf
+                while True:
                     for k in range(size):
                         value = intercept[k] + slope[k] * budget
-                        score[k] = value if value < plan.cap[k] else plan.cap[k]
-                    leader, best, second = _two_best(score)
-                    if not best - second > 4.0 * margin:
+                        score[k] = value if value < cap[k] else cap[k]
+                    if size == 1:
+                        sure = True
                         break
-                    level = 0.5 * (best + second)
-                    sure = _surely_reaches(plan, state, leader, level + margin, budget)
-                    if sure:
+                    leader, other = _two_best(score, leader, other)
+                    near = score[leader] - 4.0 * margin
+                    if score[other] < near:
+                        level = 0.5 * (score[leader] + score[other])
+                        a, q = int(arms[leader]), (level + margin - low[leader]) / span[leader]
+                        sure = _surely_reaches(plays[a], total[a], q, budget)
+                        if sure:
+                            break
+                    elif _solve_near_ties(plan, state, score, near, budget):
+                        leader = argmax(score, key, t - 1)
+                        other = leader - 1 if leader > 0 else size - 1
                         break
-                    _refresh_tangent(plan, state, leader, budget, intercept, slope, 1)
-                if not sure:
-                    leader = _choose_near_tie(plan, plan_table, states[run], score, 4.0 * margin, budget, t - 1, key)
-                arm = int(plan.arm[leader])
-                if sure and leader == previous and state.plays[arm] > 0.0:
+                    for k in range(size):
+                        if intercept[k] + slope[k] * budget >= near:
+                            a, line = int(arms[k]), (intercept[k], slope[k])
+                            intercept[k], slope[k] = _tangent(plays[a], total[a], low[k], span[k], budget, line, 1)
+                arm = int(arms[leader])
+                stream = child(streams, arm)
+                if sure and (leader == previous or size <= _FEW) and plays[arm] > 0.0:
                     wake = np.inf
                     for k in range(size):
-                        if k != leader and plan.cap[k] > level and slope[k] > 0.0:
+                        if k != leader and cap[k] > level and slope[k] > 0.0:
                             wake = min(wake, (level - intercept[k]) / slope[k])
-                    unit_level = (level + margin - plan.low[leader]) / plan.span[leader]
+                    unit_level = (level + margin - low[leader]) / span[leader]
                     t = _hold(
                         rewards,
-                        child(streams, arm),
+                        stream,
                         arm,
                         state,
                         t,
@@ -310,14 +321,17 @@ def play_kl(
                         wake,
                         np.inf,
                         unit_level,
-                        _kl_curve(state.total[arm] / state.plays[arm], unit_level),
+                        _kl_curve(total[arm] / plays[arm], unit_level),
                         budget * _SURE,
                     )
                 else:
-                    _step(rewards, child(streams, arm), arm, state)
+                    total[arm] += draw(rewards, arm, stream, int(plays[arm]))
+                    plays[arm] += 1.0
                     t += 1
                 previous = leader
-                _refresh_tangent(plan, state, leader, budget, intercept, slope, 2)
+                line = intercept[leader], slope[leader]
+                line = _tangent(plays[arm], total[arm], low[leader], span[leader], budget, line, 2)
+                intercept[leader], slope[leader] = line
             curves[run, c] = regret(gaps, states[run])
 
 
@@ -326,20 +340,27 @@ def _imed_hold(plan: Plan, state: State, leader: float, k: int) -> tuple[float, 
     """Level that candidate k has to stay above to be played again, and the plays at which another's turn comes.
 
     Holds where k is the only leader: the costs of the others grow with the leader, so at a level below it they are
-    bounds from below, and k, whose cost is log plays, is played while that is less. No hold: no plays.
+    bounds from below, and k, whose cost is log plays, is played while that is less. The level gives away about half of
+    the distance between the costs. Without a hold the plays are 0.
     """
-    arm = int(plan.arm[k])
-    if state.plays[arm] == 0.0 or mean_of(plan, state, k) < leader:
+    plays = state.plays[int(plan.arm[k])]
+    if plays == 0.0 or mean_of(plan, state, k) < leader:
         return 0.0, 0.0
-    rival = plan.lower.max()
-    for j in range(plan.arm.size):
-        if j != k and state.plays[int(plan.arm[j])] > 0.0:
-            rival = max(rival, min(plan.cap[j], mean_of(plan, state, j)))
     margin = _MARGIN * _scale(plan)
-    level = 0.5 * (leader + rival)
-    if not leader - rival > 4.0 * margin:
+    drop = 0.5 * (leader - plan.lower.max())
+    for j in range(plan.arm.size):
+        rival = state.plays[int(plan.arm[j])]
+        if j == k or plan.cap[j] < leader or rival == 0.0:
+            continue
+        mean = mean_of(plan, state, j)
+        drop = min(drop, 0.5 * (leader - min(mean, plan.cap[j])))
+        if leader > mean and leader < plan.low[j] + plan.span[j]:
+            q = (leader - plan.low[j]) / plan.span[j]
+            steep = rival * (leader - mean) / (plan.span[j] ** 2 * q * (1.0 - q))
+            drop = min(drop, 0.5 * (imed_cost(plan, state, j, leader) - log(plays)) / steep)
+    if not drop > 2.0 * margin:
         return 0.0, 0.0
-    least = np.inf
+    level, least = leader - drop, np.inf
     for j in range(plan.arm.size):
         if j != k and plan.cap[j] >= level - margin:
             least = min(least, imed_cost(plan, state, j, min(level, plan.cap[j])))
@@ -392,7 +413,8 @@ def play_imed(
                         0.0,
                     )
                 else:
-                    _step(rewards, child(streams, arm), arm, state)
+                    state.total[arm] += draw(rewards, arm, child(streams, arm), int(state.plays[arm]))
+                    state.plays[arm] += 1.0
                     t += 1
             curves[run, c] = regret(gaps, states[run])
 
