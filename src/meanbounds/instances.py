@@ -50,9 +50,9 @@ INSTANCES: dict[str, Instance] = {
     ),
     "low-rewards": Instance(
         "all upper bounds below 1/2; ImprovedUCB and GLUE coincide",
-        means=(0.40, 0.32, 0.25, 0.20, 0.10),
-        lower=(0.15, 0.10, 0.05, 0.05, 0.00),
-        upper=(0.48, 0.47, 0.46, 0.45, 0.42),
+        means=(0.20, 0.15, 0.10, 0.08, 0.05),
+        lower=(0.05, 0.05, 0.02, 0.02, 0.00),
+        upper=(0.30, 0.28, 0.26, 0.24, 0.22),
     ),
     "clipping-only": Instance(
         "bounds say nothing of the factors and only clip",
