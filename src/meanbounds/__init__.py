@@ -1,10 +1,12 @@
 """Bandits that start from bounds on each arm's mean instead of from nothing."""
 
+from meanbounds import theory
 from meanbounds._version import __version__
-from meanbounds.bounds import BoundsError, MeanBounds
+from meanbounds.agent import Agent, NoIndexError, RewardError
+from meanbounds.bounds import BoundsError, MeanBounds, UnknownArmError
 from meanbounds.divergence import bernoulli_kl, bernoulli_kl_upper
 from meanbounds.environments import Bernoulli, Beta, Environment, Table, Uniform
-from meanbounds.instances import INSTANCES
+from meanbounds.instances import INSTANCES, Instance
 from meanbounds.policies import (
     BIMED,
     BKLUCB,
@@ -17,7 +19,44 @@ from meanbounds.policies import (
     Policy,
     ThompsonSampling,
     UCBoost,
+    make_plan,
 )
 from meanbounds.regret import Regret
 from meanbounds.simulate import simulate
 from meanbounds.subgaussian import variance_proxy, variance_proxy_from_bounds
+
+__all__ = [
+    "BIMED",
+    "BKLUCB",
+    "BUCB",
+    "GLUE",
+    "INSTANCES",
+    "KLUCB",
+    "OSSB",
+    "UCB",
+    "Agent",
+    "Bernoulli",
+    "Beta",
+    "BoundsError",
+    "Environment",
+    "ImprovedUCB",
+    "Instance",
+    "MeanBounds",
+    "NoIndexError",
+    "Policy",
+    "Regret",
+    "RewardError",
+    "Table",
+    "ThompsonSampling",
+    "UCBoost",
+    "Uniform",
+    "UnknownArmError",
+    "__version__",
+    "bernoulli_kl",
+    "bernoulli_kl_upper",
+    "make_plan",
+    "simulate",
+    "theory",
+    "variance_proxy",
+    "variance_proxy_from_bounds",
+]

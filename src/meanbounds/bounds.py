@@ -16,7 +16,7 @@ from meanbounds.subgaussian import variance_proxy_from_bounds
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Arm", "BoundsError", "MeanBounds"]
+__all__ = ["Arm", "BoundsError", "MeanBounds", "UnknownArmError"]
 
 Arm = str | int
 """The name of an arm."""
@@ -24,6 +24,10 @@ Arm = str | int
 
 class BoundsError(ValueError):
     """Bounds that cannot hold; the message names the arm and the numbers."""
+
+
+class UnknownArmError(LookupError):
+    """An arm that is not among the known ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +121,12 @@ class MeanBounds:
         return f"MeanBounds({self.lower.tolist()}, {self.upper.tolist()}{arms}{ends})"
 
     def position(self, arm: Arm) -> int:
-        """Place of an arm in `arms`; an unknown arm is a `KeyError` that lists the known ones."""
+        """Place of an arm in `arms`; an unknown arm is an `UnknownArmError` that lists the known ones."""
         try:
             return self._position[arm]
         except (KeyError, TypeError):
             known = ", ".join(map(repr, self.arms[:10])) + (", ..." if len(self) > 10 else "")
-            raise KeyError(f"unknown arm {arm!r}; the arms are {known}") from None
+            raise UnknownArmError(f"unknown arm {arm!r}; the arms are {known}") from None
 
     @property
     def best_lower(self) -> float:

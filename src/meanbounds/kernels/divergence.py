@@ -6,7 +6,7 @@ from math import exp, log, sqrt
 
 from meanbounds.kernels.compiling import compiled
 
-__all__ = ["kl", "kl_ceiling", "kl_upper"]
+__all__ = ["kl", "kl_ceiling", "kl_upper", "top"]
 
 
 @compiled
@@ -32,11 +32,18 @@ def kl_ceiling(p: float, budget: float) -> float:
 
 
 @compiled
+def top(q: float) -> float:
+    """Q, or 1 where it is closer to 1 than 1e-12."""
+    return 1.0 if q > 1.0 - 1e-12 else q
+
+
+@compiled
 def kl_upper(p: float, budget: float) -> float:
     """Largest q with ``kl(p, q) <= budget``.
 
     Newton's method on a convex increasing function, started above the root: the iterates fall monotonically, and the
-    first that does not fall is the root to the last digit that the function resolves.
+    first that does not fall is the root to the last digit that the function resolves. A root that can hardly be told
+    from 1 is 1, so that such arms tie instead of being ranked by rounding errors.
     """
     if p >= 1.0 or budget <= 0.0:
         return min(p, 1.0)
@@ -48,4 +55,4 @@ def kl_upper(p: float, budget: float) -> float:
         if not step > 0.0 or q - step >= q:
             break
         q -= step
-    return max(p, min(q, 1.0))
+    return max(p, top(q))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp, log, sqrt
 
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.divergence import kl, kl_upper
+from meanbounds.kernels.divergence import kl, kl_upper, top
 from meanbounds.kernels.tables import Plan, State
 
 __all__ = ["boost_index", "boost_upper", "kl_index"]
@@ -47,4 +47,4 @@ def boost_upper(p: float, budget: float) -> float:
     q = min(q, 1.0 - (1.0 - p) * exp((entropy - budget) / (1.0 - p)))
     middle = (1.0 + p) / 2.0
     q = min(q, middle + (budget - kl(p, middle)) * middle)
-    return max(p, q)
+    return max(p, top(q))

@@ -1,0 +1,60 @@
+"""What meanbounds is measured by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import meanbounds as mb
+from benchmarks.contestants.base import Floats
+from benchmarks.timing import Case
+from benchmarks.workloads import HORIZON, RUNS, SEED, Setting
+
+POLICIES: Mapping[str, mb.Policy] = {"UCB": mb.UCB(), "KL-UCB": mb.KLUCB()}
+
+ALL_CORES = "meanbounds, all cores"
+ONE_THREAD = "meanbounds, one thread"
+WORKERS: Mapping[str, int | None] = {ALL_CORES: None, ONE_THREAD: 1}
+
+
+def simulate(
+    policy: mb.Policy,
+    means: Floats,
+    bounds: mb.MeanBounds | None = None,
+    horizon: int = HORIZON,
+    runs: int = RUNS,
+    workers: int | None = None,
+) -> mb.Regret:
+    """Play on Bernoulli arms."""
+    return mb.simulate(
+        policy, mb.Bernoulli(means), bounds, horizon, runs, seed=SEED, workers=workers, progress=False
+    )
+
+
+def simulations(policy: mb.Policy, means: Floats) -> list[Case]:
+    """On all cores and on one thread."""
+    return [_simulation(label, policy, means, None, RUNS, workers) for label, workers in WORKERS.items()]
+
+
+def bounded(label: str, policy: mb.Policy, setting: Setting) -> Case:
+    """A policy that uses bounds; a slow one plays fewer runs at many arms."""
+    slow = isinstance(policy, mb.ThompsonSampling) and len(setting.means) > 10
+    return _simulation(label, policy, setting.means, setting.bounds, RUNS // 10 if slow else RUNS, None)
+
+
+def _simulation(
+    label: str, policy: mb.Policy, means: Floats, bounds: mb.MeanBounds | None, runs: int, workers: int | None
+) -> Case:
+    def play(horizon: int) -> mb.Regret:
+        return simulate(policy, means, bounds, horizon, runs, workers)
+
+    return Case(label, HORIZON, runs, play)
+
+
+def call(policy: mb.Policy, bounds: mb.MeanBounds, means: Floats, draws: Floats) -> mb.Agent:
+    """Pull and update, a round for each uniform draw."""
+    agent = mb.Agent(policy, bounds, seed=SEED)
+    arms = dict(zip(bounds.arms, means, strict=True))
+    for draw in draws:
+        arm = agent.pull()
+        agent.update(arm, 1.0 if draw < arms[arm] else 0.0)
+    return agent

@@ -1,0 +1,112 @@
+"""Run everything and hold what came out."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import meanbounds as mb
+from benchmarks import contestants, fresh, ours
+from benchmarks.contestants.base import Call, Contestant, uniform_draws
+from benchmarks.timing import Case, Race, race
+from benchmarks.workloads import HORIZON, SEED, SETTINGS, WORKLOADS, Setting, Workload
+
+BOUNDED: Mapping[str, mb.Policy] = {
+    "GLUE": mb.GLUE(),
+    "B-KL-UCB": mb.BKLUCB(),
+    "BIMED": mb.BIMED(),
+    "ThompsonSampling": mb.ThompsonSampling(),
+}
+CALLED: Mapping[str, str] = {"5 arms": "5 arms, high-lower-bound", "100 arms": "100 arms, mean ± 0.2"}
+AGENTS = ("Agent(UCB)", "Agent(GLUE)")
+
+
+@dataclass
+class Results:
+    """Every number of the report, and what went wrong on the way."""
+
+    contestants: dict[str, Contestant] = field(default_factory=dict)
+    simulations: dict[str, Race] = field(default_factory=dict)
+    bounded: dict[str, Race] = field(default_factory=dict)
+    calls: dict[str, Race] = field(default_factory=dict)
+    usages: dict[str, fresh.Usage] = field(default_factory=dict)
+    import_seconds: float = math.nan
+    problems: list[str] = field(default_factory=list)
+
+
+def measure() -> Results:
+    """All measurements."""
+    results = Results()
+    _load(results)
+    gc.freeze()  # what one library holds must not slow down the garbage collection of another
+    for workload in WORKLOADS:
+        results.simulations[workload.name] = _race(results, workload.title, _simulations(results, workload))
+    for title, setting in SETTINGS.items():
+        cases = [ours.bounded(label, policy, setting) for label, policy in BOUNDED.items()]
+        results.bounded[title] = _race(results, title, cases)
+    for title, name in CALLED.items():
+        cases = _calls(results, SETTINGS[name])
+        results.calls[title] = _race(results, f"pull and update, {title}", cases)
+    _measure_processes(results)
+    return results
+
+
+def _load(results: Results) -> None:
+    for name in contestants.NAMES:
+        try:
+            results.contestants[name] = contestants.load(name)
+        except Exception as error:
+            results.problems.append(f"{name} could not be loaded: {type(error).__name__}: {error}")
+
+
+def _race(results: Results, title: str, cases: list[Case]) -> Race:
+    _say(title)
+    finished = race(cases)
+    results.problems += [f"{title}: {label} failed: {why}" for label, why in finished.failures.items()]
+    return finished
+
+
+def _simulations(results: Results, workload: Workload) -> list[Case]:
+    theirs = [c for c in results.contestants.values() if workload.policy in c.policies]
+    return [
+        *ours.simulations(ours.POLICIES[workload.policy], workload.means),
+        *(Case(c.label, HORIZON, 1, functools.partial(_run, c, workload)) for c in theirs),
+    ]
+
+
+def _run(contestant: Contestant, workload: Workload, horizon: int) -> object:
+    return contestant.simulate(workload.policy, workload.means, horizon, 1)
+
+
+def _calls(results: Results, setting: Setting) -> list[Case]:
+    vacuous = mb.MeanBounds.vacuous(len(setting.means))
+    players: dict[str, Call] = {
+        AGENTS[0]: functools.partial(ours.call, mb.UCB(), vacuous),
+        AGENTS[1]: functools.partial(ours.call, mb.GLUE(), setting.bounds),
+    }
+    players |= {c.label: c.call for c in results.contestants.values() if c.call is not None}
+    draws = uniform_draws(HORIZON, SEED)
+
+    def play(call: Call, horizon: int) -> object:
+        return call(setting.means, draws[:horizon])
+
+    return [Case(label, HORIZON, 1, functools.partial(play, call)) for label, call in players.items()]
+
+
+def _measure_processes(results: Results) -> None:
+    for job, (title, _) in fresh.JOBS.items():
+        _say(title)
+        try:
+            results.usages[job] = fresh.usage(job)
+        except Exception as error:
+            results.problems.append(f"{title}: {error}")
+    _say("import meanbounds")
+    results.import_seconds = fresh.import_seconds()
+
+
+def _say(what: str) -> None:
+    print(f"measuring {what}", file=sys.stderr, flush=True)

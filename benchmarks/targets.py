@@ -1,0 +1,80 @@
+"""What the numbers have to be."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from benchmarks import fresh
+from benchmarks.ours import ALL_CORES
+from benchmarks.results import AGENTS, Results
+from benchmarks.workloads import SETTINGS
+
+_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_LIMIT_BKLUCB = {5: 2.0, 100: 6.0}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A measured value and its limit; a value that could not be measured is NaN and fails."""
+
+    what: str
+    value: float
+    sense: str
+    limit: float
+    unit: str
+
+    @property
+    def met(self) -> bool:
+        return not math.isnan(self.value) and _COMPARE[self.sense](self.value, self.limit)
+
+
+def targets(results: Results) -> list[Target]:
+    """All targets."""
+    parts = (_simulation_targets, _bounded_targets, _call_targets, _process_targets)
+    return [target for part in parts for target in part(results)]
+
+
+def _simulation_targets(results: Results) -> list[Target]:
+    wanted = [("W1", "pymab", 300.0), ("W1", "plain Python loop", 60.0), ("W3", "plain Python loop", 50.0)]
+    found = []
+    for name, label, limit in wanted:
+        ratio = results.simulations[name].ratio(label, ALL_CORES)
+        found.append(Target(f"UCB on {name}: {label} / ours", ratio, ">=", limit, "x"))
+    return found
+
+
+def _bounded_targets(results: Results) -> list[Target]:
+    found = []
+    for title, setting in SETTINGS.items():
+        limits = {"B-KL-UCB": _LIMIT_BKLUCB[len(setting.means)], "BIMED": 10.0}
+        found += [
+            Target(f"{label} / GLUE, {title}", results.bounded[title].ratio(label, "GLUE"), "<=", limit, "x")
+            for label, limit in limits.items()
+        ]
+    return found
+
+
+def _call_targets(results: Results) -> list[Target]:
+    return [
+        Target(f"pull and update, {title}: {label} / {agent}", called.ratio(label, agent), ">", 1.0, "x")
+        for title, called in results.calls.items()
+        for label in ("river", "pymab")
+        for agent in AGENTS
+    ]
+
+
+def _process_targets(results: Results) -> list[Target]:
+    long_glue = results.usages.get(fresh.LONG_GLUE)
+    megabytes = math.nan if long_glue is None else long_glue.megabytes
+    return [
+        Target("peak memory of GLUE, 5 arms, 200 runs of 1,000,000 rounds", megabytes, "<", 300.0, "MB"),
+        Target("import meanbounds", results.import_seconds, "<", 0.5, "s"),
+    ]

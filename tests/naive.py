@@ -1,0 +1,251 @@
+"""Slow, readable twins of every policy: the definition, in plain Python, one round at a time.
+
+Nothing here is shared with the kernels but the addresses of random numbers and the draw from a truncated Beta law (which
+has tests of its own).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+import meanbounds as mb
+from meanbounds.kernels.rewards import draw
+from meanbounds.kernels import stream
+from meanbounds.kernels.stream import policy_key, reward_key, rounding_key, uniform
+from meanbounds.kernels.thompson import truncated_beta
+
+INFINITY = math.inf
+
+
+def child(key: np.uint64, number: int) -> np.uint64:
+    return np.uint64(stream.child(key, number))  # machine code hands back a Python integer
+
+
+class Seen(NamedTuple):
+    """Statistics after some round; rewards in units of each arm's range."""
+
+    plays: list[int]
+    total: list[float]
+
+
+def kl(p: float, q: float) -> float:
+    if p == q:
+        return 0.0
+    if (q <= 0 < p) or (q >= 1 > p):
+        return INFINITY
+    first = p * math.log(p / q) if p > 0 else 0.0
+    second = (1 - p) * math.log((1 - p) / (1 - q)) if p < 1 else 0.0
+    return max(0.0, first + second)
+
+
+def kl_upper(p: float, budget: float) -> float:
+    """Bisection until no float lies between."""
+    if p >= 1:
+        return 1.0
+    below, above = p, 1.0
+    while True:
+        middle = 0.5 * (below + above)
+        if middle in (below, above):
+            return below if below <= 1 - 1e-12 else 1.0
+        if kl(p, middle) <= budget:
+            below = middle
+        else:
+            above = middle
+
+
+def boost_upper(p: float, c: float) -> float:
+    """UCBoost: bisection on the largest of four lower bounds of the divergence."""
+
+    def distance(q: float) -> float:
+        middle = (1 + p) / 2
+        return max(
+            2 * (p - q) ** 2 + 4 / 9 * (p - q) ** 4,
+            (math.sqrt(p) - math.sqrt(q)) ** 2 + (math.sqrt(1 - p) - math.sqrt(1 - q)) ** 2,
+            (p * math.log(p) if p > 0 else 0.0) + ((1 - p) * math.log((1 - p) / (1 - q)) if q < 1 else INFINITY),
+            kl(p, middle) + (q - middle) / middle,
+        )
+
+    if p >= 1:
+        return 1.0
+    below, above = p, 1.0
+    for _ in range(200):
+        middle = 0.5 * (below + above)
+        below, above = (middle, above) if distance(middle) <= c else (below, middle)
+    return below if below <= 1 - 1e-12 else 1.0
+
+
+class Round(NamedTuple):
+    """What a twin may look at when it decides."""
+
+    bounds: mb.MeanBounds
+    offered: list[int]
+    plays: list[int]
+    total: list[float]
+    ones: list[int]
+    log_f: float
+    key: np.uint64
+    number: int
+    memory: dict[str, float]
+
+    def span(self, k: int) -> float:
+        return float(self.bounds.high[k] - self.bounds.low[k])
+
+    def unit(self, k: int, value: float) -> float:
+        return (value - float(self.bounds.low[k])) / self.span(k)
+
+    def mean(self, k: int) -> float:
+        return float(self.bounds.low[k]) + self.span(k) * (self.total[k] / self.plays[k])
+
+    @property
+    def best_lower(self) -> float:
+        return max(float(self.bounds.lower[k]) for k in self.offered)
+
+    @property
+    def possible(self) -> list[int]:
+        return [k for k in self.offered if self.bounds.upper[k] >= self.best_lower]
+
+    def largest(self, scores: dict[int, float]) -> int:
+        best = max(scores.values())
+        ties = [k for k in sorted(scores) if scores[k] == best]
+        return ties[0] if len(ties) == 1 else ties[int(uniform(self.key, self.number) * len(ties))]
+
+
+def _gaussian(r: Round, k: int, cap: float, proxy: float) -> float:
+    return min(cap, r.mean(k) + math.sqrt(2 * proxy * r.log_f / r.plays[k])) if r.plays[k] else cap
+
+
+def _divergence(r: Round, k: int, cap: float, upper: Callable[[float, float], float]) -> float:
+    if not r.plays[k]:
+        return cap
+    low = float(r.bounds.low[k])
+    return min(cap, low + r.span(k) * upper(r.total[k] / r.plays[k], r.log_f / r.plays[k]))
+
+
+def ucb(r: Round) -> int:
+    return r.largest({k: _gaussian(r, k, INFINITY, r.span(k) ** 2 / 4) for k in r.offered})
+
+
+def bucb(r: Round) -> int:
+    return r.largest({k: _gaussian(r, k, float(r.bounds.upper[k]), r.span(k) ** 2 / 4) for k in r.possible})
+
+
+def _proxy(r: Round, k: int, lower: float) -> float:
+    b = r.bounds
+    return mb.variance_proxy_from_bounds(lower, float(b.upper[k]), float(b.low[k]), float(b.high[k]))
+
+
+def improved_ucb(r: Round) -> int:
+    return r.largest(
+        {k: _gaussian(r, k, float(r.bounds.upper[k]), _proxy(r, k, float(r.bounds.lower[k]))) for k in r.possible}
+    )
+
+
+def glue(r: Round) -> int:
+    best = r.best_lower
+    return r.largest(
+        {
+            k: _gaussian(r, k, float(r.bounds.upper[k]), _proxy(r, k, max(best, float(r.bounds.lower[k]))))
+            for k in r.possible
+        }
+    )
+
+
+def kl_ucb(r: Round) -> int:
+    return r.largest({k: _divergence(r, k, float(r.bounds.high[k]), kl_upper) for k in r.offered})
+
+
+def bkl_ucb(r: Round) -> int:
+    return r.largest({k: _divergence(r, k, float(r.bounds.upper[k]), kl_upper) for k in r.possible})
+
+
+def ucboost(r: Round) -> int:
+    return r.largest({k: _divergence(r, k, float(r.bounds.upper[k]), boost_upper) for k in r.possible})
+
+
+def bimed(r: Round) -> int:
+    played = [k for k in r.possible if r.plays[k]]
+    leader = max([r.best_lower, *(min(float(r.bounds.upper[k]), r.mean(k)) for k in played)])
+    costs = {}
+    for k in r.possible:
+        if r.bounds.upper[k] < leader:
+            costs[k] = INFINITY
+        elif not r.plays[k]:
+            costs[k] = -INFINITY
+        else:
+            mean, goal = r.total[k] / r.plays[k], r.unit(k, leader)
+            costs[k] = (r.plays[k] * kl(mean, goal) if mean < goal else 0.0) + math.log(r.plays[k])
+    return r.largest({k: -cost for k, cost in costs.items()})
+
+
+def ossb(r: Round, epsilon: float = 0.01, gamma: float = 0.01) -> int:
+    b = r.bounds
+    truncated = {
+        k: min(float(b.upper[k]), max(float(b.lower[k]), r.mean(k))) if r.plays[k] else float(b.lower[k])
+        for k in r.possible
+    }
+    best = max(truncated.values())
+    needs = {}
+    for k, mean in truncated.items():
+        needs[k] = 0.0
+        if mean < best <= b.upper[k] and kl(r.unit(k, mean), r.unit(k, best)) > 0:
+            needs[k] = 1 / kl(r.unit(k, mean), r.unit(k, best))
+    if all(r.plays[k] >= needs[k] * (1 + gamma) * r.log_f for k in r.possible):
+        return r.largest(truncated)
+    r.memory["exploring"] = r.memory.get("exploring", 0) + 1
+    least = min(r.plays[k] for k in r.possible)
+    if least <= epsilon * r.memory["exploring"]:
+        return r.largest({k: -float(r.plays[k]) for k in r.possible})
+    return r.largest({k: -r.plays[k] / need for k, need in needs.items() if need > 0})
+
+
+def thompson(r: Round) -> int:
+    draws = {}
+    for k in r.possible:
+        lower, upper = r.unit(k, float(r.bounds.lower[k])), r.unit(k, float(r.bounds.upper[k]))
+        key = child(child(r.key, r.number), k)
+        value = truncated_beta(1.0 + r.ones[k], 1.0 + r.plays[k] - r.ones[k], lower, upper, key)
+        draws[k] = float(r.bounds.low[k]) + r.span(k) * value
+    return r.largest(draws)
+
+
+TWINS: dict[mb.Policy, Callable[[Round], int]] = {
+    mb.UCB(): ucb,
+    mb.BUCB(): bucb,
+    mb.ImprovedUCB(): improved_ucb,
+    mb.GLUE(): glue,
+    mb.KLUCB(): kl_ucb,
+    mb.BKLUCB(): bkl_ucb,
+    mb.UCBoost(): ucboost,
+    mb.BIMED(): bimed,
+    mb.OSSB(): ossb,
+    mb.ThompsonSampling(): thompson,
+}
+
+
+def log_f(policy: mb.Policy, t: int) -> float:
+    return math.log(t) if isinstance(policy, mb.OSSB) else math.log(1 + t * math.log(t) ** 2)
+
+
+def play(
+    policy: mb.Policy, environment: mb.Environment, bounds: mb.MeanBounds, horizon: int, seed: int, run: int = 0
+) -> list[Seen]:
+    """Statistics after each round."""
+    law = environment.rewards(bounds.low, bounds.high)
+    streams, key, rounding = (np.uint64(f(np.uint64(seed), run)) for f in (reward_key, policy_key, rounding_key))
+    arms = range(len(bounds))
+    plays, total, ones = [0 for _ in arms], [0.0 for _ in arms], [0 for _ in arms]
+    memory: dict[str, float] = {}
+    history = []
+    for t in range(1, horizon + 1):
+        seen = Round(bounds, list(arms), plays, total, ones, log_f(policy, t), key, t - 1, memory)
+        arm = TWINS[policy](seen)
+        reward = draw(law, arm, child(streams, arm), plays[arm])
+        plays[arm] += 1
+        total[arm] += reward
+        ones[arm] += uniform(rounding, t - 1) < reward
+        history.append(Seen(plays.copy(), total.copy()))
+    return history

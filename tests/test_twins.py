@@ -1,0 +1,92 @@
+"""Every policy plays exactly as its naive twin: compiled, interpreted, held, interrupted, with few and with many arms."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import meanbounds as mb
+from meanbounds import kernels
+from meanbounds.kernels import textbook
+from tests import naive, strategies
+
+INTERPRETED = bool(numba.config.DISABLE_JIT)
+EXAMPLES = 5 if INTERPRETED else 40
+FEW_ROUNDS, MANY_ROUNDS = (60, 60) if INTERPRETED else (300, 150)
+
+
+def states_after(policy: mb.Policy, case: strategies.Case, stops: list[int], fast: bool) -> np.ndarray:
+    """State of run 0 after ``stops[-1]`` rounds, interrupted at the other stops."""
+    state = np.zeros((1, 4, len(case.bounds)))
+    law = case.environment.rewards(case.bounds.low, case.bounds.high)
+    curves = np.empty((1, len(stops)))
+    play = kernels.play if fast else textbook.play
+    play(
+        policy.kernel,
+        policy.plan(case.bounds),
+        policy.parameters,
+        state,
+        law,
+        np.uint64(case.seed),
+        0,
+        policy.log_f(1, stops[-1]),
+        1,
+        np.array(stops),
+        case.environment.gaps,
+        curves,
+    )
+    return state[0]
+
+
+def check(policy: mb.Policy, case: strategies.Case, shares: list[float]) -> None:
+    history = naive.play(policy, case.environment, case.bounds, case.horizon, case.seed)
+    stops = sorted({max(1, round(share * case.horizon)) for share in shares} | {case.horizon})
+    for stop in stops:  # each played in one go, so that a hold may last as long as it likes
+        plays, total = states_after(policy, case, [stop], fast=True)[:2]
+        assert plays.tolist() == history[stop - 1].plays, f"after {stop} rounds"
+        assert total.tolist() == history[stop - 1].total
+    for fast in (True, False):
+        plays, total = states_after(policy, case, stops, fast)[:2]
+        assert plays.tolist() == history[-1].plays
+        assert total.tolist() == history[-1].total
+
+
+def with_settings(examples: int) -> settings:
+    return settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+SHARES = st.lists(st.floats(0.0, 1.0), min_size=2, max_size=5)
+BY_NAME = pytest.mark.parametrize("policy", naive.TWINS, ids=lambda policy: type(policy).__name__)
+
+
+@BY_NAME
+@with_settings(EXAMPLES)
+@given(case=strategies.cases(most_arms=6, horizon=FEW_ROUNDS), shares=SHARES)
+def test_few_arms(policy: mb.Policy, case: strategies.Case, shares: list[float]) -> None:
+    check(policy, case, shares)
+
+
+@BY_NAME
+@with_settings(EXAMPLES // 5)
+@given(case=strategies.cases(most_arms=40, horizon=MANY_ROUNDS), shares=SHARES)
+def test_many_arms(policy: mb.Policy, case: strategies.Case, shares: list[float]) -> None:
+    check(policy, case, shares)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="this is the interpreted run that the test starts")
+@pytest.mark.slow
+def test_interpreted() -> None:
+    """The same, with the kernels left as Python."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", __file__]
+    done = subprocess.run(
+        command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, timeout=500, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert f"{2 * len(naive.TWINS)} passed" in done.stdout
