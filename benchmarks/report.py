@@ -19,11 +19,11 @@ from benchmarks.workloads import HORIZON, RUNS, WORKLOADS
 
 _MISSING = "-"
 _HOW = f"""\
-Contestants take turns on the same machine in the same process, each turn at least a tenth of a second, and
-the best turn counts. Times are wall-clock time per round, policy and environment together. Ours is one call of
-`simulate` with {RUNS} runs of {HORIZON:,} rounds that also keeps the regret curves, after one call for
-compilation; theirs is one run of {HORIZON:,} rounds at a time. Read the ratios: absolute numbers are this
-machine's, and only ours uses more than one core."""
+Contestants take turns on the same machine in the same process, and the best call of each counts. Times are
+wall-clock time per round, policy and environment together. Ours is one call of `simulate` with {RUNS} runs of
+{HORIZON:,} rounds that also keeps the regret curves, after one call for compilation; theirs is one run of
+{HORIZON:,} rounds. Read the ratios: absolute numbers are this machine's. Only ours uses more than one core,
+and gains nothing by it while something else keeps the others busy."""
 
 
 def report(results: Results, targets: Sequence[Target], load: float) -> str:

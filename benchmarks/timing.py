@@ -1,4 +1,4 @@
-"""Contestants take turns, so that a noisy machine is noisy for all of them; the best turn of each counts."""
+"""Contestants take turns, so that a noisy machine is noisy for all of them; the best call of each counts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 TURNS = 15
-SHORTEST_TURN = 0.1  # seconds; a short call is repeated until they are over
-PATIENCE = 4.0  # seconds after which a contestant takes no more turns
+SHORTEST_TURN = 0.1  # seconds; short calls are repeated until they are over
+PATIENCE = 3.0  # seconds after which a contestant takes no more turns
 FEWEST_TURNS = 2
 WARM_UP = 200  # rounds, before the first turn
 
@@ -39,7 +39,7 @@ class Race:
 def race(cases: Sequence[Case]) -> Race:
     """Let the cases take turns."""
     result = Race()
-    spent = {case.label: 0.0 for case in cases}
+    spent = dict.fromkeys((case.label for case in cases), 0.0)
     for turn in range(TURNS):
         for case in cases:
             tired = turn >= FEWEST_TURNS and spent[case.label] > PATIENCE
@@ -48,22 +48,22 @@ def race(cases: Sequence[Case]) -> Race:
             try:
                 if turn == 0:
                     case.play(WARM_UP)
-                seconds, calls = _turn(case)
+                calls = _turn(case)
             except Exception as error:
                 result.failures[case.label] = f"{type(error).__name__}: {error}"
                 result.nanoseconds.pop(case.label, None)
                 continue
-            spent[case.label] += seconds
+            spent[case.label] += sum(calls)
             best = result.nanoseconds.get(case.label, math.inf)
-            result.nanoseconds[case.label] = min(best, 1e9 * seconds / (calls * case.runs * case.horizon))
+            result.nanoseconds[case.label] = min(best, 1e9 * min(calls) / (case.runs * case.horizon))
     return result
 
 
-def _turn(case: Case) -> tuple[float, int]:
-    """Seconds and calls of one turn."""
-    calls = 0
-    start = time.perf_counter()
-    while (seconds := time.perf_counter() - start) < SHORTEST_TURN:
+def _turn(case: Case) -> list[float]:
+    """Seconds of each call of one turn."""
+    calls: list[float] = []
+    while sum(calls) < SHORTEST_TURN:
+        start = time.perf_counter()
         case.play(case.horizon)
-        calls += 1
-    return seconds, calls
+        calls.append(time.perf_counter() - start)
+    return calls

@@ -16,7 +16,8 @@ class Contestant:
     """How one library plays Bernoulli arms.
 
     `simulate(policy, means, horizon, runs)` is its way to run a simulation. `call(means, draws)` plays UCB
-    through its functions for one round, a round for each uniform draw: arm k pays 1 if the draw is below its mean.
+    through its functions for one round, a round for each uniform draw: an arm pays 1 if the draw is below its
+    mean.
     """
 
     label: str

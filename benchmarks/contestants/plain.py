@@ -16,9 +16,9 @@ def contestant() -> Contestant:
         return [players[policy](means, horizon, run) for run in range(runs)]
 
     how = (
-        "lists and `math`, no numpy. UCB keeps each arm's mean and width and tabulates sqrt(log f(t)); KL-UCB "
-        "solves for each index with Newton's method from that of the last round. The same policies as ours; "
-        "keeps the plays of each arm, no regret curve."
+        "lists and `math`, no numpy. UCB keeps each arm's mean and width and tabulates sqrt(log f(t)); "
+        "KL-UCB solves for each index with Newton's method from that of the last round. The same policies as "
+        "ours; keeps the plays of each arm, no regret curve."
     )
     return Contestant("plain Python loop", how, frozenset(players), simulate)
 

@@ -29,7 +29,7 @@ def contestant() -> Contestant:
             policy.update(action=arm, reward=1.0 if draw < means[arm] else 0.0)
 
     how = (
-        "`Experiment(...).run()` with the Rust backend, which keeps every reward and action and has no lighter mode; "
-        "round by round `select_action` and `update`. UCB1 and KL-UCB."
+        "`Experiment(...).run()` with the Rust backend, which keeps every reward and action and has no "
+        "lighter mode; round by round `select_action` and `update`. UCB1 and KL-UCB."
     )
     return Contestant("pymab", how, frozenset(kinds), simulate, call)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import meanbounds as mb
+
+TWO = mb.MeanBounds([0.2, 0.3], [0.6, 0.9], arms=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (dict(lower=[0.1, np.nan], upper=[0.5, 0.5], arms=["x", "y"]), ["'y'", "nan", "0.5"]),
+        (dict(lower=[0.1, 0.7], upper=[0.5, 0.6], arms=["x", "y"]), ["'y'", "0.7", "0.6"]),
+        (dict(lower=[-0.1], upper=[0.5]), ["arm 0", "-0.1", "0.5", "[0.0, 1.0]"]),
+        (dict(lower=[0.1], upper=[1.5]), ["arm 0", "0.1", "1.5"]),
+        (dict(lower=[0.1, 0.1], upper=[0.5, 0.5], arms=["x", "x"]), ["'x'", "0", "1"]),
+        (dict(lower=[0.1, 0.1], upper=[0.5, 0.5], arms=["x"]), ["1 arm names", "2 arms"]),
+        (dict(lower=[0.1, 0.1], upper=[0.5, 0.5], low=[0, 0, 0]), ["low", "3", "2"]),
+        (dict(lower=[0.1], upper=[0.5], low=1.0, high=0.0), ["arm 0", "1.0", "0.0"]),
+        (dict(lower=[0.1], upper=[0.5], high=np.inf), ["arm 0", "inf"]),
+        (dict(lower=[], upper=[]), ["at least one arm"]),
+        (dict(lower=["x"], upper=[1]), ["lower", "numbers"]),
+        (dict(lower=[[0.1]], upper=[[0.5]]), ["shape (1, 1)"]),
+        (dict(lower=[0.1], upper=[0.5], arms=[0.5]), ["0.5", "strings or integers"]),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name_and_number(arguments: dict[str, object], words: list[str]) -> None:
+    with pytest.raises(mb.BoundsError) as caught:
+        mb.MeanBounds(**arguments)  # type: ignore[arg-type]
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_pruning_keeps_ties_and_compares_raw_units() -> None:
+    bounds = mb.MeanBounds([0.5, 0.0, -1.0], [0.9, 0.5, 0.4999], low=[0, 0, -1], high=1)
+    assert bounds.possible.tolist() == [True, True, False]
+    assert bounds.pruned().arms == (0, 1)
+    assert bounds.best_lower == 0.5
+
+
+def test_factors_take_each_arm_in_its_own_range() -> None:
+    """Arm 0 on [0, 1] with l = 0.8; arm 1 on [0, 2] has its middle, 1, inside [0.8, 1.5]: the printed rule, which gives
+    it the factor of arm 0, would be too small."""
+    bounds = mb.MeanBounds([0.8, 0.1], [1.0, 1.5], low=0.0, high=[1.0, 2.0])
+    assert bounds.best_variance_proxy.tolist() == [mb.variance_proxy(0.8), 1.0]
+    assert bounds.variance_proxy.tolist() == [mb.variance_proxy(0.8), 1.0]
+
+
+@given(st.data())
+def test_with_one_range_glue_has_the_printed_rule(data: st.DataObject) -> None:
+    """psi_k = sigma of k_max where l_max > 1/2, else sigma_k."""
+    pairs = data.draw(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted), min_size=1, max_size=6))
+    lower, upper = np.array(pairs).T
+    bounds = mb.MeanBounds(lower, upper).pruned()
+    sigma = bounds.variance_proxy
+    expected = np.full(len(bounds), sigma[bounds.lower.argmax()]) if bounds.best_lower > 0.5 else sigma
+    assert bounds.best_variance_proxy == pytest.approx(expected)
+
+
+def test_intersection() -> None:
+    other = mb.MeanBounds([0.5, 0.1], [0.7, 0.4], arms=["b", "a"])
+    assert TWO & other == mb.MeanBounds([0.2, 0.5], [0.4, 0.7], arms=["a", "b"])
+    with pytest.raises(mb.BoundsError, match=r"'a'.*at least 0.7.*at most 0.6"):
+        TWO & mb.MeanBounds([0.7, 0.3], [0.8, 0.9], arms=["a", "b"])
+    with pytest.raises(mb.BoundsError, match="only one side has 'b', 'c'"):
+        TWO & mb.MeanBounds([0.1, 0.1], [0.9, 0.9], arms=["a", "c"])
+    with pytest.raises(mb.BoundsError, match=r"'a'.*ranges differ"):
+        TWO & mb.MeanBounds([0.1, 0.1], [0.9, 0.9], arms=["a", "b"], high=2.0)
+
+
+@pytest.mark.parametrize("bounds", [TWO, mb.MeanBounds([1, 2], [3, 4], low=0.5, high=[5, 6]), mb.MeanBounds.vacuous(3)])
+def test_json_and_frames_come_back_the_same(bounds: mb.MeanBounds, tmp_path: Path) -> None:
+    assert mb.MeanBounds.from_json(bounds.to_json()) == bounds
+    bounds.to_json(tmp_path / "bounds.json")
+    assert mb.MeanBounds.from_json(tmp_path / "bounds.json") == bounds
+    assert json.loads(bounds.to_json()) == bounds.to_dict()
+    frame = bounds.to_frame()
+    assert list(frame.columns) == ["arm", "lower", "upper", "low", "high"]
+    assert mb.MeanBounds.from_frame(frame) == bounds
+    assert mb.MeanBounds.from_frame(pl.DataFrame(frame.to_dict("list"))) == bounds
+    assert eval(repr(bounds), {"MeanBounds": mb.MeanBounds}) == bounds
+    assert hash(bounds) == hash(mb.MeanBounds.from_dict(bounds.to_dict()))
+
+
+def test_frames_without_optional_columns_and_with_wrong_ones() -> None:
+    assert mb.MeanBounds.from_frame(pd.DataFrame({"lower": [0.1], "upper": [0.4]})).arms == (0,)
+    with pytest.raises(mb.BoundsError, match="missing upper"):
+        mb.MeanBounds.from_frame(pd.DataFrame({"lower": [0.1]}))
+    with pytest.raises(mb.BoundsError, match="unknown uper"):
+        mb.MeanBounds.from_dict({"lower": [0.1], "upper": [0.4], "uper": [0.3]})
+
+
+def test_unknown_arm_lists_the_known_ones() -> None:
+    with pytest.raises(mb.UnknownArmError, match="unknown arm 'c'; the arms are 'a', 'b'"):
+        TWO.position("c")
+
+
+def test_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        TWO.lower[0] = 0.0

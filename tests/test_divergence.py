@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import meanbounds as mb
+from meanbounds.kernels.kl import boost_upper
+
+UNIT = st.floats(0.0, 1.0)
+BUDGET = st.floats(1e-9, 30.0)
+
+
+@given(st.floats(1e-9, 1 - 1e-9), st.floats(1e-9, 1 - 1e-9))
+def test_divergence_against_arbitrary_precision(p: float, q: float) -> None:
+    with mpmath.workdps(50):
+        a, b = mpmath.mpf(p), mpmath.mpf(q)
+        exact = a * mpmath.log(a / b) + (1 - a) * mpmath.log((1 - a) / (1 - b))
+        assert abs(mpmath.mpf(float(mb.bernoulli_kl(p, q))) - exact) <= mpmath.mpf("1e-12") * exact + mpmath.mpf("2e-15")
+
+
+@given(UNIT, BUDGET)
+def test_upper_limit_is_where_the_budget_is_spent(p: float, budget: float) -> None:
+    """The limit solves kl = budget to 1e-12 in its own coordinate; above 1 - 1e-12 it is 1."""
+    q = float(mb.bernoulli_kl_upper(p, budget))
+    assert p <= q <= 1.0
+    with mpmath.workdps(50):
+
+        def spent(x: float) -> mpmath.mpf:
+            a, b = mpmath.mpf(p), mpmath.mpf(x)
+            first = a * mpmath.log(a / b) if a > 0 else mpmath.mpf(0)
+            return first + ((1 - a) * mpmath.log((1 - a) / (1 - b)) if a < 1 else mpmath.mpf(0))
+
+        if q - 1e-11 > p:
+            assert spent(q - 1e-11) <= budget * (1 + 1e-12)
+        if q < 1.0:
+            assert spent(min(q + 1e-11, math.nextafter(1.0, 0.0))) >= budget * (1 - 1e-12)
+        elif p < 1.0:
+            assert spent(1 - 2e-12) <= budget * (1 + 1e-9)
+
+
+@given(UNIT, BUDGET)
+def test_boosted_limit_is_above_the_exact_one_and_below_pinsker(p: float, budget: float) -> None:
+    exact, boosted = float(mb.bernoulli_kl_upper(p, budget)), boost_upper(p, budget)
+    assert exact - 1e-9 <= boosted <= min(1.0, p + math.sqrt(budget / 2.0)) + 1e-12
+
+
+def test_edges() -> None:
+    assert mb.bernoulli_kl(0.0, 0.0) == 0.0
+    assert mb.bernoulli_kl(1.0, 1.0) == 0.0
+    assert mb.bernoulli_kl(0.5, 1.0) == math.inf
+    assert mb.bernoulli_kl(0.5, 0.0) == math.inf
+    assert mb.bernoulli_kl_upper(0.3, 0.0) == 0.3
+    assert np.asarray(mb.bernoulli_kl_upper([0.0, 1.0], [math.log(2), 3.0])).tolist() == pytest.approx([0.5, 1.0])
+    with pytest.raises(ValueError, match=r"p must lie in \[0, 1\]"):
+        mb.bernoulli_kl(1.2, 0.5)
+    with pytest.raises(ValueError, match="budget >= 0"):
+        mb.bernoulli_kl_upper(0.2, -1.0)
