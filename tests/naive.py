@@ -65,7 +65,8 @@ def boost_upper(p: float, c: float) -> float:
         return max(
             2 * (p - q) ** 2 + 4 / 9 * (p - q) ** 4,
             (math.sqrt(p) - math.sqrt(q)) ** 2 + (math.sqrt(1 - p) - math.sqrt(1 - q)) ** 2,
-            (p * math.log(p) if p > 0 else 0.0) + ((1 - p) * math.log((1 - p) / (1 - q)) if q < 1 else INFINITY),
+            (p * math.log(p) if p > 0 else 0.0)
+            + ((1 - p) * math.log((1 - p) / (1 - q)) if q < 1 else INFINITY),
             kl(p, middle) + (q - middle) / middle,
         )
 
@@ -140,7 +141,10 @@ def _proxy(r: Round, k: int, lower: float) -> float:
 
 def improved_ucb(r: Round) -> int:
     return r.largest(
-        {k: _gaussian(r, k, float(r.bounds.upper[k]), _proxy(r, k, float(r.bounds.lower[k]))) for k in r.possible}
+        {
+            k: _gaussian(r, k, float(r.bounds.upper[k]), _proxy(r, k, float(r.bounds.lower[k])))
+            for k in r.possible
+        }
     )
 
 
@@ -231,11 +235,18 @@ def log_f(policy: mb.Policy, t: int) -> float:
 
 
 def play(
-    policy: mb.Policy, environment: mb.Environment, bounds: mb.MeanBounds, horizon: int, seed: int, run: int = 0
+    policy: mb.Policy,
+    environment: mb.Environment,
+    bounds: mb.MeanBounds,
+    horizon: int,
+    seed: int,
+    run: int = 0,
 ) -> list[Seen]:
     """Statistics after each round."""
     law = environment.rewards(bounds.low, bounds.high)
-    streams, key, rounding = (np.uint64(f(np.uint64(seed), run)) for f in (reward_key, policy_key, rounding_key))
+    streams, key, rounding = (
+        np.uint64(f(np.uint64(seed), run)) for f in (reward_key, policy_key, rounding_key)
+    )
     arms = range(len(bounds))
     plays, total, ones = [0 for _ in arms], [0.0 for _ in arms], [0 for _ in arms]
     memory: dict[str, float] = {}

@@ -58,7 +58,9 @@ def test_factors_take_each_arm_in_its_own_range() -> None:
 @given(st.data())
 def test_with_one_range_glue_has_the_printed_rule(data: st.DataObject) -> None:
     """psi_k = sigma of k_max where l_max > 1/2, else sigma_k."""
-    pairs = data.draw(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted), min_size=1, max_size=6))
+    pairs = data.draw(
+        st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted), min_size=1, max_size=6)
+    )
     lower, upper = np.array(pairs).T
     bounds = mb.MeanBounds(lower, upper).pruned()
     sigma = bounds.variance_proxy
@@ -77,7 +79,9 @@ def test_intersection() -> None:
         TWO & mb.MeanBounds([0.1, 0.1], [0.9, 0.9], arms=["a", "b"], high=2.0)
 
 
-@pytest.mark.parametrize("bounds", [TWO, mb.MeanBounds([1, 2], [3, 4], low=0.5, high=[5, 6]), mb.MeanBounds.vacuous(3)])
+@pytest.mark.parametrize(
+    "bounds", [TWO, mb.MeanBounds([1, 2], [3, 4], low=0.5, high=[5, 6]), mb.MeanBounds.vacuous(3)]
+)
 def test_json_and_frames_come_back_the_same(bounds: mb.MeanBounds, tmp_path: Path) -> None:
     assert mb.MeanBounds.from_json(bounds.to_json()) == bounds
     bounds.to_json(tmp_path / "bounds.json")

@@ -105,7 +105,13 @@ def test_rewards_in_a_wider_range_are_the_same_rewards() -> None:
         (lambda: mb.Beta([0.5], concentration=0), "concentration"),
         (lambda: mb.Table([[1.0], []]), "arm 1"),
         (lambda: mb.Table([[1.0]], weights=[[1.0], [1.0]]), "2 lists of weights for 1 arms"),
-        (lambda: mb.Table([[2.0]], low=0, high=3).rewards(np.zeros(1), np.ones(1)) and mb.Table([[5.0]], low=0, high=3), "arm 0"),
+        (
+            lambda: (
+                mb.Table([[2.0]], low=0, high=3).rewards(np.zeros(1), np.ones(1))
+                and mb.Table([[5.0]], low=0, high=3)
+            ),
+            "arm 0",
+        ),
     ],
 )
 def test_impossible_environments_are_refused(make: object, words: str) -> None:

@@ -21,18 +21,39 @@ def exact_proxy(mean: float) -> mpmath.mpf:
 def assert_exact(mean: float) -> None:
     expected = exact_proxy(mean)
     error = abs(mpmath.mpf(mb.variance_proxy(mean)) - expected)
-    assert error <= mpmath.mpf("1e-12") * expected, f"at {mean!r}: relative error {mpmath.nstr(error / expected)}"
+    assert error <= mpmath.mpf("1e-12") * expected, (
+        f"at {mean!r}: relative error {mpmath.nstr(error / expected)}"
+    )
 
 
 @pytest.mark.parametrize(
     "mean",
-    [0.0, 1.0, 1e-12, 1 - 1e-12, 0.5, 0.5 + 1e-12, 0.5 - 1e-12, 0.5 + 1e-16, 1e-300, 5e-324, 0.25, 0.2499999, 0.75, 0.9],
+    [
+        0.0,
+        1.0,
+        1e-12,
+        1 - 1e-12,
+        0.5,
+        0.5 + 1e-12,
+        0.5 - 1e-12,
+        0.5 + 1e-16,
+        1e-300,
+        5e-324,
+        0.25,
+        0.2499999,
+        0.75,
+        0.9,
+    ],
 )
 def test_full_precision_at_the_hard_places(mean: float) -> None:
     assert_exact(mean)
 
 
-@given(st.floats(0.0, 1.0) | st.floats(-1e-6, 1e-6).map(lambda d: 0.5 + d) | st.floats(0.0, 1e-6).map(lambda d: 1 - d))
+@given(
+    st.floats(0.0, 1.0)
+    | st.floats(-1e-6, 1e-6).map(lambda d: 0.5 + d)
+    | st.floats(0.0, 1e-6).map(lambda d: 1 - d)
+)
 def test_full_precision_everywhere(mean: float) -> None:
     assert_exact(mean)
 
@@ -75,7 +96,9 @@ def test_bounds_give_the_largest_proxy_between_them(a: float, b: float, shares: 
     proxy = mb.variance_proxy_from_bounds(lower, upper)
     inside = np.clip(lower + (upper - lower) * np.array(shares), lower, upper)
     assert np.all(np.asarray(mb.variance_proxy(inside)) <= proxy * (1 + 1e-12))
-    assert np.isclose(proxy, np.max(np.asarray(mb.variance_proxy([lower, upper, min(upper, max(lower, 0.5))]))))
+    assert np.isclose(
+        proxy, np.max(np.asarray(mb.variance_proxy([lower, upper, min(upper, max(lower, 0.5))])))
+    )
 
 
 def test_vectorised_and_scalar() -> None:

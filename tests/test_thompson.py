@@ -67,9 +67,7 @@ def test_exact_law(a: float, b: float, lower: float, upper: float) -> None:
 
 
 @settings(deadline=None)
-@given(
-    st.floats(1, 1e6), st.floats(1, 1e6), st.floats(0, 1), st.floats(0, 1), st.integers(0, 2**60)
-)
+@given(st.floats(1, 1e6), st.floats(1, 1e6), st.floats(0, 1), st.floats(0, 1), st.integers(0, 2**60))
 def test_stays_inside_and_rarely_rejects(a: float, b: float, x: float, y: float, key: int) -> None:
     """The hat is above the density, so no draw leaves the interval; a lost rejection loop would return the mode always."""
     lower, upper = min(x, y), max(x, y)

@@ -59,7 +59,9 @@ def check(policy: mb.Policy, case: strategies.Case, shares: list[float]) -> None
 
 
 def with_settings(examples: int) -> settings:
-    return settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    return settings(
+        max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
 
 
 SHARES = st.lists(st.floats(0.0, 1.0), min_size=2, max_size=5)
@@ -86,7 +88,12 @@ def test_interpreted() -> None:
     """The same, with the kernels left as Python."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", __file__]
     done = subprocess.run(
-        command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, timeout=500, check=False
+        command,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:]
     assert f"{2 * len(naive.TWINS)} passed" in done.stdout

@@ -63,7 +63,9 @@ class Agent:
         self._pending = [0] * len(bounds)
         self._retired: set[int] = set()
         self._pulls = self._updates = 0
-        self._key, self._rounding = (np.uint64(key(np.uint64(self._seed), 0)) for key in (policy_key, rounding_key))
+        self._key, self._rounding = (
+            np.uint64(key(np.uint64(self._seed), 0)) for key in (policy_key, rounding_key)
+        )
         self._first, self._log_f = 1, policy.log_f(1, _TABULATED).tolist()
         self._take(bounds)
 
@@ -124,7 +126,9 @@ class Agent:
         """Arms that are no longer on offer."""
         return tuple(self._bounds.arms[k] for k in sorted(self._retired))
 
-    def pull(self, eligible: Iterable[Arm] | None = None, pending: Literal["ignore", "count"] = "ignore") -> Arm:
+    def pull(
+        self, eligible: Iterable[Arm] | None = None, pending: Literal["ignore", "count"] = "ignore"
+    ) -> Arm:
         """Choose an arm.
 
         Parameters
@@ -165,7 +169,9 @@ class Agent:
         except TypeError:
             inside = False
         if not inside:
-            raise RewardError(f"arm {arm!r}: the reward {reward!r} is not a number in its range [{low}, {high}]")
+            raise RewardError(
+                f"arm {arm!r}: the reward {reward!r} is not a number in its range [{low}, {high}]"
+            )
         textbook.observe(self._state, k, float((reward - low) / (high - low)), self._updates, self._rounding)
         self._updates += 1
         if self._pending[k] and not history:
@@ -184,11 +190,15 @@ class Agent:
         The next `pull` without `eligible` takes an arm with the largest.
         """
         if not self._policy.has_index:
-            raise NoIndexError(f"{type(self._policy).__name__} has no index: it does not rank arms by a number of their own")
+            raise NoIndexError(
+                f"{type(self._policy).__name__} has no index: it does not rank arms by a number of their own"
+            )
         indices = np.full(len(self._bounds), -np.inf)
         if self._plan is not None:
             out = np.empty(self._plan.shape[1])
-            textbook.indices(self._policy.kernel, self._plan, self._state, self._log_f_at(self._updates + 1), out)
+            textbook.indices(
+                self._policy.kernel, self._plan, self._state, self._log_f_at(self._updates + 1), out
+            )
             indices[self._plan[0].astype(np.intp)] = out
         return indices
 
@@ -207,7 +217,12 @@ class Agent:
         self._take(bounds)
 
     def add(
-        self, arm: Arm, lower: float | None = None, upper: float | None = None, low: float = 0.0, high: float = 1.0
+        self,
+        arm: Arm,
+        lower: float | None = None,
+        upper: float | None = None,
+        low: float = 0.0,
+        high: float = 1.0,
     ) -> None:
         """Offer one more arm; a bound that is not given is the end of the range."""
         old = self._bounds
@@ -268,7 +283,9 @@ class Agent:
         agent = cls(Policy.from_dict(data["policy"]), MeanBounds.from_dict(data["bounds"]), data["seed"])
         state = np.array([data[name] for name in State._fields], dtype=np.float64)
         if state.shape != agent._state.shape or len(data["pending"]) != len(agent._bounds):
-            raise ValueError(f"the saved agent has {len(agent._bounds)} arms, but statistics of shape {state.shape}")
+            raise ValueError(
+                f"the saved agent has {len(agent._bounds)} arms, but statistics of shape {state.shape}"
+            )
         agent._state = state
         agent._pending = [int(n) for n in data["pending"]]
         agent._pulls, agent._updates = int(data["pulls"]), int(data["updates"])
@@ -284,7 +301,9 @@ class Agent:
         if not positions:
             raise ValueError("eligible is empty: there is no arm to choose from")
         for k in sorted(positions & self._retired):
-            raise ValueError(f"arm {self._bounds.arms[k]!r} is retired; restore it before it is offered again")
+            raise ValueError(
+                f"arm {self._bounds.arms[k]!r} is retired; restore it before it is offered again"
+            )
         return tuple(sorted(positions))
 
     def _log_f_at(self, t: int) -> float:
@@ -297,7 +316,9 @@ class Agent:
     def _as_if_answered(self) -> NDArray[np.float64]:
         state = self._state.copy()
         plays, waiting = self._state[0], np.array(self._pending, dtype=np.float64)
-        middle = (0.5 * (self._bounds.lower + self._bounds.upper) - self._bounds.low) / (self._bounds.high - self._bounds.low)
+        middle = (0.5 * (self._bounds.lower + self._bounds.upper) - self._bounds.low) / (
+            self._bounds.high - self._bounds.low
+        )
         for row in (1, 2):
             mean = np.divide(self._state[row], plays, out=middle.copy(), where=plays > 0)
             state[row] += waiting * mean

@@ -37,9 +37,13 @@ class Environment:
         means = np.array(means, dtype=np.float64)
         if means.ndim != 1 or means.size == 0:
             raise ValueError(f"means must be a sequence with one number per arm; got {means!r}")
-        low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), means.shape).copy() for end in (low, high))
+        low, high = (
+            np.broadcast_to(np.asarray(end, dtype=np.float64), means.shape).copy() for end in (low, high)
+        )
         for k in np.flatnonzero(~((low <= means) & (means <= high) & (low < high))):
-            raise ValueError(f"arm {k}: its mean {means[k]} is not inside its reward range [{low[k]}, {high[k]}]")
+            raise ValueError(
+                f"arm {k}: its mean {means[k]} is not inside its reward range [{low[k]}, {high[k]}]"
+            )
         for name, array in (("means", means), ("low", low), ("high", high)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -54,7 +58,9 @@ class Environment:
 
     def rewards(self, low: Floats, high: Floats) -> Rewards:
         """The law of the rewards for a kernel, in units of the given ranges, which contain this environment's."""
-        raise TypeError(f"{type(self).__name__} does not say how rewards are drawn: it has to define rewards(low, high)")
+        raise TypeError(
+            f"{type(self).__name__} does not say how rewards are drawn: it has to define rewards(low, high)"
+        )
 
     def settings(self) -> dict[str, Any]:
         """What the environment was made from, safe for JSON."""
@@ -115,7 +121,9 @@ class Beta(Environment):
     ) -> None:
         super().__init__(means, low, high)
         for k in np.flatnonzero((self.means == self.low) | (self.means == self.high)):
-            raise ValueError(f"arm {k}: a beta reward's mean is strictly inside its range; got {self.means[k]}")
+            raise ValueError(
+                f"arm {k}: a beta reward's mean is strictly inside its range; got {self.means[k]}"
+            )
         if not 0.0 < concentration < np.inf:
             raise ValueError(f"concentration must be a positive number; got {concentration}")
         object.__setattr__(self, "concentration", float(concentration))
@@ -162,18 +170,30 @@ class Table(Environment):
         high: ArrayLike | None = None,
     ) -> None:
         lists = [np.asarray(v, dtype=np.float64).ravel() for v in values]
-        shares = [np.ones_like(v) for v in lists] if weights is None else [np.asarray(w, dtype=np.float64) for w in weights]
+        shares = (
+            [np.ones_like(v) for v in lists]
+            if weights is None
+            else [np.asarray(w, dtype=np.float64) for w in weights]
+        )
         if len(shares) != len(lists):
             raise ValueError(f"{len(shares)} lists of weights for {len(lists)} arms")
         for k, (v, w) in enumerate(zip(lists, shares, strict=True)):
-            if v.size == 0 or v.shape != w.shape or not (np.all(np.isfinite(v)) and np.all(w >= 0.0) and w.sum() > 0.0):
-                raise ValueError(f"arm {k}: give at least one finite value, and as many weights, none negative: {v}, {w}")
+            if (
+                v.size == 0
+                or v.shape != w.shape
+                or not (np.all(np.isfinite(v)) and np.all(w >= 0.0) and w.sum() > 0.0)
+            ):
+                raise ValueError(
+                    f"arm {k}: give at least one finite value, and as many weights, none negative: {v}, {w}"
+                )
         smallest, largest = min(v.min() for v in lists), max(v.max() for v in lists)
         means = [float(np.average(v, weights=w)) for v, w in zip(lists, shares, strict=True)]
         super().__init__(means, smallest if low is None else low, largest if high is None else high)
         for k, v in enumerate(lists):
             if v.min() < self.low[k] or v.max() > self.high[k]:
-                raise ValueError(f"arm {k}: values from {v.min()} to {v.max()} leave the range [{self.low[k]}, {self.high[k]}]")
+                raise ValueError(
+                    f"arm {k}: values from {v.min()} to {v.max()} leave the range [{self.low[k]}, {self.high[k]}]"
+                )
         object.__setattr__(self, "values", tuple(lists))
         object.__setattr__(self, "weights", tuple(w / w.sum() for w in shares))
 
@@ -190,7 +210,10 @@ class Table(Environment):
     def settings(self) -> dict[str, Any]:
         """With the values and their weights."""
         lists = {"values": self.values, "weights": self.weights}
-        return {**super().settings(), **{name: [part.tolist() for part in parts] for name, parts in lists.items()}}
+        return {
+            **super().settings(),
+            **{name: [part.tolist() for part in parts] for name, parts in lists.items()},
+        }
 
 
 def _alias(weights: Floats, start: int) -> tuple[Floats, NDArray[np.int64]]:

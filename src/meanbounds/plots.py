@@ -18,13 +18,26 @@ if TYPE_CHECKING:
 
 __all__ = ["COLOURS", "plot_bounds", "plot_regret", "plot_study"]
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000", "#8c564b", "#bcbd22")
+COLOURS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#7f7f7f",
+    "#000000",
+    "#8c564b",
+    "#bcbd22",
+)
 """Okabe and Ito's colours first: they stay apart for colour-blind readers."""
 
 _BANDS = ("confidence", "deviation", "quantiles", None)
 
 
-def plot_regret(regret: Regret, ax: Axes | None = None, band: str | None = "confidence", log: bool = False) -> Axes:
+def plot_regret(
+    regret: Regret, ax: Axes | None = None, band: str | None = "confidence", log: bool = False
+) -> Axes:
     """Draw mean regret against rounds, a line per policy named at its end.
 
     Parameters
@@ -84,10 +97,19 @@ def plot_bounds(bounds: MeanBounds, means: Sequence[float] | None = None, ax: Ax
         ax = plt.subplots(figsize=(5, 0.9 + 0.35 * len(bounds)), layout="constrained")[1]
     for k, possible in enumerate(bounds.possible):
         colour = COLOURS[0] if possible else "#b0b0b0"
-        ax.plot([bounds.lower[k], bounds.upper[k]], [k, k], color=colour, linewidth=7, solid_capstyle="butt", alpha=0.55)
+        ax.plot(
+            [bounds.lower[k], bounds.upper[k]],
+            [k, k],
+            color=colour,
+            linewidth=7,
+            solid_capstyle="butt",
+            alpha=0.55,
+        )
     if means is not None:
         ax.plot(means, range(len(bounds)), "o", color="black", markersize=5, label="true mean")
-    ax.axvline(bounds.best_lower, color=COLOURS[1], linestyle="--", linewidth=1.2, label="largest lower bound")
+    ax.axvline(
+        bounds.best_lower, color=COLOURS[1], linestyle="--", linewidth=1.2, label="largest lower bound"
+    )
     ax.set_yticks(range(len(bounds)), [str(arm) for arm in bounds.arms])
     ax.set_ylim(len(bounds) - 0.5, -0.5)
     pad = 0.02 * float((bounds.high - bounds.low).max())
@@ -101,9 +123,7 @@ def plot_bounds(bounds: MeanBounds, means: Sequence[float] | None = None, ax: Ax
 def plot_study(regret: Regret, title: str | None = None) -> Figure:
     """Bounds and true means on the left, regret on the right."""
     bounds = MeanBounds.from_dict(regret.settings["bounds"])
-    figure, (left, right) = plt.subplots(
-        1, 2, figsize=(10, 4.2), width_ratios=(2, 3), layout="constrained"
-    )
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), width_ratios=(2, 3), layout="constrained")
     plot_bounds(bounds, regret.settings["environment"]["means"], left)
     plot_regret(regret, right)
     if title:

@@ -26,7 +26,12 @@ class Progress:
     """
 
     def __init__(
-        self, total: int, title: str, show: bool | None = None, stream: TextIO | None = None, patience: float = 2.0
+        self,
+        total: int,
+        title: str,
+        show: bool | None = None,
+        stream: TextIO | None = None,
+        patience: float = 2.0,
     ) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._show = self._stream.isatty() if show is None else show

@@ -87,7 +87,12 @@ class Regret:
             numbers = (final.mean(), half, np.median(final), np.quantile(final, 0.95))
             rows.append((label, *(f"{x:.1f}" for x in numbers), f"{share:.1%}"))
         widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
-        lines = ["  ".join(x.ljust(w) if c == 0 else x.rjust(w) for c, (x, w) in enumerate(zip(row, widths, strict=True))) for row in rows]
+        lines = [
+            "  ".join(
+                x.ljust(w) if c == 0 else x.rjust(w) for c, (x, w) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in rows
+        ]
         return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
 
     def to_frame(self) -> pd.DataFrame:
@@ -124,7 +129,12 @@ class Regret:
                 "plays": [row for label in self.labels for row in self.plays[label]],
             }
         )
-        header = {"format": _FORMAT, "rounds": self.rounds.tolist(), "labels": self.labels, "settings": self.settings}
+        header = {
+            "format": _FORMAT,
+            "rounds": self.rounds.tolist(),
+            "labels": self.labels,
+            "settings": self.settings,
+        }
         pq.write_table(table.replace_schema_metadata({"meanbounds": json.dumps(header)}), Path(path))
 
     @classmethod
@@ -135,10 +145,14 @@ class Regret:
         table = pq.read_table(Path(path))
         raw = (table.schema.metadata or {}).get(b"meanbounds")
         if raw is None:
-            raise ValueError(f"{path} was not written by Regret.save: it has no 'meanbounds' entry in its metadata")
+            raise ValueError(
+                f"{path} was not written by Regret.save: it has no 'meanbounds' entry in its metadata"
+            )
         header = json.loads(raw)
         if header["format"] != _FORMAT:
-            raise ValueError(f"{path} has format {header['format']}; this version of meanbounds reads format {_FORMAT}")
+            raise ValueError(
+                f"{path} has format {header['format']}; this version of meanbounds reads format {_FORMAT}"
+            )
         names = np.array(table["policy"].to_pylist())
         columns = {name: np.array(table[name].to_pylist()) for name in ("regret", "plays")}
         return cls(

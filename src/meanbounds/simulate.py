@@ -117,9 +117,15 @@ def simulate(
     True
     """
     named = _labelled(policies)
-    bounds = MeanBounds.vacuous(len(environment), environment.low, environment.high) if bounds is None else bounds
+    bounds = (
+        MeanBounds.vacuous(len(environment), environment.low, environment.high) if bounds is None else bounds
+    )
     _check_fit(environment, bounds)
-    for name, value in (("horizon", horizon), ("runs", runs), *((("block", block),) if block is not None else ())):
+    for name, value in (
+        ("horizon", horizon),
+        ("runs", runs),
+        *((("block", block),) if block is not None else ()),
+    ):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise ValueError(f"{name} must be a whole number, at least 1; got {value!r}")
     rounds = _checkpoint_rounds(checkpoints, int(horizon))
@@ -154,7 +160,9 @@ def _labelled(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> dic
         several = [policies] if isinstance(policies, Policy) else list(policies)
         named = {repr(policy): policy for policy in several}
         if len(named) < len(several):
-            raise ValueError("the same policy is given twice; give a mapping from labels to policies to tell them apart")
+            raise ValueError(
+                "the same policy is given twice; give a mapping from labels to policies to tell them apart"
+            )
     for label, policy in named.items():
         if not isinstance(policy, Policy):
             raise TypeError(f"{label!r} is not a policy but {policy!r}; give an object such as mb.GLUE()")
@@ -187,12 +195,19 @@ def _checkpoint_rounds(checkpoints: int | Sequence[int], horizon: int) -> NDArra
         return np.unique(-(-horizon * np.arange(1, checkpoints + 1) // checkpoints)).astype(np.int64)
     rounds = np.asarray(checkpoints, dtype=np.int64)
     if rounds.size == 0 or rounds[0] < 1 or rounds[-1] != horizon or np.any(np.diff(rounds) <= 0):
-        raise ValueError(f"checkpoints must be increasing rounds from 1 on, the last one the horizon {horizon}; got {rounds}")
+        raise ValueError(
+            f"checkpoints must be increasing rounds from 1 on, the last one the horizon {horizon}; got {rounds}"
+        )
     return rounds
 
 
 def _settings(
-    named: Mapping[str, Policy], environment: Environment, bounds: MeanBounds, horizon: int, runs: int, seed: int
+    named: Mapping[str, Policy],
+    environment: Environment,
+    bounds: MeanBounds,
+    horizon: int,
+    runs: int,
+    seed: int,
 ) -> dict[str, Any]:
     versions = {"meanbounds": __version__, "numpy": np.__version__, "numba": numba.__version__}
     return {

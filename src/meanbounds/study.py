@@ -22,7 +22,10 @@ _ENVIRONMENTS: dict[str, type[Environment]] = {
     for kind in (environments.Bernoulli, environments.Uniform, environments.Beta, environments.Table)
 }
 _KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
-    "policies": (list, 'a list such as ["UCB", "GLUE"] or of tables such as { policy = "GLUE", label = "mine" }'),
+    "policies": (
+        list,
+        'a list such as ["UCB", "GLUE"] or of tables such as { policy = "GLUE", label = "mine" }',
+    ),
     "environment": (dict, 'a table with kind = "bernoulli" (or uniform, beta, table) and its parameters'),
     "bounds": (dict, "a table with lower and upper, and perhaps arms, low, high"),
     "horizon": (int, "a whole number of rounds"),

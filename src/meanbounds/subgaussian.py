@@ -59,7 +59,9 @@ def variance_proxy(
     mean, low, high = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (mean, low, high)))
     above, below = mean - low, high - mean
     if not np.all((above >= 0) & (below >= 0) & (high > low)):
-        raise ValueError(f"variance_proxy needs low <= mean <= high and low < high; got {mean=}, {low=}, {high=}")
+        raise ValueError(
+            f"variance_proxy needs low <= mean <= high and low < high; got {mean=}, {low=}, {high=}"
+        )
     span = high - low
     tail = np.minimum(above, below) / span  # distance to the nearer end: exact where the proxy is steep
     skew = np.abs(below - above) / span  # |1 - 2m|: exact near the middle

@@ -300,7 +300,9 @@ def play_kl(
                     for k in range(size):
                         if intercept[k] + slope[k] * budget >= near:
                             a, line = int(arms[k]), (intercept[k], slope[k])
-                            intercept[k], slope[k] = _tangent(plays[a], total[a], low[k], span[k], budget, line, 1)
+                            intercept[k], slope[k] = _tangent(
+                                plays[a], total[a], low[k], span[k], budget, line, 1
+                            )
                 arm = int(arms[leader])
                 stream = child(streams, arm)
                 if sure and (leader == previous or size <= _FEW) and plays[arm] > 0.0:

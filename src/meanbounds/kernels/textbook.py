@@ -17,7 +17,19 @@ from meanbounds.kernels.stream import child, policy_key, reward_key, rounding_ke
 from meanbounds.kernels.tables import Floats, Integers, Plan, State, argmax, plan_of, state_of
 from meanbounds.kernels.thompson import choose_thompson
 
-__all__ = ["BOOST", "GAUSSIAN", "IMED", "KL", "OSSB", "THOMPSON", "choose", "indices", "observe", "play", "regret"]
+__all__ = [
+    "BOOST",
+    "GAUSSIAN",
+    "IMED",
+    "KL",
+    "OSSB",
+    "THOMPSON",
+    "choose",
+    "indices",
+    "observe",
+    "play",
+    "regret",
+]
 
 GAUSSIAN = 0
 KL = 1

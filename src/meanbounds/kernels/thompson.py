@@ -37,7 +37,9 @@ def _slope(hat: Floats, x: float) -> float:
 
 
 @compiled
-def _piece(hat: Floats, row: int, start: float, stop: float, touch: float, height: float, slope: float) -> None:
+def _piece(
+    hat: Floats, row: int, start: float, stop: float, touch: float, height: float, slope: float
+) -> None:
     """Exponential piece on [start, stop]: the tangent of the log density that touches it at `touch`."""
     width = max(stop - start, 0.0)
     rate = abs(slope)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,7 +40,14 @@ def make_plan(
     lower
         Lower bound that the kernel may use; the bottom of the range by default.
     """
-    rows = (np.arange(len(bounds)), bounds.low, bounds.high - bounds.low, bounds.low if lower is None else lower, cap, proxy)
+    rows = (
+        np.arange(len(bounds)),
+        bounds.low,
+        bounds.high - bounds.low,
+        bounds.low if lower is None else lower,
+        cap,
+        proxy,
+    )
     table = np.array([np.broadcast_to(row, len(bounds)) for row in rows], dtype=np.float64)
     return table if keep is None else np.ascontiguousarray(table[:, keep])
 
@@ -90,7 +97,9 @@ class Policy:
     def to_dict(self) -> dict[str, Any]:
         """Name and parameters, safe for JSON."""
         if callable(self.f):
-            raise ValueError(f"{type(self).__name__} has a function as f, which JSON cannot hold; use one of the named f")
+            raise ValueError(
+                f"{type(self).__name__} has a function as f, which JSON cannot hold; use one of the named f"
+            )
         return {"policy": type(self).__name__, **asdict(self)}
 
     @staticmethod
@@ -109,9 +118,8 @@ class Policy:
             known = ", ".join(sorted(_REGISTRY))
             raise ValueError(f"unknown policy {name!r}; the policies are {known}")
         kind = _REGISTRY[name]
-        unknown = [key for key in settings if key not in kind.__dataclass_fields__]
-        if unknown:
-            raise ValueError(
-                f"{name} has no parameter {unknown[0]!r}; its parameters are {', '.join(kind.__dataclass_fields__)}"
-            )
+        known = [field.name for field in fields(kind)]
+        for key in settings:
+            if key not in known:
+                raise ValueError(f"{name} has no parameter {key!r}; its parameters are {', '.join(known)}")
         return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()})

@@ -66,7 +66,9 @@ class OSSB(_BoundsPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (0.0 <= self.epsilon < 1.0 and self.gamma >= 0.0):
-            raise ValueError(f"OSSB needs 0 <= epsilon < 1 and gamma >= 0; got {self.epsilon=}, {self.gamma=}")
+            raise ValueError(
+                f"OSSB needs 0 <= epsilon < 1 and gamma >= 0; got {self.epsilon=}, {self.gamma=}"
+            )
 
     @property
     def parameters(self) -> NDArray[np.float64]:
@@ -95,7 +97,9 @@ class ThompsonSampling(_BoundsPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.prior) != 2 or not all(1.0 <= value < np.inf for value in self.prior):
-            raise ValueError(f"the prior of ThompsonSampling is two numbers, each at least 1; got {self.prior}")
+            raise ValueError(
+                f"the prior of ThompsonSampling is two numbers, each at least 1; got {self.prior}"
+            )
 
     @property
     def parameters(self) -> NDArray[np.float64]:

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import copy
+import json
+
+import numpy as np
+import pytest
+
+import meanbounds as mb
+
+BOUNDS = mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.9, 0.6], arms=["tPA", "medical", "watch"])
+
+
+def agent(policy: mb.Policy | None = None, bounds: mb.MeanBounds = BOUNDS) -> mb.Agent:
+    return mb.Agent(policy or mb.GLUE(), bounds, seed=7)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda a: a.update("tPA", 1.5), mb.RewardError, r"'tPA'.*1.5.*\[0.0, 1.0\]"),
+        (lambda a: a.update("tPA", float("nan")), mb.RewardError, "nan"),
+        (lambda a: a.update("tPA", None), mb.RewardError, "None"),
+        (lambda a: a.update("tPA", "1"), mb.RewardError, "'1'"),
+        (
+            lambda a: a.update("surgery", 1.0),
+            mb.UnknownArmError,
+            "'surgery'; the arms are 'tPA', 'medical', 'watch'",
+        ),
+        (lambda a: a.pull(eligible=[]), ValueError, "eligible is empty"),
+        (lambda a: a.pull(eligible=["tPA", "surgery"]), mb.UnknownArmError, "'surgery'"),
+        (lambda a: a.pull(pending="maybe"), ValueError, "'maybe'"),
+        (lambda a: a.cancel("watch"), ValueError, "no pending pull"),
+        (lambda a: a.restore("watch"), ValueError, "not retired"),
+        (lambda a: a.add("tPA"), mb.BoundsError, "named twice"),
+        (lambda a: a.add("new", lower=0.9, upper=0.1), mb.BoundsError, "'new'.*0.9.*0.1"),
+        (lambda a: a.replace_bounds(mb.MeanBounds([0.1], [0.2])), mb.BoundsError, "other arms"),
+        (
+            lambda a: a.replace_bounds(mb.MeanBounds.vacuous(BOUNDS.arms, 0, 2)),
+            mb.BoundsError,
+            "reward range",
+        ),
+    ],
+)
+def test_errors_are_clear_and_change_nothing(call: object, error: type[Exception], words: str) -> None:
+    assert callable(call)
+    one = agent()
+    one.update(one.pull(), 1.0)
+    before = copy.deepcopy(one.to_dict())
+    with pytest.raises(error, match=words):
+        call(one)
+    assert one.to_dict() == before
+
+
+def test_index_after_t_updates_uses_f_of_t_plus_1() -> None:
+    """After three updates of "tPA" with mean 2/3: 2/3 + sqrt(2 * c(0.7) * log f(4) / 3), below its cap 0.95 or clipped."""
+    one = agent(mb.GLUE(f="t"), mb.MeanBounds([0.7, 0.2], [1.0, 0.9], arms=["tPA", "medical"]))
+    for reward in (1.0, 0.0, 1.0):
+        one.update("tPA", reward)
+    index = 2 / 3 + np.sqrt(2 * mb.variance_proxy(0.7) * np.log(4) / 3)
+    assert one.indices() == pytest.approx([min(1.0, index), 0.9], rel=1e-14)
+
+
+@pytest.mark.parametrize("policy", [mb.ThompsonSampling(), mb.BIMED(), mb.OSSB()], ids=repr)
+def test_a_policy_without_an_index_says_so(policy: mb.Policy) -> None:
+    with pytest.raises(mb.NoIndexError, match=type(policy).__name__):
+        agent(policy).indices()
+
+
+def test_only_offered_arms_count_for_pruning_and_factors() -> None:
+    """ "watch" is pruned by the 0.7 of "tPA"; without "tPA" on offer it is not, and l_max is 0.4."""
+    one = agent()
+    assert one.indices()[2] == -np.inf
+    assert {one.pull(eligible=["medical", "watch"]) for _ in range(3)} == {"medical"}
+    for _ in range(200):
+        one.update("medical", 0.2)
+    assert one.pull(eligible=["watch", "medical"]) == "watch"
+    assert one.pull(eligible=["watch"]) == "watch"
+
+
+def test_history_counts_and_leaves_pending_alone() -> None:
+    one = agent()
+    one.update("medical", 0.3)
+    arm = one.pull()
+    one.update(arm, 0.5, history=True)
+    assert one.pending.sum() == 1
+    assert one.plays.sum() == 2
+    one.update(arm, 1.0)
+    assert one.pending.sum() == 0
+    arm = one.pull()
+    one.cancel(arm)
+    assert one.pending.sum() == 0
+
+
+def test_order_of_late_rewards_does_not_matter() -> None:
+    one, other = agent(), agent()
+    for each in (one, other):
+        for _ in range(4):
+            each.pull()
+    told = [("tPA", 1.0), ("medical", 0.25), ("tPA", 0.0), ("medical", 0.5)]
+    for arm, reward in told:
+        one.update(arm, reward)
+    for arm, reward in reversed(told):
+        other.update(arm, reward)
+    assert one.pull() == other.pull()
+    assert one.means.tolist()[:2] == other.means.tolist()[:2]
+
+
+@pytest.mark.parametrize("policy", [mb.GLUE(), mb.BKLUCB(), mb.BIMED(), mb.UCB()], ids=repr)
+def test_a_burst_spreads_only_if_pending_pulls_count(policy: mb.Policy) -> None:
+    stuck, spread = (agent(policy, mb.MeanBounds.vacuous(3)) for _ in range(2))
+    for each in (stuck, spread):
+        for arm, good in ((0, 12), (1, 10), (2, 8)):
+            for n in range(20):
+                each.update(arm, float(n < good))
+    burst = [stuck.pull() for _ in range(60)]
+    counted = [spread.pull(pending="count") for _ in range(60)]
+    if policy.has_index:
+        assert set(burst) == {0}
+    assert len(set(counted)) > 1
+    assert spread.plays.tolist() == [20, 20, 20]
+    assert spread.pending.sum() == 60
+
+
+def test_unplayed_arms_spread_too() -> None:
+    one = agent(mb.GLUE(), mb.MeanBounds([0.1, 0.1], [0.9, 0.8]))
+    assert set(one.pull(pending="count") for _ in range(200)) == {0, 1}
+
+
+def test_new_bounds_from_now_on() -> None:
+    one = agent()
+    one.replace_bounds(mb.MeanBounds([0.1, 0.8, 0.1], [0.2, 0.9, 0.6], arms=["watch", "tPA", "medical"]))
+    assert one.bounds.arms == BOUNDS.arms
+    assert one.bounds.lower.tolist() == [0.8, 0.1, 0.1]
+    assert [one.pull() for _ in range(3)] == ["tPA"] * 3
+
+
+def test_arms_come_and_go() -> None:
+    one = agent()
+    one.update("tPA", 0.0)
+    one.add("surgery", lower=0.97, upper=1.0)
+    assert one.plays.tolist() == [1, 0, 0, 0]
+    assert one.pull() == "surgery"
+    one.retire("surgery")
+    assert one.retired == ("surgery",)
+    assert one.pull() != "surgery"
+    one.update("surgery", 1.0)  # a late reward
+    assert one.plays[3] == 1
+    assert one.indices()[3] == -np.inf
+    with pytest.raises(ValueError, match="'surgery' is retired"):
+        one.pull(eligible=["surgery"])
+    again = mb.Agent.from_dict(json.loads(json.dumps(one.to_dict())))
+    assert again.retired == ("surgery",)
+    again.restore("surgery")
+    assert again.pull() == "surgery"
+    for arm in one.bounds.arms:
+        one.retire(arm)
+    with pytest.raises(ValueError, match="no arm is left"):
+        one.pull()
+
+
+def test_other_ranges() -> None:
+    one = mb.Agent(mb.GLUE(), mb.MeanBounds([1.5, 2.0], [4.5, 4.0], low=1.0, high=5.0), seed=1)
+    for reward in (1.0, 5.0, 4.0):
+        one.update(0, reward)
+    assert one.means[0] == pytest.approx(10 / 3)
+    with pytest.raises(mb.RewardError, match=r"0.5.*\[1.0, 5.0\]"):
+        one.update(0, 0.5)
+
+
+def test_seeds() -> None:
+    assert agent().seed == 7
+    one = mb.Agent(mb.UCB(), BOUNDS, seed=np.random.default_rng(3))
+    other = mb.Agent(mb.UCB(), BOUNDS, seed=one.seed)
+    assert [one.pull() for _ in range(20)] == [other.pull() for _ in range(20)]
+    assert mb.Agent(mb.UCB(), BOUNDS).seed != mb.Agent(mb.UCB(), BOUNDS).seed
+    with pytest.raises(ValueError, match="seed"):
+        mb.Agent(mb.UCB(), BOUNDS, seed=-1)
+
+
+def test_unreadable_saves_are_refused() -> None:
+    saved = agent().to_dict()
+    with pytest.raises(ValueError, match="format 99"):
+        mb.Agent.from_dict({**saved, "format": 99})
+    with pytest.raises(ValueError, match="3 arms"):
+        mb.Agent.from_dict({**saved, "pending": [0]})
+
+
+def test_long_life() -> None:
+    """log f is tabulated in pieces; crossing one gives the same as starting there."""
+    one = agent(mb.UCB(), mb.MeanBounds.vacuous(2))
+    for _ in range(5000):
+        one.update(0, 0.5)
+    again = mb.Agent.from_dict(one.to_dict())
+    assert one.indices().tolist() == again.indices().tolist()
+    assert repr(one) == "Agent(UCB(f='1 + t log(t)^2'), 2 arms, 5000 updates)"

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import meanbounds as mb
+from meanbounds.policies.exploration import log_f
+from tests.contract import check_policy
+from tests.naive import TWINS
+
+MORE = [
+    mb.GLUE(f="t"),
+    mb.KLUCB(f="t log(t)^3"),
+    mb.OSSB(epsilon=0.2, gamma=0.5),
+    mb.ThompsonSampling(prior=(2.0, 1.5)),
+]
+
+
+@pytest.mark.parametrize("policy", [*TWINS, *MORE], ids=repr)
+def test_contract(policy: mb.Policy) -> None:
+    check_policy(policy)
+
+
+def test_vacuous_bounds_make_three_policies_one() -> None:
+    """And UCB differs from them only in that its index is not clipped at 1."""
+    policies = [mb.BUCB(), mb.ImprovedUCB(), mb.GLUE()]
+    regret = mb.simulate(policies, mb.Uniform([0.9, 0.8, 0.5]), None, 2000, 20, seed=1)
+    first, *others = (regret.curves[label] for label in regret.labels)
+    for other in others:
+        np.testing.assert_array_equal(first, other)
+
+
+def test_glue_and_improved_ucb_coincide_below_one_half() -> None:
+    instance = mb.INSTANCES["low-rewards"]
+    regret = mb.simulate(
+        [mb.ImprovedUCB(), mb.GLUE()], mb.Bernoulli(instance.means), instance.bounds, 20_000, 50, seed=2
+    )
+    first, second = (regret.curves[label] for label in regret.labels)
+    np.testing.assert_array_equal(first, second)
+
+
+def test_no_forced_play_of_an_arm_whose_cap_is_never_reached() -> None:
+    """Arm 1 can be best by its bounds, but its cap 0.6 is below arm 0's index as long as that earns 1."""
+    bounds = mb.MeanBounds([0.5, 0.1], [1.0, 0.6])
+    regret = mb.simulate(mb.GLUE(), mb.Bernoulli([1.0, 0.5]), bounds, 1000, 5, seed=3)
+    assert regret.plays[repr(mb.GLUE())].tolist() == [[1000, 0]] * 5
+
+
+def test_bimed_where_the_leader_is_one() -> None:
+    """An arm that always earned 1 leads at 1; any other arm that ever failed has infinite cost: no 0 times infinity."""
+    regret = mb.simulate(mb.BIMED(), mb.Bernoulli([1.0, 0.5, 0.2]), None, 500, 20, seed=4)
+    plays = regret.plays[repr(mb.BIMED())]
+    assert np.all(plays.sum(axis=1) == 500)
+    assert np.all(plays[:, 0] > 400)
+
+
+def test_ossb_with_equal_truncated_means() -> None:
+    """All arms are exactly known and equal: each counts as best, none asks for exploration, ties are broken at random."""
+    bounds = mb.MeanBounds([0.5] * 3, [0.5] * 3)
+    plays = mb.simulate(mb.OSSB(), mb.Bernoulli([0.5] * 3), bounds, 3000, 1, seed=5).plays[repr(mb.OSSB())][0]
+    assert plays.min() > 850
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: mb.UCB(f="t^2"), "unknown f 't\\^2'"),
+        (lambda: mb.UCB(f=lambda t: 1 / t), r"f\(2\) = 0.5"),
+        (lambda: mb.OSSB(epsilon=1.5), "epsilon"),
+        (lambda: mb.ThompsonSampling(prior=(0.5, 1.0)), "at least 1"),
+        (lambda: mb.Policy.from_dict({"policy": "GULE"}), "unknown policy 'GULE'; the policies are BIMED"),
+        (
+            lambda: mb.Policy.from_dict({"policy": "GLUE", "g": 1}),
+            "GLUE has no parameter 'g'; its parameters are f",
+        ),
+        (lambda: mb.UCB(f=lambda t: t).to_dict(), "function as f"),
+        (lambda: log_f(lambda t: 10.0 - t, 1, 3), "never fall"),
+    ],
+)
+def test_wrong_settings_say_what_is_wrong(make: object, words: str) -> None:
+    assert callable(make)
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_a_function_as_f() -> None:
+    """f = t^2 doubles log t."""
+    policy = mb.UCB(f=lambda t: t**2)
+    assert policy.log_f(8, 8)[0] == pytest.approx(2 * math.log(8))
+    regret = mb.simulate({"UCB": policy}, mb.Bernoulli([0.6, 0.5]), None, 100, 2, seed=1)
+    assert regret.plays["UCB"].sum() == 200
+
+
+def test_a_policy_without_a_plan_says_so() -> None:
+    with pytest.raises(TypeError, match="Policy has no plan"):
+        mb.Policy().plan(mb.MeanBounds.vacuous(2))
