@@ -25,9 +25,7 @@ def simulate(
     workers: int | None = None,
 ) -> mb.Regret:
     """Play on Bernoulli arms."""
-    return mb.simulate(
-        policy, mb.Bernoulli(means), bounds, horizon, runs, seed=SEED, workers=workers, progress=False
-    )
+    return mb.simulate(policy, mb.Bernoulli(means), bounds, horizon, runs, seed=SEED, workers=workers, progress=False)
 
 
 def simulations(policy: mb.Policy, means: Floats) -> list[Case]:

@@ -125,9 +125,7 @@ def _bounded(results: Results) -> str:
 def _calls(results: Results) -> str:
     labels = [*AGENTS, *(_label(results, name) for name in contestants.LIBRARIES)]
     rows = [(label, *(_cell(race, label, *AGENTS) for race in results.calls.values())) for label in labels]
-    intro = (
-        f"In bold, how many times longer than `{AGENTS[0]}`; in brackets, than `{AGENTS[1]}`. Theirs is UCB."
-    )
+    intro = f"In bold, how many times longer than `{AGENTS[0]}`; in brackets, than `{AGENTS[1]}`. Theirs is UCB."
     return f"{intro}\n\n{_table(('', *results.calls), rows)}"
 
 

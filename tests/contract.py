@@ -106,9 +106,7 @@ def check_order_of_arms(policy: mb.Policy) -> None:
     low, high = BOUNDS.low, BOUNDS.high
     straight = mb.simulate({"p": policy}, mb.Bernoulli(means, low, high), BOUNDS, 300, 200, seed=8).plays["p"]
     env = mb.Bernoulli(means[order], low[order], high[order])
-    turned = mb.simulate({"p": policy}, env, BOUNDS.subset(order), 300, 200, seed=9).plays["p"][
-        :, np.argsort(order)
-    ]
+    turned = mb.simulate({"p": policy}, env, BOUNDS.subset(order), 300, 200, seed=9).plays["p"][:, np.argsort(order)]
     for k in range(len(BOUNDS)):
         if np.ptp(straight[:, k]) or np.ptp(turned[:, k]):
             assert stats.ks_2samp(straight[:, k], turned[:, k]).pvalue > RARE

@@ -1,7 +1,7 @@
 """Slow, readable twins of every policy: the definition, in plain Python, one round at a time.
 
-Nothing here is shared with the kernels but the addresses of random numbers and the draw from a truncated Beta law (which
-has tests of its own).
+Nothing here is shared with the kernels but the addresses of random numbers and the draw from a truncated Beta law,
+which has tests of its own.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 import meanbounds as mb
-from meanbounds.kernels.rewards import draw
 from meanbounds.kernels import stream
+from meanbounds.kernels.rewards import draw
 from meanbounds.kernels.stream import policy_key, reward_key, rounding_key, uniform
 from meanbounds.kernels.thompson import truncated_beta
 
@@ -65,8 +65,7 @@ def boost_upper(p: float, c: float) -> float:
         return max(
             2 * (p - q) ** 2 + 4 / 9 * (p - q) ** 4,
             (math.sqrt(p) - math.sqrt(q)) ** 2 + (math.sqrt(1 - p) - math.sqrt(1 - q)) ** 2,
-            (p * math.log(p) if p > 0 else 0.0)
-            + ((1 - p) * math.log((1 - p) / (1 - q)) if q < 1 else INFINITY),
+            (p * math.log(p) if p > 0 else 0.0) + ((1 - p) * math.log((1 - p) / (1 - q)) if q < 1 else INFINITY),
             kl(p, middle) + (q - middle) / middle,
         )
 
@@ -141,10 +140,7 @@ def _proxy(r: Round, k: int, lower: float) -> float:
 
 def improved_ucb(r: Round) -> int:
     return r.largest(
-        {
-            k: _gaussian(r, k, float(r.bounds.upper[k]), _proxy(r, k, float(r.bounds.lower[k])))
-            for k in r.possible
-        }
+        {k: _gaussian(r, k, float(r.bounds.upper[k]), _proxy(r, k, float(r.bounds.lower[k]))) for k in r.possible}
     )
 
 
@@ -244,9 +240,7 @@ def play(
 ) -> list[Seen]:
     """Statistics after each round."""
     law = environment.rewards(bounds.low, bounds.high)
-    streams, key, rounding = (
-        np.uint64(f(np.uint64(seed), run)) for f in (reward_key, policy_key, rounding_key)
-    )
+    streams, key, rounding = (np.uint64(f(np.uint64(seed), run)) for f in (reward_key, policy_key, rounding_key))
     arms = range(len(bounds))
     plays, total, ones = [0 for _ in arms], [0.0 for _ in arms], [0 for _ in arms]
     memory: dict[str, float] = {}

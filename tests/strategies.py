@@ -40,9 +40,7 @@ def cases(draw: st.DrawFn, most_arms: int = 6, horizon: int = 400) -> Case:
     reach = st.sampled_from([0.0, 0.05, 0.2, 2.0]) | st.floats(0.0, 1.0)
     slack = draw(st.lists(st.tuples(reach, reach), min_size=size, max_size=size))
     one = draw(st.booleans())
-    ranges = (
-        [RANGES[0]] * size if one else draw(st.lists(st.sampled_from(RANGES), min_size=size, max_size=size))
-    )
+    ranges = [RANGES[0]] * size if one else draw(st.lists(st.sampled_from(RANGES), min_size=size, max_size=size))
     means, bounds = bounds_around(shares, slack, ranges)
     kind = draw(st.sampled_from(["bernoulli", "bernoulli", "uniform", "table"]))
     environment: mb.Environment
@@ -51,9 +49,7 @@ def cases(draw: st.DrawFn, most_arms: int = 6, horizon: int = 400) -> Case:
     elif kind == "uniform":
         environment = mb.Uniform(means, bounds.low, bounds.high)
     else:
-        values = [
-            [m, lo + 0.5 * (m - lo), m + 0.5 * (m - lo)] for m, lo in zip(means, bounds.low, strict=True)
-        ]
+        values = [[m, lo + 0.5 * (m - lo), m + 0.5 * (m - lo)] for m, lo in zip(means, bounds.low, strict=True)]
         values = [v if v[2] <= hi else [m] for v, m, hi in zip(values, means, bounds.high, strict=True)]
         environment = mb.Table(values, low=bounds.low, high=bounds.high)
     return Case(environment, bounds, draw(st.integers(1, horizon)), draw(st.integers(0, 2**32)))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,24 +19,24 @@ TWO = mb.MeanBounds([0.2, 0.3], [0.6, 0.9], arms=["a", "b"])
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (dict(lower=[0.1, np.nan], upper=[0.5, 0.5], arms=["x", "y"]), ["'y'", "nan", "0.5"]),
-        (dict(lower=[0.1, 0.7], upper=[0.5, 0.6], arms=["x", "y"]), ["'y'", "0.7", "0.6"]),
-        (dict(lower=[-0.1], upper=[0.5]), ["arm 0", "-0.1", "0.5", "[0.0, 1.0]"]),
-        (dict(lower=[0.1], upper=[1.5]), ["arm 0", "0.1", "1.5"]),
-        (dict(lower=[0.1, 0.1], upper=[0.5, 0.5], arms=["x", "x"]), ["'x'", "0", "1"]),
-        (dict(lower=[0.1, 0.1], upper=[0.5, 0.5], arms=["x"]), ["1 arm names", "2 arms"]),
-        (dict(lower=[0.1, 0.1], upper=[0.5, 0.5], low=[0, 0, 0]), ["low", "3", "2"]),
-        (dict(lower=[0.1], upper=[0.5], low=1.0, high=0.0), ["arm 0", "1.0", "0.0"]),
-        (dict(lower=[0.1], upper=[0.5], high=np.inf), ["arm 0", "inf"]),
-        (dict(lower=[], upper=[]), ["at least one arm"]),
-        (dict(lower=["x"], upper=[1]), ["lower", "numbers"]),
-        (dict(lower=[[0.1]], upper=[[0.5]]), ["shape (1, 1)"]),
-        (dict(lower=[0.1], upper=[0.5], arms=[0.5]), ["0.5", "strings or integers"]),
+        ({"lower": [0.1, np.nan], "upper": [0.5, 0.5], "arms": ["x", "y"]}, ["'y'", "nan", "0.5"]),
+        ({"lower": [0.1, 0.7], "upper": [0.5, 0.6], "arms": ["x", "y"]}, ["'y'", "0.7", "0.6"]),
+        ({"lower": [-0.1], "upper": [0.5]}, ["arm 0", "-0.1", "0.5", "[0.0, 1.0]"]),
+        ({"lower": [0.1], "upper": [1.5]}, ["arm 0", "0.1", "1.5"]),
+        ({"lower": [0.1, 0.1], "upper": [0.5, 0.5], "arms": ["x", "x"]}, ["'x'", "0", "1"]),
+        ({"lower": [0.1, 0.1], "upper": [0.5, 0.5], "arms": ["x"]}, ["1 arm names", "2 arms"]),
+        ({"lower": [0.1, 0.1], "upper": [0.5, 0.5], "low": [0, 0, 0]}, ["low", "3", "2"]),
+        ({"lower": [0.1], "upper": [0.5], "low": 1.0, "high": 0.0}, ["arm 0", "1.0", "0.0"]),
+        ({"lower": [0.1], "upper": [0.5], "high": np.inf}, ["arm 0", "inf"]),
+        ({"lower": [], "upper": []}, ["at least one arm"]),
+        ({"lower": ["x"], "upper": [1]}, ["lower", "numbers"]),
+        ({"lower": [[0.1]], "upper": [[0.5]]}, ["shape (1, 1)"]),
+        ({"lower": [0.1], "upper": [0.5], "arms": [0.5]}, ["0.5", "strings or integers"]),
     ],
 )
-def test_what_cannot_be_is_refused_by_name_and_number(arguments: dict[str, object], words: list[str]) -> None:
+def test_what_cannot_be_is_refused_by_name_and_number(arguments: dict[str, Any], words: list[str]) -> None:
     with pytest.raises(mb.BoundsError) as caught:
-        mb.MeanBounds(**arguments)  # type: ignore[arg-type]
+        mb.MeanBounds(**arguments)
     for word in words:
         assert word in str(caught.value)
 
@@ -58,9 +59,7 @@ def test_factors_take_each_arm_in_its_own_range() -> None:
 @given(st.data())
 def test_with_one_range_glue_has_the_printed_rule(data: st.DataObject) -> None:
     """psi_k = sigma of k_max where l_max > 1/2, else sigma_k."""
-    pairs = data.draw(
-        st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted), min_size=1, max_size=6)
-    )
+    pairs = data.draw(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted), min_size=1, max_size=6))
     lower, upper = np.array(pairs).T
     bounds = mb.MeanBounds(lower, upper).pruned()
     sigma = bounds.variance_proxy
@@ -79,9 +78,7 @@ def test_intersection() -> None:
         TWO & mb.MeanBounds([0.1, 0.1], [0.9, 0.9], arms=["a", "b"], high=2.0)
 
 
-@pytest.mark.parametrize(
-    "bounds", [TWO, mb.MeanBounds([1, 2], [3, 4], low=0.5, high=[5, 6]), mb.MeanBounds.vacuous(3)]
-)
+@pytest.mark.parametrize("bounds", [TWO, mb.MeanBounds([1, 2], [3, 4], low=0.5, high=[5, 6]), mb.MeanBounds.vacuous(3)])
 def test_json_and_frames_come_back_the_same(bounds: mb.MeanBounds, tmp_path: Path) -> None:
     assert mb.MeanBounds.from_json(bounds.to_json()) == bounds
     bounds.to_json(tmp_path / "bounds.json")

@@ -16,9 +16,7 @@ EVERY = pytest.mark.parametrize("name", mb.INSTANCES)
 def wins(better: np.ndarray, worse: np.ndarray) -> float:
     """p-value of the exact sign test that `better` is the smaller one of a pair more often than not."""
     decided = better != worse
-    return float(
-        stats.binomtest(int((better < worse).sum()), int(decided.sum()), alternative="greater").pvalue
-    )
+    return float(stats.binomtest(int((better < worse).sum()), int(decided.sum()), alternative="greater").pvalue)
 
 
 @pytest.mark.parametrize("law", [mb.Bernoulli, mb.Uniform])
@@ -37,9 +35,7 @@ def test_meta_pruned_arms_are_played_a_bounded_number_of_times(name: str) -> Non
     """Not once from round 10,000 to round 1,000,000, while another suboptimal arm goes on being played."""
     instance = mb.INSTANCES[name]
     short, long = (
-        mb.simulate(
-            {"p": mb.GLUE()}, mb.Bernoulli(instance.means), instance.bounds, horizon, 40, seed=2
-        ).plays["p"]
+        mb.simulate({"p": mb.GLUE()}, mb.Bernoulli(instance.means), instance.bounds, horizon, 40, seed=2).plays["p"]
         for horizon in (10_000, 1_000_000)
     )
     pruned = instance.meta_pruned
@@ -84,22 +80,17 @@ def test_the_closed_form_of_the_theorem_is_the_infimum() -> None:
         gap, sigma = 0.9 - instance.means[k], mb.variance_proxy(instance.means[k])
         g = psi * log_f + np.sqrt(np.pi * psi * sigma * log_f) + sigma
         epsilon = np.linspace(0, gap, 200_002)[1:-1]
-        assert plays[k] == pytest.approx(
-            2 + (5 * psi / epsilon**2 + 2 * g / (gap - epsilon) ** 2).min(), rel=1e-6
-        )
+        assert plays[k] == pytest.approx(2 + (5 * psi / epsilon**2 + 2 * g / (gap - epsilon) ** 2).min(), rel=1e-6)
     assert plays[2] == pytest.approx(min(5 * psi / 0.03**2, plays[2]))
     root = (20 * psi) ** (1 / 3)
-    printed = (
-        5 * psi
-        + 2 * g
-        + root * g ** (2 / 3) * (1 + root)
-        + 3 * g ** (1 / 3) * (5 * np.sqrt(2) * psi) ** (2 / 3)
-    )
+    printed = 5 * psi + 2 * g + root * g ** (2 / 3) * (1 + root) + 3 * g ** (1 / 3) * (5 * np.sqrt(2) * psi) ** (2 / 3)
     assert printed < ((5 * psi) ** (1 / 3) + (2 * g) ** (1 / 3)) ** 3
 
 
 def test_the_theorem_needs_bounds_that_hold() -> None:
     with pytest.raises(ValueError, match="prune the best arm"):
         mb.theory.glue_regret([0.9, 0.1], mb.MeanBounds([0.0, 0.5], [0.4, 0.6]), 100)
+    with pytest.raises(ValueError, match="the theorem is for the index of UCB and GLUE"):
+        mb.theory.glue_plays([0.9, 0.1], mb.MeanBounds.vacuous(2), 100, mb.BKLUCB())
     with pytest.raises(ValueError, match="3 means for 2 arms"):
         mb.theory.glue_plays([0.9, 0.1, 0.2], mb.MeanBounds.vacuous(2), 100)

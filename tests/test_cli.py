@@ -78,9 +78,7 @@ def test_a_bad_study_gets_the_line_and_what_was_expected(
 def test_other_environments(study: Path) -> None:
     for kind, parameters in (("uniform", ""), ("beta", "concentration = 3.0"), ("table", "")):
         means = "values = [[0.9], [0.7, 0.9], [0.5]]" if kind == "table" else "means = [0.9, 0.8, 0.5]"
-        text = STUDY.replace(
-            'kind = "bernoulli"\nmeans = [0.9, 0.8, 0.5]', f'kind = "{kind}"\n{means}\n{parameters}'
-        )
+        text = STUDY.replace('kind = "bernoulli"\nmeans = [0.9, 0.8, 0.5]', f'kind = "{kind}"\n{means}\n{parameters}')
         study.write_text(text)
         assert type(read_study(study).environment).__name__.lower() == kind
 
@@ -113,9 +111,7 @@ def test_small_helpers(arguments: list[str], shown: str, capsys: pytest.CaptureF
         (["prune", "0.9:0.7"], "arm 0: lower=0.9 is above upper=0.7"),
     ],
 )
-def test_small_helpers_refuse_nonsense(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_small_helpers_refuse_nonsense(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     assert words in capsys.readouterr().err
 

@@ -20,9 +20,9 @@ def test_divergence_against_arbitrary_precision(p: float, q: float) -> None:
     with mpmath.workdps(50):
         a, b = mpmath.mpf(p), mpmath.mpf(q)
         exact = a * mpmath.log(a / b) + (1 - a) * mpmath.log((1 - a) / (1 - b))
-        assert abs(mpmath.mpf(float(mb.bernoulli_kl(p, q))) - exact) <= mpmath.mpf(
-            "1e-12"
-        ) * exact + mpmath.mpf("2e-15")
+        assert abs(mpmath.mpf(float(mb.bernoulli_kl(p, q))) - exact) <= mpmath.mpf("1e-12") * exact + mpmath.mpf(
+            "2e-15"
+        )
 
 
 @given(UNIT, BUDGET)
@@ -57,9 +57,7 @@ def test_edges() -> None:
     assert mb.bernoulli_kl(0.5, 1.0) == math.inf
     assert mb.bernoulli_kl(0.5, 0.0) == math.inf
     assert mb.bernoulli_kl_upper(0.3, 0.0) == 0.3
-    assert np.asarray(mb.bernoulli_kl_upper([0.0, 1.0], [math.log(2), 3.0])).tolist() == pytest.approx(
-        [0.5, 1.0]
-    )
+    assert np.asarray(mb.bernoulli_kl_upper([0.0, 1.0], [math.log(2), 3.0])).tolist() == pytest.approx([0.5, 1.0])
     with pytest.raises(ValueError, match=r"p must lie in \[0, 1\]"):
         mb.bernoulli_kl(1.2, 0.5)
     with pytest.raises(ValueError, match="budget >= 0"):

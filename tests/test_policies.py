@@ -57,7 +57,7 @@ def test_bimed_where_the_leader_is_one() -> None:
 
 
 def test_ossb_with_equal_truncated_means() -> None:
-    """All arms are exactly known and equal: each counts as best, none asks for exploration, ties are broken at random."""
+    """All arms are exactly known and equal: each counts as best, none has to explore, ties are broken at random."""
     bounds = mb.MeanBounds([0.5] * 3, [0.5] * 3)
     plays = mb.simulate(mb.OSSB(), mb.Bernoulli([0.5] * 3), bounds, 3000, 1, seed=5).plays[repr(mb.OSSB())][0]
     assert plays.min() > 850
@@ -93,6 +93,9 @@ def test_a_function_as_f() -> None:
     assert regret.plays["UCB"].sum() == 200
 
 
-def test_a_policy_without_a_plan_says_so() -> None:
-    with pytest.raises(TypeError, match="Policy has no plan"):
-        mb.Policy().plan(mb.MeanBounds.vacuous(2))
+def test_a_policy_needs_a_plan() -> None:
+    class Lazy(mb.Policy):
+        pass
+
+    with pytest.raises(TypeError, match=r"abstract method '?plan"):
+        mb.Policy.from_dict({"policy": "Lazy"})

@@ -5,6 +5,8 @@ Each statistical test has a fixed seed; at a correct generator it would fail for
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -107,13 +109,12 @@ def test_rewards_in_a_wider_range_are_the_same_rewards() -> None:
         (lambda: mb.Table([[1.0]], weights=[[1.0], [1.0]]), "2 lists of weights for 1 arms"),
         (
             lambda: (
-                mb.Table([[2.0]], low=0, high=3).rewards(np.zeros(1), np.ones(1))
-                and mb.Table([[5.0]], low=0, high=3)
+                mb.Table([[2.0]], low=0, high=3).rewards(np.zeros(1), np.ones(1)) and mb.Table([[5.0]], low=0, high=3)
             ),
             "arm 0",
         ),
     ],
 )
-def test_impossible_environments_are_refused(make: object, words: str) -> None:
+def test_impossible_environments_are_refused(make: Callable[[], object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        make()  # type: ignore[operator]
+        make()

@@ -13,17 +13,15 @@ mpmath.mp.dps = 60
 
 def exact_proxy(mean: float) -> mpmath.mpf:
     m = mpmath.mpf(mean)
-    if m in (0, 1):
+    if mean in (0.0, 1.0):
         return mpmath.mpf(0)
-    return mpmath.mpf(1) / 4 if m == mpmath.mpf(1) / 2 else (1 - 2 * m) / (2 * mpmath.log((1 - m) / m))
+    return mpmath.mpf(1) / 4 if mean == 0.5 else (1 - 2 * m) / (2 * mpmath.log((1 - m) / m))
 
 
 def assert_exact(mean: float) -> None:
     expected = exact_proxy(mean)
     error = abs(mpmath.mpf(mb.variance_proxy(mean)) - expected)
-    assert error <= mpmath.mpf("1e-12") * expected, (
-        f"at {mean!r}: relative error {mpmath.nstr(error / expected)}"
-    )
+    assert error <= mpmath.mpf("1e-12") * expected, f"at {mean!r}: relative error {mpmath.nstr(error / expected)}"
 
 
 @pytest.mark.parametrize(
@@ -49,18 +47,14 @@ def test_full_precision_at_the_hard_places(mean: float) -> None:
     assert_exact(mean)
 
 
-@given(
-    st.floats(0.0, 1.0)
-    | st.floats(-1e-6, 1e-6).map(lambda d: 0.5 + d)
-    | st.floats(0.0, 1e-6).map(lambda d: 1 - d)
-)
+@given(st.floats(0.0, 1.0) | st.floats(-1e-6, 1e-6).map(lambda d: 0.5 + d) | st.floats(0.0, 1e-6).map(lambda d: 1 - d))
 def test_full_precision_everywhere(mean: float) -> None:
     assert_exact(mean)
 
 
 @given(st.floats(0.001, 0.999), st.floats(-60.0, 60.0).filter(lambda s: abs(s) > 1e-3))
 def test_is_subgaussian_and_no_smaller_proxy_is(mean: float, s: float) -> None:
-    """2 / s^2 log E exp(s(X - m)) of a Bernoulli variable stays below the proxy, and reaches it at s = 2 log((1-m)/m)."""
+    """2 / s^2 log E exp(s(X - m)) of a Bernoulli variable stays below the proxy, with equality at 2 log((1-m)/m)."""
 
     def curve(at: mpmath.mpf) -> mpmath.mpf:
         m = mpmath.mpf(mean)
@@ -96,9 +90,7 @@ def test_bounds_give_the_largest_proxy_between_them(a: float, b: float, shares: 
     proxy = mb.variance_proxy_from_bounds(lower, upper)
     inside = np.clip(lower + (upper - lower) * np.array(shares), lower, upper)
     assert np.all(np.asarray(mb.variance_proxy(inside)) <= proxy * (1 + 1e-12))
-    assert np.isclose(
-        proxy, np.max(np.asarray(mb.variance_proxy([lower, upper, min(upper, max(lower, 0.5))])))
-    )
+    assert np.isclose(proxy, np.max(np.asarray(mb.variance_proxy([lower, upper, min(upper, max(lower, 0.5))]))))
 
 
 def test_vectorised_and_scalar() -> None:

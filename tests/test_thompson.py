@@ -52,7 +52,7 @@ def mass(a: float, b: float, lower: float, upper: float) -> mpmath.mpf:
 
 @pytest.mark.parametrize(("a", "b", "lower", "upper"), CASES)
 def test_exact_law(a: float, b: float, lower: float, upper: float) -> None:
-    """Through the exact distribution function the draws are uniform (Kolmogorov-Smirnov, fails for one seed in 10^6)."""
+    """Through the exact distribution function draws are uniform (Kolmogorov-Smirnov, fails for a seed in 10^6)."""
     draws = sample(float(a), float(b), lower, upper, np.uint64(20261115), 1500)
     assert draws.min() >= lower
     assert draws.max() <= upper
@@ -69,7 +69,7 @@ def test_exact_law(a: float, b: float, lower: float, upper: float) -> None:
 @settings(deadline=None)
 @given(st.floats(1, 1e6), st.floats(1, 1e6), st.floats(0, 1), st.floats(0, 1), st.integers(0, 2**60))
 def test_stays_inside_and_rarely_rejects(a: float, b: float, x: float, y: float, key: int) -> None:
-    """The hat is above the density, so no draw leaves the interval; a lost rejection loop would return the mode always."""
+    """No draw leaves the interval; a rejection loop that never accepts would return the mode always."""
     lower, upper = min(x, y), max(x, y)
     draws = sample(a, b, lower, upper, np.uint64(key), 50)
     assert np.all((draws >= lower) & (draws <= upper))

@@ -1,4 +1,4 @@
-"""Every policy plays exactly as its naive twin: compiled, interpreted, held, interrupted, with few and with many arms."""
+"""Every policy plays exactly as its naive twin: compiled, interpreted, held, interrupted, with few and many arms."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def states_after(policy: mb.Policy, case: strategies.Case, stops: list[int], fas
         case.environment.gaps,
         curves,
     )
-    return state[0]
+    after: np.ndarray = state[0]
+    return after
 
 
 def check(policy: mb.Policy, case: strategies.Case, shares: list[float]) -> None:
@@ -59,9 +60,7 @@ def check(policy: mb.Policy, case: strategies.Case, shares: list[float]) -> None
 
 
 def with_settings(examples: int) -> settings:
-    return settings(
-        max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-    )
+    return settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 SHARES = st.lists(st.floats(0.0, 1.0), min_size=2, max_size=5)

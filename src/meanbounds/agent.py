@@ -63,9 +63,7 @@ class Agent:
         self._pending = [0] * len(bounds)
         self._retired: set[int] = set()
         self._pulls = self._updates = 0
-        self._key, self._rounding = (
-            np.uint64(key(np.uint64(self._seed), 0)) for key in (policy_key, rounding_key)
-        )
+        self._key, self._rounding = (np.uint64(key(np.uint64(self._seed), 0)) for key in (policy_key, rounding_key))
         self._first, self._log_f = 1, policy.log_f(1, _TABULATED).tolist()
         self._take(bounds)
 
@@ -107,14 +105,16 @@ class Agent:
     @property
     def plays(self) -> NDArray[np.int64]:
         """Rewards seen from each arm, in the order of ``bounds.arms``."""
-        return self._state[0].astype(np.int64)
+        plays: NDArray[np.int64] = self._state[0].astype(np.int64)
+        return plays
 
     @property
     def means(self) -> NDArray[np.float64]:
         """Mean reward seen from each arm; NaN where there was none."""
         plays = self._state[0]
         unit = np.divide(self._state[1], plays, out=np.full(plays.shape, np.nan), where=plays > 0)
-        return self._bounds.low + (self._bounds.high - self._bounds.low) * unit
+        means: NDArray[np.float64] = self._bounds.low + (self._bounds.high - self._bounds.low) * unit
+        return means
 
     @property
     def pending(self) -> NDArray[np.int64]:
@@ -126,9 +126,7 @@ class Agent:
         """Arms that are no longer on offer."""
         return tuple(self._bounds.arms[k] for k in sorted(self._retired))
 
-    def pull(
-        self, eligible: Iterable[Arm] | None = None, pending: Literal["ignore", "count"] = "ignore"
-    ) -> Arm:
+    def pull(self, eligible: Iterable[Arm] | None = None, pending: Literal["ignore", "count"] = "ignore") -> Arm:
         """Choose an arm.
 
         Parameters
@@ -137,8 +135,8 @@ class Agent:
             The arms on offer this time; every arm that is not retired by default. Pruning, l_max and factors are those
             of the arms on offer.
         pending
-            ``"count"`` treats each pull that is still unanswered as if it had returned the arm's mean so far (the middle
-            of its bounds if it was never played), so that a burst of requests spreads over the arms.
+            ``"count"`` treats each pull that is still unanswered as if it had returned the arm's mean so far (the
+            middle of its bounds if it was never played), so that a burst of requests spreads over the arms.
         """
         plan = self._plan if eligible is None else self._plan_for(self._positions(eligible))
         if plan is None:
@@ -169,9 +167,7 @@ class Agent:
         except TypeError:
             inside = False
         if not inside:
-            raise RewardError(
-                f"arm {arm!r}: the reward {reward!r} is not a number in its range [{low}, {high}]"
-            )
+            raise RewardError(f"arm {arm!r}: the reward {reward!r} is not a number in its range [{low}, {high}]")
         textbook.observe(self._state, k, float((reward - low) / (high - low)), self._updates, self._rounding)
         self._updates += 1
         if self._pending[k] and not history:
@@ -196,9 +192,7 @@ class Agent:
         indices = np.full(len(self._bounds), -np.inf)
         if self._plan is not None:
             out = np.empty(self._plan.shape[1])
-            textbook.indices(
-                self._policy.kernel, self._plan, self._state, self._log_f_at(self._updates + 1), out
-            )
+            textbook.indices(self._policy.kernel, self._plan, self._state, self._log_f_at(self._updates + 1), out)
             indices[self._plan[0].astype(np.intp)] = out
         return indices
 
@@ -283,9 +277,7 @@ class Agent:
         agent = cls(Policy.from_dict(data["policy"]), MeanBounds.from_dict(data["bounds"]), data["seed"])
         state = np.array([data[name] for name in State._fields], dtype=np.float64)
         if state.shape != agent._state.shape or len(data["pending"]) != len(agent._bounds):
-            raise ValueError(
-                f"the saved agent has {len(agent._bounds)} arms, but statistics of shape {state.shape}"
-            )
+            raise ValueError(f"the saved agent has {len(agent._bounds)} arms, but statistics of shape {state.shape}")
         agent._state = state
         agent._pending = [int(n) for n in data["pending"]]
         agent._pulls, agent._updates = int(data["pulls"]), int(data["updates"])
@@ -301,9 +293,7 @@ class Agent:
         if not positions:
             raise ValueError("eligible is empty: there is no arm to choose from")
         for k in sorted(positions & self._retired):
-            raise ValueError(
-                f"arm {self._bounds.arms[k]!r} is retired; restore it before it is offered again"
-            )
+            raise ValueError(f"arm {self._bounds.arms[k]!r} is retired; restore it before it is offered again")
         return tuple(sorted(positions))
 
     def _log_f_at(self, t: int) -> float:

@@ -74,18 +74,14 @@ class MeanBounds:
         arrays = {name: _column(name, value) for name, value in columns.items()}
         size = max((a.size for a in (arrays["lower"], arrays["upper"]) if a.ndim), default=0)
         if size == 0:
-            raise BoundsError(
-                "bounds need at least one arm: give lower and upper as sequences, one entry per arm"
-            )
+            raise BoundsError("bounds need at least one arm: give lower and upper as sequences, one entry per arm")
         names = _names(arms, size)
         for name, array in arrays.items():
             if array.ndim and array.size != size:
-                raise BoundsError(
-                    f"{name} has {array.size} entries for {size} arms; give one number or one per arm"
-                )
-            array = np.broadcast_to(array, size).copy()
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+                raise BoundsError(f"{name} has {array.size} entries for {size} arms; give one number or one per arm")
+            full = np.broadcast_to(array, size).copy()
+            full.flags.writeable = False
+            object.__setattr__(self, name, full)
         object.__setattr__(self, "arms", names)
         object.__setattr__(self, "_position", {arm: k for k, arm in enumerate(names)})
         for k, arm in enumerate(names):
@@ -102,8 +98,8 @@ class MeanBounds:
         array([1., 1.])
         """
         names = tuple(range(arms)) if isinstance(arms, int) else tuple(arms)
-        everywhere = np.zeros(len(names))
-        return cls(low + everywhere, high + everywhere, names, low, high)
+        lower, upper = (np.broadcast_to(np.asarray(end, dtype=np.float64), len(names)) for end in (low, high))
+        return cls(lower, upper, names, low, high)
 
     def __len__(self) -> int:
         return len(self.arms)
@@ -112,9 +108,7 @@ class MeanBounds:
         return isinstance(other, MeanBounds) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        return hash(
-            (self.arms, *(getattr(self, name).tobytes() for name in ("lower", "upper", "low", "high")))
-        )
+        return hash((self.arms, *(getattr(self, name).tobytes() for name in ("lower", "upper", "low", "high"))))
 
     def __repr__(self) -> str:
         def show(values: NDArray[np.float64]) -> str:
@@ -182,9 +176,7 @@ class MeanBounds:
         """
         if set(self.arms) != set(other.arms):
             odd = sorted(map(repr, set(self.arms) ^ set(other.arms)))
-            raise BoundsError(
-                f"cannot intersect bounds on different arms; only one side has {', '.join(odd)}"
-            )
+            raise BoundsError(f"cannot intersect bounds on different arms; only one side has {', '.join(odd)}")
         other = other.subset([other.position(arm) for arm in self.arms])
         for k, arm in enumerate(self.arms):
             if (self.low[k], self.high[k]) != (other.low[k], other.high[k]):
@@ -193,7 +185,7 @@ class MeanBounds:
                     f"and [{other.low[k]}, {other.high[k]}]"
                 )
         lower, upper = np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper)
-        for k in np.flatnonzero(lower > upper):
+        for k in np.flatnonzero(lower > upper).tolist():
             raise BoundsError(
                 f"arm {self.arms[k]!r}: the two sets of bounds contradict each other: one says the mean is at least "
                 f"{lower[k]}, the other at most {upper[k]}; at least one of them does not hold"
@@ -213,12 +205,8 @@ class MeanBounds:
         missing = [name for name in ("lower", "upper") if name not in data]
         unknown = [str(name) for name in data if name not in ("arms", "lower", "upper", "low", "high")]
         if missing or unknown:
-            said = [f"missing {', '.join(missing)}"] * bool(missing) + [
-                f"unknown {', '.join(unknown)}"
-            ] * bool(unknown)
-            raise BoundsError(
-                f"bounds need lower and upper, and may have arms, low and high: {'; '.join(said)}"
-            )
+            said = [f"missing {', '.join(missing)}"] * bool(missing) + [f"unknown {', '.join(unknown)}"] * bool(unknown)
+            raise BoundsError(f"bounds need lower and upper, and may have arms, low and high: {'; '.join(said)}")
         return cls(**data)
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -252,9 +240,7 @@ class MeanBounds:
     @classmethod
     def from_frame(cls, frame: Any) -> MeanBounds:
         """From a pandas or Polars data frame with columns lower and upper, and perhaps arm, low and high."""
-        present = {
-            name: list(frame[name]) for name in ("lower", "upper", "low", "high") if name in frame.columns
-        }
+        present = {name: list(frame[name]) for name in ("lower", "upper", "low", "high") if name in frame.columns}
         arms = {"arms": [_plain(arm) for arm in frame["arm"]]} if "arm" in frame.columns else {}
         return cls.from_dict({**present, **arms})
 
@@ -290,9 +276,7 @@ def _plain(arm: Any) -> Any:
 
 def _check(arm: Arm, lower: float, upper: float, low: float, high: float) -> None:
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise BoundsError(
-            f"arm {arm!r}: the reward range [{low}, {high}] must be finite, with low below high"
-        )
+        raise BoundsError(f"arm {arm!r}: the reward range [{low}, {high}] must be finite, with low below high")
     if np.isnan(lower) or np.isnan(upper):
         raise BoundsError(f"arm {arm!r}: a bound is not a number: lower={lower}, upper={upper}")
     if lower > upper:

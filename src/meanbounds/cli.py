@@ -58,16 +58,12 @@ def _parser() -> argparse.ArgumentParser:
 
     simulate = commands.add_parser("simulate", help="run a study described in a TOML file")
     simulate.add_argument("study", type=Path, metavar="STUDY.toml")
-    simulate.add_argument(
-        "-o", "--output", type=Path, default=Path("study"), metavar="DIR", help="default: study"
-    )
+    simulate.add_argument("-o", "--output", type=Path, default=Path("study"), metavar="DIR", help="default: study")
     simulate.add_argument("--backend", help="joblib backend to run on, for example loky or dask")
     simulate.set_defaults(run=_simulate)
 
     proxy = commands.add_parser("proxy", help="variance proxy from a mean, or from bounds on it")
-    proxy.add_argument(
-        "mean", type=float, nargs="+", metavar="MEAN", help="the mean, or a lower and an upper bound"
-    )
+    proxy.add_argument("mean", type=float, nargs="+", metavar="MEAN", help="the mean, or a lower and an upper bound")
     proxy.add_argument("--range", type=float, nargs=2, default=(0.0, 1.0), metavar=("LOW", "HIGH"))
     proxy.set_defaults(run=_proxy)
 
@@ -87,9 +83,7 @@ def _demo(options: argparse.Namespace) -> None:
         "BIMED": mb.BIMED(),
     }
     policies["Thompson sampling"] = mb.ThompsonSampling()
-    regret = mb.simulate(
-        policies, mb.Bernoulli(instance.means), instance.bounds, horizon=20_000, runs=200, seed=7
-    )
+    regret = mb.simulate(policies, mb.Bernoulli(instance.means), instance.bounds, horizon=20_000, runs=200, seed=7)
     title = f"What bounds are worth: one arm is known to earn at least {instance.bounds.best_lower}"
     _write(regret, options.output, title, picture_only=options.picture_only)
     ucb, glue = regret.final["UCB"], regret.final["GLUE"]
@@ -133,9 +127,7 @@ def _write(regret: mb.Regret, folder: Path, title: str, picture_only: bool = Fal
 
 def _proxy(options: argparse.Namespace) -> None:
     if len(options.mean) > 2:
-        raise ValueError(
-            f"proxy takes a mean, or a lower and an upper bound; got {len(options.mean)} numbers"
-        )
+        raise ValueError(f"proxy takes a mean, or a lower and an upper bound; got {len(options.mean)} numbers")
     print(f"{mb.variance_proxy_from_bounds(options.mean[0], options.mean[-1], *options.range):.12g}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Environment:
+class Environment(ABC):
     """Base of all environments: independent rewards of each arm, with known means.
 
     Parameters
@@ -37,13 +38,9 @@ class Environment:
         means = np.array(means, dtype=np.float64)
         if means.ndim != 1 or means.size == 0:
             raise ValueError(f"means must be a sequence with one number per arm; got {means!r}")
-        low, high = (
-            np.broadcast_to(np.asarray(end, dtype=np.float64), means.shape).copy() for end in (low, high)
-        )
+        low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), means.shape).copy() for end in (low, high))
         for k in np.flatnonzero(~((low <= means) & (means <= high) & (low < high))):
-            raise ValueError(
-                f"arm {k}: its mean {means[k]} is not inside its reward range [{low[k]}, {high[k]}]"
-            )
+            raise ValueError(f"arm {k}: its mean {means[k]} is not inside its reward range [{low[k]}, {high[k]}]")
         for name, array in (("means", means), ("low", low), ("high", high)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -54,13 +51,12 @@ class Environment:
     @property
     def gaps(self) -> Floats:
         """How far each arm's mean is below the best one."""
-        return self.means.max() - self.means
+        gaps: Floats = self.means.max() - self.means
+        return gaps
 
+    @abstractmethod
     def rewards(self, low: Floats, high: Floats) -> Rewards:
         """The law of the rewards for a kernel, in units of the given ranges, which contain this environment's."""
-        raise TypeError(
-            f"{type(self).__name__} does not say how rewards are drawn: it has to define rewards(low, high)"
-        )
 
     def settings(self) -> dict[str, Any]:
         """What the environment was made from, safe for JSON."""
@@ -121,9 +117,7 @@ class Beta(Environment):
     ) -> None:
         super().__init__(means, low, high)
         for k in np.flatnonzero((self.means == self.low) | (self.means == self.high)):
-            raise ValueError(
-                f"arm {k}: a beta reward's mean is strictly inside its range; got {self.means[k]}"
-            )
+            raise ValueError(f"arm {k}: a beta reward's mean is strictly inside its range; got {self.means[k]}")
         if not 0.0 < concentration < np.inf:
             raise ValueError(f"concentration must be a positive number; got {concentration}")
         object.__setattr__(self, "concentration", float(concentration))
@@ -171,18 +165,12 @@ class Table(Environment):
     ) -> None:
         lists = [np.asarray(v, dtype=np.float64).ravel() for v in values]
         shares = (
-            [np.ones_like(v) for v in lists]
-            if weights is None
-            else [np.asarray(w, dtype=np.float64) for w in weights]
+            [np.ones_like(v) for v in lists] if weights is None else [np.asarray(w, dtype=np.float64) for w in weights]
         )
         if len(shares) != len(lists):
             raise ValueError(f"{len(shares)} lists of weights for {len(lists)} arms")
         for k, (v, w) in enumerate(zip(lists, shares, strict=True)):
-            if (
-                v.size == 0
-                or v.shape != w.shape
-                or not (np.all(np.isfinite(v)) and np.all(w >= 0.0) and w.sum() > 0.0)
-            ):
+            if v.size == 0 or v.shape != w.shape or not (np.all(np.isfinite(v)) and np.all(w >= 0.0) and w.sum() > 0.0):
                 raise ValueError(
                     f"arm {k}: give at least one finite value, and as many weights, none negative: {v}, {w}"
                 )

@@ -31,7 +31,7 @@ class Instance:
 
     @property
     def meta_pruned(self) -> NDArray[np.bool_]:
-        """Arms that pruning keeps but whose upper bound is below the best mean: they are played a bounded number of times."""
+        """Arms that pruning keeps though their upper bound is below the best mean: played a bounded number of times."""
         return self.bounds.possible & (self.bounds.upper < max(self.means))
 
 

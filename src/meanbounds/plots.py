@@ -35,9 +35,7 @@ COLOURS = (
 _BANDS = ("confidence", "deviation", "quantiles", None)
 
 
-def plot_regret(
-    regret: Regret, ax: Axes | None = None, band: str | None = "confidence", log: bool = False
-) -> Axes:
+def plot_regret(regret: Regret, ax: Axes | None = None, band: str | None = "confidence", log: bool = False) -> Axes:
     """Draw mean regret against rounds, a line per policy named at its end.
 
     Parameters
@@ -107,9 +105,7 @@ def plot_bounds(bounds: MeanBounds, means: Sequence[float] | None = None, ax: Ax
         )
     if means is not None:
         ax.plot(means, range(len(bounds)), "o", color="black", markersize=5, label="true mean")
-    ax.axvline(
-        bounds.best_lower, color=COLOURS[1], linestyle="--", linewidth=1.2, label="largest lower bound"
-    )
+    ax.axvline(bounds.best_lower, color=COLOURS[1], linestyle="--", linewidth=1.2, label="largest lower bound")
     ax.set_yticks(range(len(bounds)), [str(arm) for arm in bounds.arms])
     ax.set_ylim(len(bounds) - 0.5, -0.5)
     pad = 0.02 * float((bounds.high - bounds.low).max())

@@ -59,7 +59,8 @@ class Regret:
 
     def mean(self, label: str) -> NDArray[np.float64]:
         """Mean over runs at each checkpoint."""
-        return self.curves[label].mean(axis=0)
+        mean: NDArray[np.float64] = self.curves[label].mean(axis=0)
+        return mean
 
     def deviation(self, label: str) -> NDArray[np.float64]:
         """Standard deviation over runs at each checkpoint."""
@@ -78,7 +79,7 @@ class Regret:
 
     def summary(self) -> str:
         """Table of the final regret, best policy first."""
-        rows = [("policy", "mean", "+- (95%)", "median", "95th pct.", "best arm played")]
+        rows: list[tuple[str, ...]] = [("policy", "mean", "+- (95%)", "median", "95th pct.", "best arm played")]
         means = np.asarray(self.settings["environment"]["means"])
         for label in sorted(self.labels, key=lambda name: float(self.final[name].mean())):
             final, plays = self.final[label], self.plays[label]
@@ -88,9 +89,7 @@ class Regret:
             rows.append((label, *(f"{x:.1f}" for x in numbers), f"{share:.1%}"))
         widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
         lines = [
-            "  ".join(
-                x.ljust(w) if c == 0 else x.rjust(w) for c, (x, w) in enumerate(zip(row, widths, strict=True))
-            )
+            "  ".join(x.ljust(w) if c == 0 else x.rjust(w) for c, (x, w) in enumerate(zip(row, widths, strict=True)))
             for row in rows
         ]
         return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
@@ -145,14 +144,10 @@ class Regret:
         table = pq.read_table(Path(path))
         raw = (table.schema.metadata or {}).get(b"meanbounds")
         if raw is None:
-            raise ValueError(
-                f"{path} was not written by Regret.save: it has no 'meanbounds' entry in its metadata"
-            )
+            raise ValueError(f"{path} was not written by Regret.save: it has no 'meanbounds' entry in its metadata")
         header = json.loads(raw)
         if header["format"] != _FORMAT:
-            raise ValueError(
-                f"{path} has format {header['format']}; this version of meanbounds reads format {_FORMAT}"
-            )
+            raise ValueError(f"{path} has format {header['format']}; this version of meanbounds reads format {_FORMAT}")
         names = np.array(table["policy"].to_pylist())
         columns = {name: np.array(table[name].to_pylist()) for name in ("regret", "plays")}
         return cls(

@@ -22,7 +22,5 @@ def as_seed(seed: Seed) -> int:
     if seed is None:
         return as_seed(np.random.default_rng())
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= int(seed) < 2**63:
-        raise ValueError(
-            f"seed must be a whole number from 0 to 2**63 - 1, a numpy Generator or None; got {seed!r}"
-        )
+        raise ValueError(f"seed must be a whole number from 0 to 2**63 - 1, a numpy Generator or None; got {seed!r}")
     return int(seed)

@@ -117,9 +117,7 @@ def simulate(
     True
     """
     named = _labelled(policies)
-    bounds = (
-        MeanBounds.vacuous(len(environment), environment.low, environment.high) if bounds is None else bounds
-    )
+    bounds = MeanBounds.vacuous(len(environment), environment.low, environment.high) if bounds is None else bounds
     _check_fit(environment, bounds)
     for name, value in (
         ("horizon", horizon),

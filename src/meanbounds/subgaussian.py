@@ -17,12 +17,8 @@ __all__ = ["variance_proxy", "variance_proxy_from_bounds"]
 @overload
 def variance_proxy(mean: float, low: float = 0.0, high: float = 1.0) -> float: ...
 @overload
-def variance_proxy(
-    mean: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = 1.0
-) -> float | NDArray[np.float64]: ...
-def variance_proxy(
-    mean: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = 1.0
-) -> float | NDArray[np.float64]:
+def variance_proxy(mean: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> float | NDArray[np.float64]: ...
+def variance_proxy(mean: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> float | NDArray[np.float64]:
     r"""Smallest variance proxy that every reward on [low, high] with this mean has.
 
     With ``m = (mean - low) / (high - low)`` it is ``(high - low)**2 * c(m)``, where
@@ -59,9 +55,7 @@ def variance_proxy(
     mean, low, high = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (mean, low, high)))
     above, below = mean - low, high - mean
     if not np.all((above >= 0) & (below >= 0) & (high > low)):
-        raise ValueError(
-            f"variance_proxy needs low <= mean <= high and low < high; got {mean=}, {low=}, {high=}"
-        )
+        raise ValueError(f"variance_proxy needs low <= mean <= high and low < high; got {mean=}, {low=}, {high=}")
     span = high - low
     tail = np.minimum(above, below) / span  # distance to the nearer end: exact where the proxy is steep
     skew = np.abs(below - above) / span  # |1 - 2m|: exact near the middle

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import MeanBounds
+from meanbounds.kernels.textbook import GAUSSIAN
 from meanbounds.policies import GLUE, Policy
+from meanbounds.policies.exploration import DEFAULT
 from meanbounds.subgaussian import variance_proxy
 
 __all__ = ["glue_plays", "glue_regret"]
 
 
-def glue_plays(
-    means: ArrayLike, bounds: MeanBounds, horizon: int, policy: Policy | None = None
-) -> NDArray[np.float64]:
+def glue_plays(means: ArrayLike, bounds: MeanBounds, horizon: int, policy: Policy | None = None) -> NDArray[np.float64]:
     r"""Bound on the expected plays of each suboptimal arm under GLUE after `horizon` rounds.
 
     For an arm that is kept, with gap :math:`\Delta`, the least of two bounds:
@@ -37,9 +37,9 @@ def glue_plays(
     horizon
         Number of rounds n.
     policy
-        Another policy with the same index and its own factors, for example ``mb.BUCB()``; GLUE by default. Its factor for
-        the best arm has to be valid; it must prune and clip. f must be the default, for which the sum of 1/f(t) is below
-        5/2.
+        Another policy with the same index and its own factors, for example ``mb.BUCB()``; GLUE by default. Its factor
+        for the best arm has to be valid, it has to prune and clip, and its f must be the default, for which the sum of
+        1/f(t) is below 5/2.
 
     Notes
     -----
@@ -48,6 +48,8 @@ def glue_plays(
     delta has to be chosen.
     """
     policy = GLUE() if policy is None else policy
+    if policy.f != DEFAULT or policy.kernel != GAUSSIAN:
+        raise ValueError(f"the theorem is for the index of UCB and GLUE with f = {DEFAULT}; got {policy!r}")
     mu = np.asarray(means, dtype=np.float64)
     if mu.shape != (len(bounds),):
         raise ValueError(f"{mu.size} means for {len(bounds)} arms")
@@ -56,9 +58,7 @@ def glue_plays(
     best = mu.max()
     optimal = [psi for k, psi in zip(kept, factor, strict=True) if mu[k] == best]
     if not optimal:
-        raise ValueError(
-            "the bounds prune the best arm, so they do not hold for these means: no theorem applies"
-        )
+        raise ValueError("the bounds prune the best arm, so they do not hold for these means: no theorem applies")
     lead, log_f = 5.0 * max(optimal), float(policy.log_f(horizon, horizon)[0])
     plays = np.zeros(len(bounds))
     for k, psi in zip(kept, factor, strict=True):

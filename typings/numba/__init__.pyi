@@ -5,9 +5,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 __version__: str
 
-def njit(
-    *, cache: bool = ..., nogil: bool = ..., error_model: str = ...
-) -> Callable[[_Function], _Function]: ...
+def njit(*, cache: bool = ..., nogil: bool = ..., error_model: str = ...) -> Callable[[_Function], _Function]: ...
 
 class _Config:
     DISABLE_JIT: int

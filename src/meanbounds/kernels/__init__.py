@@ -31,10 +31,6 @@ def play(
     if code in _FAST:
         _FAST[code](plan, states, rewards, seed, first_run, log_f, first_round, stops, gaps, curves)
     elif code == textbook.THOMPSON:
-        fast.play_thompson(
-            plan, parameters, states, rewards, seed, first_run, first_round, stops, gaps, curves
-        )
+        fast.play_thompson(plan, parameters, states, rewards, seed, first_run, first_round, stops, gaps, curves)
     else:
-        textbook.play(
-            code, plan, parameters, states, rewards, seed, first_run, log_f, first_round, stops, gaps, curves
-        )
+        textbook.play(code, plan, parameters, states, rewards, seed, first_run, log_f, first_round, stops, gaps, curves)

@@ -26,7 +26,7 @@ def kl(p: float, q: float) -> float:
 
 @compiled
 def kl_ceiling(p: float, budget: float) -> float:
-    """Cheap bound above `kl_upper`: the lesser of Pinsker's and of what the divergence gives without its term -p log q."""
+    """Cheap bound above `kl_upper`: the lesser of Pinsker's and of the divergence's without its term -p log q."""
     entropy = p * log(p) if p > 0.0 else 0.0
     return min(p + sqrt(budget / 2.0), 1.0 - (1.0 - p) * exp((entropy - budget) / (1.0 - p)))
 

@@ -9,8 +9,8 @@ arm's index moves only because log f(t) grows, so the log f at which it reaches 
 **Tangents** (KL policies). As a function of log f an arm's index is concave, so any tangent bounds it from above: one
 multiplication and one addition bound every index without an equation being solved, and only the leader is checked.
 
-Each shortcut decides only where the indices are apart by more than `_MARGIN` of the range of rewards, thousands of times
-their rounding error; everything closer, ties above all, goes to the textbook.
+Each shortcut decides only where the indices are apart by more than `_MARGIN` of the range of rewards, thousands of
+times their rounding error; everything closer, ties above all, is solved and compared as the textbook does.
 """
 
 from __future__ import annotations
@@ -300,9 +300,7 @@ def play_kl(
                     for k in range(size):
                         if intercept[k] + slope[k] * budget >= near:
                             a, line = int(arms[k]), (intercept[k], slope[k])
-                            intercept[k], slope[k] = _tangent(
-                                plays[a], total[a], low[k], span[k], budget, line, 1
-                            )
+                            intercept[k], slope[k] = _tangent(plays[a], total[a], low[k], span[k], budget, line, 1)
                 arm = int(arms[leader])
                 stream = child(streams, arm)
                 if sure and (leader == previous or size <= _FEW) and plays[arm] > 0.0:

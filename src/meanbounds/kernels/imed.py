@@ -16,10 +16,10 @@ __all__ = ["choose_imed", "imed_cost", "imed_leader"]
 @compiled
 def imed_leader(plan: Plan, state: State) -> float:
     """What the best arm's mean is taken to be: the largest of all lower bounds and all clipped means of played arms."""
-    leader = plan.lower.max()
+    leader = float(plan.lower.max())
     for k in range(plan.arm.size):
         if state.plays[int(plan.arm[k])] > 0.0:
-            leader = max(leader, min(plan.cap[k], mean_of(plan, state, k)))
+            leader = max(leader, min(float(plan.cap[k]), mean_of(plan, state, k)))
     return leader
 
 

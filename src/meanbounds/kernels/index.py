@@ -15,5 +15,5 @@ def gaussian_index(plan: Plan, state: State, k: int, log_f: float) -> float:
     """``min(cap, mean + sqrt(2 proxy log f / plays))``; the cap for an arm that was never played."""
     plays = state.plays[int(plan.arm[k])]
     if plays == 0.0:
-        return plan.cap[k]
-    return min(plan.cap[k], mean_of(plan, state, k) + sqrt(log_f) * sqrt(2.0 * plan.proxy[k] / plays))
+        return float(plan.cap[k])
+    return float(min(plan.cap[k], mean_of(plan, state, k) + sqrt(log_f) * sqrt(2.0 * plan.proxy[k] / plays)))

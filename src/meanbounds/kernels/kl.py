@@ -17,8 +17,8 @@ def kl_index(plan: Plan, state: State, k: int, log_f: float) -> float:
     arm = int(plan.arm[k])
     plays = state.plays[arm]
     if plays == 0.0:
-        return plan.cap[k]
-    return min(plan.cap[k], plan.low[k] + plan.span[k] * kl_upper(state.total[arm] / plays, log_f / plays))
+        return float(plan.cap[k])
+    return float(min(plan.cap[k], plan.low[k] + plan.span[k] * kl_upper(state.total[arm] / plays, log_f / plays)))
 
 
 @compiled
@@ -27,8 +27,8 @@ def boost_index(plan: Plan, state: State, k: int, log_f: float) -> float:
     arm = int(plan.arm[k])
     plays = state.plays[arm]
     if plays == 0.0:
-        return plan.cap[k]
-    return min(plan.cap[k], plan.low[k] + plan.span[k] * boost_upper(state.total[arm] / plays, log_f / plays))
+        return float(plan.cap[k])
+    return float(min(plan.cap[k], plan.low[k] + plan.span[k] * boost_upper(state.total[arm] / plays, log_f / plays)))
 
 
 @compiled

@@ -12,9 +12,7 @@ __all__ = ["choose_ossb"]
 
 
 @compiled
-def choose_ossb(
-    plan: Plan, parameters: Floats, state: State, log_f: float, number: int, key: np.uint64
-) -> int:
+def choose_ossb(plan: Plan, parameters: Floats, state: State, log_f: float, number: int, key: np.uint64) -> int:
     """Follow the plays per log(t) that the lower bound asks for at the truncated means; `parameters`: epsilon, gamma.
 
     An arm with the largest truncated mean counts as best, so several may be. A truncated mean is the lower bound while

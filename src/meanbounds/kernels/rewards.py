@@ -24,9 +24,9 @@ Law = tuple[int, float, float, float]
 class Rewards(NamedTuple):
     """The law of each arm's rewards, in units of the arm's range.
 
-    Rows of `parameters` by kind: Bernoulli: success probability, value of a failure, value of a success. Uniform: start,
-    width. Beta: both shapes, start, width. Table: first atom, number of atoms. Rows of `atoms`: value, probability of
-    keeping the atom, the atom taken otherwise (Walker's alias method).
+    Rows of `parameters` by kind: Bernoulli: success probability, value of a failure, value of a success. Uniform:
+    start, width. Beta: both shapes, start, width. Table: first atom, number of atoms. Rows of `atoms`: value,
+    probability of keeping the atom, the atom taken otherwise (Walker's alias method).
     """
 
     kind: int
@@ -60,12 +60,14 @@ def draw(rewards: Rewards, arm: int, key: np.uint64, number: int) -> float:
     if rewards.kind == BETA:
         x = _gamma(p[0, arm], child(key, number), 0)
         y = _gamma(p[1, arm], child(key, number), 1)
-        return p[2, arm] + p[3, arm] * (x / (x + y))
+        return float(p[2, arm] + p[3, arm] * (x / (x + y)))
     place = uniform(key, number) * p[1, arm]
     atom = int(place)
-    if place - atom >= rewards.atoms[1, int(p[0, arm]) + atom]:
-        return rewards.atoms[0, int(rewards.atoms[2, int(p[0, arm]) + atom])]
-    return rewards.atoms[0, int(p[0, arm]) + atom]
+    share = place - atom
+    atom += int(p[0, arm])
+    if share >= rewards.atoms[1, atom]:
+        atom = int(rewards.atoms[2, atom])
+    return float(rewards.atoms[0, atom])
 
 
 @compiled

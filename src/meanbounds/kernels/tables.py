@@ -58,7 +58,7 @@ def state_of(table: Floats) -> State:
 def mean_of(plan: Plan, state: State, k: int) -> float:
     """Empirical mean of a candidate that was played, in raw units."""
     arm = int(plan.arm[k])
-    return plan.low[k] + plan.span[k] * (state.total[arm] / state.plays[arm])
+    return float(plan.low[k] + plan.span[k] * (state.total[arm] / state.plays[arm]))
 
 
 @compiled

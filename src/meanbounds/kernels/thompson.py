@@ -37,9 +37,7 @@ def _slope(hat: Floats, x: float) -> float:
 
 
 @compiled
-def _piece(
-    hat: Floats, row: int, start: float, stop: float, touch: float, height: float, slope: float
-) -> None:
+def _piece(hat: Floats, row: int, start: float, stop: float, touch: float, height: float, slope: float) -> None:
     """Exponential piece on [start, stop]: the tangent of the log density that touches it at `touch`."""
     width = max(stop - start, 0.0)
     rate = abs(slope)
@@ -68,8 +66,8 @@ def build_hat(hat: Floats, a: float, b: float, lower: float, upper: float) -> No
     if not lower < upper:
         return
     # Where the mode is interior its slope is zero; compute it only at an end, where it is not.
-    slope = _slope(hat, mode) if (mode == lower or mode == upper) and a + b > 0.0 else 0.0
-    if mode == lower and slope > 0.0 or mode == upper and slope < 0.0:
+    slope = _slope(hat, mode) if (mode in (lower, upper)) and a + b > 0.0 else 0.0
+    if (mode == lower and slope > 0.0) or (mode == upper and slope < 0.0):
         slope = 0.0
     bend = (a / mode**2 if a > 0.0 else 0.0) + (b / (1.0 - mode) ** 2 if b > 0.0 else 0.0)
     reach = 2.0 / (abs(slope) + sqrt(slope**2 + 2.0 * bend)) if bend > 0.0 else 2.0
@@ -97,7 +95,7 @@ def sample_hat(hat: Floats, key: np.uint64) -> float:
     """Draw from the density below a hat, by rejection: exact in every tail."""
     lower, upper = hat[3, 0], hat[3, 1]
     if not lower < upper:
-        return lower
+        return float(lower)
     for attempt in range(1000):
         place = uniform(key, 3 * attempt) * hat[3, 5]
         row = 0
@@ -110,8 +108,8 @@ def sample_hat(hat: Floats, key: np.uint64) -> float:
         distance = fall / rate if rate > 0.0 else position * hat[row, 4]
         x = min(upper, max(lower, hat[row, 1] + hat[row, 2] * distance))
         if log(1.0 - uniform(key, 3 * attempt + 2)) <= _log_density(hat, x) - (hat[row, 5] - fall):
-            return x
-    return hat[3, 2]
+            return float(x)
+    return float(hat[3, 2])
 
 
 @compiled

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
@@ -53,7 +54,7 @@ def make_plan(
 
 
 @dataclass(frozen=True)
-class Policy:
+class Policy(ABC):
     """Base of all policies.
 
     A policy is a frozen dataclass with a kernel and a `plan`; see "Add a policy" in CONTRIBUTING.
@@ -71,14 +72,15 @@ class Policy:
     f: Exploration = DEFAULT
 
     def __init_subclass__(cls) -> None:
-        _REGISTRY[cls.__name__] = cls
+        if not cls.__name__.startswith("_"):
+            _REGISTRY[cls.__name__] = cls
 
     def __post_init__(self) -> None:
         self.log_f(1, 2)
 
+    @abstractmethod
     def plan(self, bounds: MeanBounds) -> NDArray[np.float64]:
         """What the kernel needs to know of each arm, from the bounds of the arms on offer."""
-        raise TypeError(f"{type(self).__name__} has no plan: a policy has to define plan(bounds)")
 
     @property
     def parameters(self) -> NDArray[np.float64]:
@@ -115,10 +117,9 @@ class Policy:
         settings = dict(data)
         name = settings.pop("policy", None)
         if name not in _REGISTRY:
-            known = ", ".join(sorted(_REGISTRY))
-            raise ValueError(f"unknown policy {name!r}; the policies are {known}")
-        kind = _REGISTRY[name]
-        known = [field.name for field in fields(kind)]
+            raise ValueError(f"unknown policy {name!r}; the policies are {', '.join(sorted(_REGISTRY))}")
+        kind: Callable[..., Policy] = _REGISTRY[name]
+        known = [field.name for field in fields(_REGISTRY[name])]
         for key in settings:
             if key not in known:
                 raise ValueError(f"{name} has no parameter {key!r}; its parameters are {', '.join(known)}")

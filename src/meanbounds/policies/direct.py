@@ -29,9 +29,9 @@ class _BoundsPolicy(Policy):
 class BIMED(_BoundsPolicy):
     """Indexed minimum empirical divergence (Honda and Takemura, 2015) with mean bounds.
 
-    Plays the arm with the least ``plays * kl(mean, leader) + log plays``, where the leader is the largest of l_max and of
-    the clipped means of played arms. An arm whose upper bound is below the leader is not played; an arm that was never
-    played and whose upper bound is not below the leader is. `f` is not used.
+    Plays the arm with the least ``plays * kl(mean, leader) + log plays``, where the leader is the largest of l_max and
+    of the clipped means of played arms. An arm whose upper bound is below the leader is not played; an arm that was
+    never played and whose upper bound is not below the leader is. `f` is not used.
     """
 
     kernel: ClassVar[int] = textbook.IMED
@@ -53,7 +53,7 @@ class OSSB(_BoundsPolicy):
 
     Notes
     -----
-    Appendix C of the paper. Arms with the same largest truncated mean all count as best: no exploration is asked of them.
+    Appendix C of the paper. Arms with the same largest truncated mean all count as best: none is asked to explore.
     """
 
     kernel: ClassVar[int] = textbook.OSSB
@@ -66,9 +66,7 @@ class OSSB(_BoundsPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (0.0 <= self.epsilon < 1.0 and self.gamma >= 0.0):
-            raise ValueError(
-                f"OSSB needs 0 <= epsilon < 1 and gamma >= 0; got {self.epsilon=}, {self.gamma=}"
-            )
+            raise ValueError(f"OSSB needs 0 <= epsilon < 1 and gamma >= 0; got {self.epsilon=}, {self.gamma=}")
 
     @property
     def parameters(self) -> NDArray[np.float64]:
@@ -80,8 +78,9 @@ class OSSB(_BoundsPolicy):
 class ThompsonSampling(_BoundsPolicy):
     """Play the arm whose draw from its Beta posterior, truncated to the arm's bounds, is largest.
 
-    A reward between the ends of its range is rounded to one of them at random, with the probabilities that keep its mean
-    (Agrawal and Goyal, 2012). Draws are exact however far in the tail of the posterior the bounds lie. `f` is not used.
+    A reward between the ends of its range is rounded to one of them at random, with the probabilities that keep its
+    mean (Agrawal and Goyal, 2012). Draws are exact however far in the tail of the posterior the bounds lie. `f` is
+    not used.
 
     Parameters
     ----------
@@ -97,9 +96,7 @@ class ThompsonSampling(_BoundsPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.prior) != 2 or not all(1.0 <= value < np.inf for value in self.prior):
-            raise ValueError(
-                f"the prior of ThompsonSampling is two numbers, each at least 1; got {self.prior}"
-            )
+            raise ValueError(f"the prior of ThompsonSampling is two numbers, each at least 1; got {self.prior}")
 
     @property
     def parameters(self) -> NDArray[np.float64]:

@@ -45,7 +45,5 @@ def _function(f: Exploration) -> Rate:
     if callable(f):
         return f
     if f not in EXPLORATION:
-        raise ValueError(
-            f"unknown f {f!r}; give a function of the round or one of {', '.join(map(repr, EXPLORATION))}"
-        )
+        raise ValueError(f"unknown f {f!r}; give a function of the round or one of {', '.join(map(repr, EXPLORATION))}")
     return EXPLORATION[f]

@@ -65,8 +65,8 @@ class ImprovedUCB(Policy):
 class GLUE(Policy):
     """Global under-exploration: `BUCB` with the variance proxy that each arm would have if it were the best one.
 
-    The best arm's mean is at least l_max, so an arm with a larger proxy than such a mean allows is not the best one, and
-    exploring it at the smaller rate costs nothing. Indices of suboptimal arms are then no upper confidence bounds.
+    The best arm's mean is at least l_max, so an arm with a larger proxy than such a mean allows is not the best one,
+    and exploring it at the smaller rate costs nothing. Indices of suboptimal arms are then no upper confidence bounds.
 
     Notes
     -----
@@ -106,7 +106,7 @@ class KLUCB(Policy):
 
 @dataclass(frozen=True)
 class BKLUCB(Policy):
-    """KL-UCB without the arms that cannot be best, and with indices clipped at the upper bounds (Zhang and Bareinboim)."""
+    """KL-UCB without the arms that cannot be best, and with indices clipped at the upper bounds."""
 
     kernel: ClassVar[int] = textbook.KL
     theorem: ClassVar[str] = "Zhang and Bareinboim 2017"
@@ -120,8 +120,8 @@ class BKLUCB(Policy):
 class UCBoost(Policy):
     """`BKLUCB` with its index replaced by the least of four closed-form bounds above it (Liu, Sinha and Shroff, 2018).
 
-    Cheaper than solving for the KL index where that has to be solved. The simulator's B-KL-UCB does not have to, so here
-    this is a baseline rather than a short cut.
+    Cheaper than solving for the KL index where that has to be solved. The simulator's B-KL-UCB does not have to, so
+    here this is a baseline rather than a short cut.
     """
 
     kernel: ClassVar[int] = textbook.BOOST
