@@ -18,7 +18,7 @@ IMPORTS = 5
 
 @dataclass(frozen=True)
 class Usage:
-    """Time and peak memory of a job, the import of its library included in the memory only."""
+    """Time and peak memory of a job, imports included."""
 
     seconds: float
     megabytes: float

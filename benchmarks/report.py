@@ -6,7 +6,7 @@ import datetime
 import os
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -102,31 +102,31 @@ def _cell(race: Race, label: str, *references: str) -> str:
 
 
 def _simulations(results: Results) -> str:
-    references = tuple(ours.WORKERS)
-    labels = [*references, *(_label(results, name) for name in contestants.NAMES)]
-    rows = [
-        (label, *(_cell(results.simulations[workload.name], label, *references) for workload in WORKLOADS))
-        for label in labels
-    ]
     intro = "In bold, how many times longer than ours on all cores; in brackets, than ours on one thread."
-    return f"{intro}\n\n{_table(('', *(workload.title for workload in WORKLOADS)), rows)}"
+    races = {workload.title: results.simulations[workload.name] for workload in WORKLOADS}
+    return f"{intro}\n\n{_side_by_side(results, races, tuple(ours.WORKERS), contestants.NAMES)}"
 
 
-def _label(results: Results, name: str) -> str:
-    contestant = results.contestants.get(name)
-    return name if contestant is None else contestant.label
+def _side_by_side(results: Results, races: Mapping[str, Race], references: Sequence[str], names: Sequence[str]) -> str:
+    """Ours and theirs, a column for each race."""
+    loaded = [results.contestants[name].label for name in names if name in results.contestants]
+    rows = [_row(races, label, *references) for label in (*references, *loaded)]
+    rows += [(name, *("not loaded" for _ in races)) for name in names if name not in results.contestants]
+    return _table(("", *races), rows)
+
+
+def _row(races: Mapping[str, Race], label: str, *references: str) -> tuple[str, ...]:
+    return label, *(_cell(race, label, *references) for race in races.values())
 
 
 def _bounded(results: Results) -> str:
-    rows = [(label, *(_cell(race, label, "GLUE") for race in results.bounded.values())) for label in BOUNDED]
+    rows = [_row(results.bounded, label, "GLUE") for label in BOUNDED]
     return f"In bold, how many times longer than GLUE.\n\n{_table(('', *results.bounded), rows)}"
 
 
 def _calls(results: Results) -> str:
-    labels = [*AGENTS, *(_label(results, name) for name in contestants.LIBRARIES)]
-    rows = [(label, *(_cell(race, label, *AGENTS) for race in results.calls.values())) for label in labels]
     intro = f"In bold, how many times longer than `{AGENTS[0]}`; in brackets, than `{AGENTS[1]}`. Theirs is UCB."
-    return f"{intro}\n\n{_table(('', *results.calls), rows)}"
+    return f"{intro}\n\n{_side_by_side(results, results.calls, AGENTS, contestants.LIBRARIES)}"
 
 
 def _processes(results: Results) -> str:

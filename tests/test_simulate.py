@@ -125,8 +125,8 @@ def test_policies_environment_and_bounds_have_to_fit() -> None:
         mb.simulate(mb.UCB(), mb.Bernoulli([1.0], high=2.0), mb.MeanBounds.vacuous(1))
     with pytest.raises(ValueError, match="given twice"):
         mb.simulate([mb.UCB(), mb.UCB()], ENVIRONMENT)
+    anything: Any = {"x": "UCB"}
     with pytest.raises(TypeError, match="is not a policy"):
-        anything: Any = {"x": "UCB"}
         mb.simulate(anything, ENVIRONMENT)
     with pytest.raises(ValueError, match="at least one policy"):
         mb.simulate([], ENVIRONMENT)

@@ -1,0 +1,78 @@
+"""Every example in the documentation runs, and every table of policies is complete."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import meanbounds as mb
+from meanbounds.study import read_study
+from tests.contract import check_policy
+from tests.naive import TWINS
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").glob("*.md"))),
+]
+BLOCK = re.compile(r"^```(python|toml)( no-run)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: str) -> list[tuple[str, bool, str]]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [(kind, bool(skipped), code) for kind, skipped, code in BLOCK.findall(text)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "example"}
+    for number, (kind, skipped, code) in enumerate(blocks(page)):
+        if kind == "toml":
+            (tmp_path / "study.toml").write_text(code)
+            assert read_study(tmp_path / "study.toml").horizon > 0
+        else:
+            program = compile(code, f"{page}, block {number}", "exec", dont_inherit=True)
+            if not skipped:
+                exec(program, names)
+    if page == "CONTRIBUTING.md":
+        policy = names["HalfTrust"]
+        assert callable(policy)
+        check_policy(policy())
+
+
+def test_there_are_examples() -> None:
+    assert sum(len(blocks(page)) for page in PAGES) >= 10
+
+
+def test_the_readme_names_every_policy_with_its_source() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for policy in TWINS:
+        assert re.search(rf"^\| `{type(policy).__name__}` \|.*\| {re.escape(policy.theorem)} \|$", readme, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert ((ROOT / page).parent / target).exists(), target
+
+
+def test_captions_of_the_instances_hold() -> None:
+    """What the paper's four captions say of the bounds."""
+    high, meta, low, clipping = (mb.INSTANCES[name] for name in mb.INSTANCES)
+    assert high.bounds.best_lower > 0.5
+    assert high.meta_pruned.tolist() == [False, False, True, False, False]
+    factors = mb.GLUE().plan(high.bounds)[5]
+    assert factors == pytest.approx([mb.variance_proxy(0.85)] * 5)
+    assert mb.GLUE().plan(meta.bounds)[5].tolist() == [0.25] * 5
+    assert meta.meta_pruned.tolist() == [False, True, False, False, False]
+    assert low.bounds.upper.max() < 0.5
+    assert mb.GLUE().plan(clipping.bounds)[5].tolist() == [0.25] * 5
+    assert not clipping.meta_pruned.any()
+    for instance in mb.INSTANCES.values():
+        assert instance.bounds.possible.all()
+        assert ((instance.bounds.lower <= instance.means) & (instance.bounds.upper >= instance.means)).all()
