@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import matplotlib
+from hypothesis import settings
 
 matplotlib.use("agg")
+settings.register_profile("deterministic", derandomize=True, deadline=None)
+settings.load_profile("deterministic")
 
 SOURCE = Path(__file__).parents[1] / "src"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
@@ -66,7 +66,6 @@ def test_exact_law(a: float, b: float, lower: float, upper: float) -> None:
     assert stats.kstest(shares, "uniform").pvalue > 1e-6
 
 
-@settings(deadline=None)
 @given(st.floats(1, 1e6), st.floats(1, 1e6), st.floats(0, 1), st.floats(0, 1), st.integers(0, 2**60))
 def test_stays_inside_and_rarely_rejects(a: float, b: float, x: float, y: float, key: int) -> None:
     """No draw leaves the interval; a rejection loop that never accepts would return the mode always."""

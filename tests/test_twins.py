@@ -18,7 +18,7 @@ from meanbounds.kernels import textbook
 from tests import naive, strategies
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
-EXAMPLES = 5 if INTERPRETED else 40
+EXAMPLES = 10 if INTERPRETED else 100
 FEW_ROUNDS, MANY_ROUNDS = (60, 60) if INTERPRETED else (300, 150)
 
 
@@ -60,7 +60,7 @@ def check(policy: mb.Policy, case: strategies.Case, shares: list[float]) -> None
 
 
 def with_settings(examples: int) -> settings:
-    return settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    return settings(max_examples=examples, suppress_health_check=list(HealthCheck))
 
 
 SHARES = st.lists(st.floats(0.0, 1.0), min_size=2, max_size=5)
