@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -85,6 +86,7 @@ class Round(NamedTuple):
     offered: list[int]
     plays: list[int]
     total: list[float]
+    squares: list[float]
     ones: list[int]
     log_f: float
     key: np.uint64
@@ -166,7 +168,17 @@ def ucboost(r: Round) -> int:
     return r.largest({k: _divergence(r, k, float(r.bounds.upper[k]), boost_upper) for k in r.possible})
 
 
-def bimed(r: Round) -> int:
+def floor(r: Round, k: int) -> float:
+    """Lower atom of the law on {x, 1} with the two moments seen."""
+    n, total = r.plays[k], r.total[k]
+    return 0.0 if total >= n else min(total / n, max(0.0, (total - r.squares[k]) / (n - total)))
+
+
+def lifted(share: float, x: float) -> float:
+    return max(0.0, (share - x) / (1 - x))
+
+
+def bimed(r: Round, moments: int = 1) -> int:
     played = [k for k in r.possible if r.plays[k]]
     leader = max([r.best_lower, *(min(float(r.bounds.upper[k]), r.mean(k)) for k in played)])
     costs = {}
@@ -177,7 +189,9 @@ def bimed(r: Round) -> int:
             costs[k] = -INFINITY
         else:
             mean, goal = r.total[k] / r.plays[k], r.unit(k, leader)
-            costs[k] = (r.plays[k] * kl(mean, goal) if mean < goal else 0.0) + math.log(r.plays[k])
+            x = floor(r, k) if moments == 2 else 0.0
+            distance = kl(lifted(mean, x), (goal - x) / (1 - x)) if mean < goal else 0.0
+            costs[k] = r.plays[k] * distance + math.log(r.plays[k])
     return r.largest({k: -cost for k, cost in costs.items()})
 
 
@@ -202,13 +216,17 @@ def ossb(r: Round, epsilon: float = 0.01, gamma: float = 0.01) -> int:
     return r.largest({k: -r.plays[k] / need for k, need in needs.items() if need > 0})
 
 
-def thompson(r: Round) -> int:
+def thompson(r: Round, moments: int = 1) -> int:
     draws = {}
     for k in r.possible:
-        lower, upper = r.unit(k, float(r.bounds.lower[k])), r.unit(k, float(r.bounds.upper[k]))
-        key = child(child(r.key, r.number), k)
-        value = truncated_beta(1.0 + r.ones[k], 1.0 + r.plays[k] - r.ones[k], lower, upper, key)
-        draws[k] = float(r.bounds.low[k]) + r.span(k) * value
+        low, high = float(r.bounds.lower[k]), float(r.bounds.upper[k])
+        x, ones = 0.0, float(r.ones[k])
+        if moments == 2 and r.plays[k]:
+            x = floor(r, k)
+            ones = min(float(r.plays[k]), max(0.0, (r.total[k] - r.plays[k] * x) / (1 - x)))
+        lower, upper = lifted(r.unit(k, low), x), max(lifted(r.unit(k, low), x), (r.unit(k, high) - x) / (1 - x))
+        value = truncated_beta(1.0 + ones, 1.0 + r.plays[k] - ones, lower, upper, child(child(r.key, r.number), k))
+        draws[k] = min(high, max(low, float(r.bounds.low[k]) + r.span(k) * (x + (1 - x) * value)))
     return r.largest(draws)
 
 
@@ -223,6 +241,8 @@ TWINS: dict[mb.Policy, Callable[[Round], int]] = {
     mb.BIMED(): bimed,
     mb.OSSB(): ossb,
     mb.ThompsonSampling(): thompson,
+    mb.BIMED(moments=2): partial(bimed, moments=2),
+    mb.ThompsonSampling(moments=2): partial(thompson, moments=2),
 }
 
 
@@ -242,15 +262,16 @@ def play(
     law = environment.rewards(bounds.low, bounds.high)
     streams, key, rounding = (np.uint64(f(np.uint64(seed), run)) for f in (reward_key, policy_key, rounding_key))
     arms = range(len(bounds))
-    plays, total, ones = [0 for _ in arms], [0.0 for _ in arms], [0 for _ in arms]
+    plays, total, squares, ones = [0 for _ in arms], [0.0 for _ in arms], [0.0 for _ in arms], [0 for _ in arms]
     memory: dict[str, float] = {}
     history = []
     for t in range(1, horizon + 1):
-        seen = Round(bounds, list(arms), plays, total, ones, log_f(policy, t), key, t - 1, memory)
+        seen = Round(bounds, list(arms), plays, total, squares, ones, log_f(policy, t), key, t - 1, memory)
         arm = TWINS[policy](seen)
         reward = draw(law, arm, child(streams, arm), plays[arm])
         plays[arm] += 1
         total[arm] += reward
+        squares[arm] += reward * reward
         ones[arm] += uniform(rounding, t - 1) < reward
         history.append(Seen(plays.copy(), total.copy()))
     return history

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import optimize
 
 import meanbounds as mb
 from meanbounds.kernels.kl import boost_upper
+from meanbounds.kernels.moments import floor_of, moment_divergence
 
 UNIT = st.floats(0.0, 1.0)
 BUDGET = st.floats(1e-9, 30.0)
@@ -49,6 +51,30 @@ def test_upper_limit_is_where_the_budget_is_spent(p: float, budget: float) -> No
 def test_boosted_limit_is_above_the_exact_one_and_below_pinsker(p: float, budget: float) -> None:
     exact, boosted = float(mb.bernoulli_kl_upper(p, budget)), boost_upper(p, budget)
     assert exact - 1e-9 <= boosted <= min(1.0, p + math.sqrt(budget / 2.0)) + 1e-12
+
+
+@given(st.lists(UNIT, min_size=1, max_size=8), st.floats(0.01, 0.99))
+def test_two_moments_lie_between_one_moment_and_the_whole_law(rewards: list[float], share: float) -> None:
+    """The whole law is at distance max over a of E log(1 - a(X - goal)) from laws with mean goal or more."""
+    x = np.array(rewards)
+    goal = float(x.mean() + share * (1 - x.mean()))
+    if not x.mean() + 1e-3 < goal < 1 - 1e-3:
+        return
+    two = moment_divergence(float(x.size), float(x.sum()), float((x**2).sum()), goal)
+    whole = -optimize.minimize_scalar(
+        lambda a: -np.mean(np.log1p(-a * (x - goal))),
+        bounds=(0, (1 - 1e-12) / (1 - goal)),
+        method="bounded",
+        options={"xatol": 1e-10},
+    ).fun
+    assert float(mb.bernoulli_kl(min(1.0, x.mean()), goal)) - 1e-9 <= two <= whole + 1e-6
+    floor = floor_of(float(x.size), float(x.sum()), float((x**2).sum()))
+    share_of_ones = (x.mean() - floor) / (1 - floor)
+    assert share_of_ones + (1 - share_of_ones) * floor**2 == pytest.approx((x**2).mean(), abs=1e-9)  # the same moments
+
+
+def test_rewards_of_0_and_1_need_no_second_moment() -> None:
+    assert moment_divergence(10.0, 7.0, 7.0, 0.9) == mb.bernoulli_kl(0.7, 0.9)
 
 
 def test_edges() -> None:

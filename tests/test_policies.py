@@ -70,6 +70,7 @@ def test_ossb_with_equal_truncated_means() -> None:
         (lambda: mb.UCB(f=lambda t: 1 / t), r"f\(2\) = 0.5"),
         (lambda: mb.OSSB(epsilon=1.5), "epsilon"),
         (lambda: mb.ThompsonSampling(prior=(0.5, 1.0)), "at least 1"),
+        (lambda: mb.BIMED(moments=3), "moments must be 1 or 2; got 3"),
         (lambda: mb.Policy.from_dict({"policy": "GULE"}), "unknown policy 'GULE'; the policies are BIMED"),
         (
             lambda: mb.Policy.from_dict({"policy": "GLUE", "g": 1}),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import meanbounds as mb
 from meanbounds import kernels
 from meanbounds.kernels import textbook
+from meanbounds.kernels.tables import State
 from tests import naive, strategies
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -24,7 +25,7 @@ FEW_ROUNDS, MANY_ROUNDS = (60, 60) if INTERPRETED else (300, 150)
 
 def states_after(policy: mb.Policy, case: strategies.Case, stops: list[int], fast: bool) -> np.ndarray:
     """State of run 0 after ``stops[-1]`` rounds, interrupted at the other stops."""
-    state = np.zeros((1, 4, len(case.bounds)))
+    state = np.zeros((1, len(State._fields), len(case.bounds)))
     law = case.environment.rewards(case.bounds.low, case.bounds.high)
     curves = np.empty((1, len(stops)))
     play = kernels.play if fast else textbook.play
@@ -64,7 +65,7 @@ def with_settings(examples: int) -> settings:
 
 
 SHARES = st.lists(st.floats(0.0, 1.0), min_size=2, max_size=5)
-BY_NAME = pytest.mark.parametrize("policy", naive.TWINS, ids=lambda policy: type(policy).__name__)
+BY_NAME = pytest.mark.parametrize("policy", naive.TWINS, ids=repr)
 
 
 @BY_NAME

@@ -149,7 +149,7 @@ class Agent:
         log_f = self._log_f_at(self._updates + unanswered + 1)
         k = textbook.choose(self._policy.kernel, plan, self._parameters, state, log_f, self._pulls, self._key)
         if state is not self._state:
-            self._state[3] = state[3]
+            self._state[-1] = state[-1]  # what the kernel remembers of its own
         self._pulls += 1
         self._pending[k] += 1
         return self._bounds.arms[k]
@@ -243,7 +243,6 @@ class Agent:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, safe for JSON; `from_dict` continues the same trajectory."""
-        plays, total, ones, memory = (row.tolist() for row in self._state)
         return {
             "format": _FORMAT,
             "policy": self._policy.to_dict(),
@@ -251,10 +250,7 @@ class Agent:
             "seed": self._seed,
             "pulls": self._pulls,
             "updates": self._updates,
-            "plays": plays,
-            "total": total,
-            "ones": ones,
-            "memory": memory,
+            **{name: row.tolist() for name, row in zip(State._fields, self._state, strict=True)},
             "pending": list(self._pending),
             "retired": list(self.retired),
         }
@@ -309,7 +305,7 @@ class Agent:
         middle = (0.5 * (self._bounds.lower + self._bounds.upper) - self._bounds.low) / (
             self._bounds.high - self._bounds.low
         )
-        for row in (1, 2):
+        for row in (1, 2, 3):
             mean = np.divide(self._state[row], plays, out=middle.copy(), where=plays > 0)
             state[row] += waiting * mean
         state[0] += waiting

@@ -22,6 +22,7 @@ from meanbounds._version import __version__
 from meanbounds.bounds import MeanBounds
 from meanbounds.environments import Environment
 from meanbounds.kernels.rewards import Rewards
+from meanbounds.kernels.tables import State
 from meanbounds.policies import Policy
 from meanbounds.policies.exploration import Exploration, log_f
 from meanbounds.progress import Progress
@@ -226,8 +227,7 @@ def _log_f(f: Exploration, first: int, last: int) -> NDArray[np.float64]:
 
 def _play(block: _Block) -> _Result:
     """Play the runs of a block, a window of rounds at a time."""
-    rows = 4
-    states = np.zeros((block.runs, rows, max(block.gaps.size, 1)))
+    states = np.zeros((block.runs, len(State._fields), block.gaps.size))
     curves = np.empty((block.runs, block.rounds.size))
     horizon = int(block.rounds[-1])
     for first in range(1, horizon + 1, _WINDOW):

@@ -10,7 +10,7 @@ from meanbounds.kernels.tables import Floats, Integers
 
 __all__ = ["play"]
 
-_FAST = {textbook.GAUSSIAN: fast.play_gaussian, textbook.KL: fast.play_kl, textbook.IMED: fast.play_imed}
+_INDEX = {textbook.GAUSSIAN: fast.play_gaussian, textbook.KL: fast.play_kl}
 
 
 def play(
@@ -28,8 +28,10 @@ def play(
     curves: Floats,
 ) -> None:
     """Play a block of runs (see `textbook.play`) with the fastest kernel there is for this code."""
-    if code in _FAST:
-        _FAST[code](plan, states, rewards, seed, first_run, log_f, first_round, stops, gaps, curves)
+    if code in _INDEX:
+        _INDEX[code](plan, states, rewards, seed, first_run, log_f, first_round, stops, gaps, curves)
+    elif code == textbook.IMED:
+        fast.play_imed(plan, parameters, states, rewards, seed, first_run, log_f, first_round, stops, gaps, curves)
     elif code == textbook.THOMPSON:
         fast.play_thompson(plan, parameters, states, rewards, seed, first_run, first_round, stops, gaps, curves)
     else:

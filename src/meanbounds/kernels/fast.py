@@ -27,7 +27,7 @@ from meanbounds.kernels.rewards import UNIFORM, Rewards, draw, draw_simple, law_
 from meanbounds.kernels.stream import child, policy_key, reward_key, rounding_key
 from meanbounds.kernels.tables import Floats, Integers, Plan, State, argmax, mean_of, plan_of, state_of
 from meanbounds.kernels.textbook import observe, regret
-from meanbounds.kernels.thompson import HAT_SHAPE, posterior_hat, sample_hat
+from meanbounds.kernels.thompson import HAT_SHAPE, posterior_draw, posterior_hat
 
 __all__ = ["play_gaussian", "play_imed", "play_kl", "play_thompson"]
 
@@ -69,13 +69,13 @@ def _hold(
     wake``, and at `most_plays`.
     """
     centre, reach, flat, slope, bend = curve
-    plays, total = state.plays[arm], state.total[arm]
+    plays, total, squares = state.plays[arm], state.total[arm], state.squares[arm]
     law = law_of(rewards, arm)
     while True:
-        if law[0] <= UNIFORM:
-            total += draw_simple(law, key, int(plays))
-        else:
-            total += draw(rewards, arm, key, int(plays))
+        simple = law[0] <= UNIFORM
+        reward = draw_simple(law, key, int(plays)) if simple else draw(rewards, arm, key, int(plays))
+        total += reward
+        squares += reward * reward
         plays += 1.0
         t += 1
         if t > stop or log_f[t - first_round] >= wake or plays >= most_plays:
@@ -84,7 +84,7 @@ def _hold(
             e = total - centre * plays
             if abs(e) > reach * plays or (flat * plays + slope * e) * plays + bend * e * e >= budget * plays:
                 break
-    state.plays[arm], state.total[arm] = plays, total
+    state.plays[arm], state.total[arm], state.squares[arm] = plays, total, squares
     return t
 
 
@@ -336,7 +336,7 @@ def play_kl(
 
 
 @compiled
-def _imed_hold(plan: Plan, state: State, leader: float, k: int) -> tuple[float, float]:
+def _imed_hold(plan: Plan, parameters: Floats, state: State, leader: float, k: int) -> tuple[float, float]:
     """Level that candidate k has to stay above to be played again, and the plays at which another's turn comes.
 
     Holds where k is the only leader: the costs of the others grow with the leader, so at a level below it they are
@@ -357,13 +357,13 @@ def _imed_hold(plan: Plan, state: State, leader: float, k: int) -> tuple[float, 
         if leader > mean and leader < plan.low[j] + plan.span[j]:
             q = (leader - plan.low[j]) / plan.span[j]
             steep = rival * (leader - mean) / (plan.span[j] ** 2 * q * (1.0 - q))
-            drop = min(drop, 0.5 * (imed_cost(plan, state, j, leader) - log(plays)) / steep)
+            drop = min(drop, 0.5 * (imed_cost(plan, parameters, state, j, leader) - log(plays)) / steep)
     if not drop > 2.0 * margin:
         return 0.0, 0.0
     level, least = leader - drop, np.inf
     for j in range(plan.arm.size):
         if j != k and plan.cap[j] >= level - margin:
-            least = min(least, imed_cost(plan, state, j, min(level, plan.cap[j])))
+            least = min(least, imed_cost(plan, parameters, state, j, min(level, plan.cap[j])))
     most = exp(least) * _SURE if least < 700.0 else np.inf
     return (level + margin - plan.low[k]) / plan.span[k], most
 
@@ -371,6 +371,7 @@ def _imed_hold(plan: Plan, state: State, leader: float, k: int) -> tuple[float, 
 @compiled
 def play_imed(
     plan_table: Floats,
+    parameters: Floats,
     states: Floats,
     rewards: Rewards,
     seed: np.uint64,
@@ -390,11 +391,11 @@ def play_imed(
         t = first_round
         for c in range(stops.size):
             while t <= stops[c]:
-                chosen = choose_imed(plan, state, t - 1, key)
+                chosen = choose_imed(plan, parameters, state, t - 1, key)
                 arm = int(plan.arm[chosen])
                 level, most = 0.0, 0.0
                 if chosen == previous:
-                    level, most = _imed_hold(plan, state, imed_leader(plan, state), chosen)
+                    level, most = _imed_hold(plan, parameters, state, imed_leader(plan, state), chosen)
                 previous = chosen
                 if state.plays[arm] + 1.0 < most:
                     t = _hold(
@@ -413,7 +414,9 @@ def play_imed(
                         0.0,
                     )
                 else:
-                    state.total[arm] += draw(rewards, arm, child(streams, arm), int(state.plays[arm]))
+                    reward = draw(rewards, arm, child(streams, arm), int(state.plays[arm]))
+                    state.total[arm] += reward
+                    state.squares[arm] += reward * reward
                     state.plays[arm] += 1.0
                     t += 1
             curves[run, c] = regret(gaps, states[run])
@@ -436,24 +439,23 @@ def play_thompson(
     plan = plan_of(plan_table)
     size = plan.arm.size
     hats = np.empty((size, HAT_SHAPE[0], HAT_SHAPE[1]))
-    score = np.empty(size)
+    floors, score = np.empty(size), np.empty(size)
     for run in range(states.shape[0]):
         state = state_of(states[run])
         streams, key = reward_key(seed, first_run + run), policy_key(seed, first_run + run)
         rounding = rounding_key(seed, first_run + run)
         for k in range(size):
-            posterior_hat(hats[k], plan, parameters, state, k)
+            floors[k] = posterior_hat(hats[k], plan, parameters, state, k)
         t = first_round
         for c in range(stops.size):
             while t <= stops[c]:
                 stream = child(key, t - 1)
                 for k in range(size):
-                    draws = child(stream, int(plan.arm[k]))
-                    score[k] = plan.low[k] + plan.span[k] * sample_hat(hats[k], draws)
+                    score[k] = posterior_draw(hats[k], floors[k], plan, k, child(stream, int(plan.arm[k])))
                 chosen = argmax(score, key, t - 1)
                 arm = int(plan.arm[chosen])
                 reward = draw(rewards, arm, child(streams, arm), int(state.plays[arm]))
                 observe(states[run], arm, reward, t - 1, rounding)
-                posterior_hat(hats[chosen], plan, parameters, state, chosen)
+                floors[chosen] = posterior_hat(hats[chosen], plan, parameters, state, chosen)
                 t += 1
             curves[run, c] = regret(gaps, states[run])

@@ -38,6 +38,7 @@ class State(NamedTuple):
 
     plays: Floats
     total: Floats  # sum of rewards
+    squares: Floats  # sum of their squares
     ones: Floats  # rewards rounded at random to 0 or 1, summed
     memory: Floats  # whatever else a kernel has to remember; not by arm
 
@@ -51,7 +52,7 @@ def plan_of(table: Floats) -> Plan:
 @compiled
 def state_of(table: Floats) -> State:
     """Name the rows of a state."""
-    return State(table[0], table[1], table[2], table[3])
+    return State(table[0], table[1], table[2], table[3], table[4])
 
 
 @compiled

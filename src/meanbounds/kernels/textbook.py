@@ -69,7 +69,7 @@ def choose(
     """Arm to play: its place among all arms. `number` is the round, counted from 0, that addresses random numbers."""
     plan, state = plan_of(plan_table), state_of(state_table)
     if code == IMED:
-        k = choose_imed(plan, state, number, key)
+        k = choose_imed(plan, parameters, state, number, key)
     elif code == OSSB:
         k = choose_ossb(plan, parameters, state, log_f, number, key)
     elif code == THOMPSON:
@@ -87,6 +87,7 @@ def observe(state_table: Floats, arm: int, reward: float, number: int, key: np.u
     state = state_of(state_table)
     state.plays[arm] += 1.0
     state.total[arm] += reward
+    state.squares[arm] += reward * reward
     if uniform(key, number) < reward:
         state.ones[arm] += 1.0
 

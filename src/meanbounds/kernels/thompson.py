@@ -7,10 +7,19 @@ from math import exp, expm1, log, log1p, sqrt
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.moments import floor_of
 from meanbounds.kernels.stream import child, uniform
 from meanbounds.kernels.tables import Floats, Plan, State, argmax
 
-__all__ = ["HAT_SHAPE", "build_hat", "choose_thompson", "posterior_hat", "sample_hat", "truncated_beta"]
+__all__ = [
+    "HAT_SHAPE",
+    "build_hat",
+    "choose_thompson",
+    "posterior_draw",
+    "posterior_hat",
+    "sample_hat",
+    "truncated_beta",
+]
 
 HAT_SHAPE = (4, 6)
 # A hat is three exponential pieces above the density. Rows 0 to 2, a piece each: mass, the end it falls away from, the
@@ -121,13 +130,28 @@ def truncated_beta(a: float, b: float, lower: float, upper: float, key: np.uint6
 
 
 @compiled
-def posterior_hat(hat: Floats, plan: Plan, parameters: Floats, state: State, k: int) -> None:
-    """Fill the hat of a candidate's posterior; `parameters`: the two of the Beta prior."""
+def posterior_hat(hat: Floats, plan: Plan, parameters: Floats, state: State, k: int) -> float:
+    """Fill the hat of a candidate's posterior, a law of (mean - x) / (1 - x), and return the floor x.
+
+    `parameters`: the two of the Beta prior, and how many moments of the rewards are taken into account. With one, x is
+    0 and rewards were rounded to 0 or 1 at random; with two, they count as if they had been x and 1.
+    """
     arm = int(plan.arm[k])
-    ones = state.ones[arm]
-    lower = (plan.lower[k] - plan.low[k]) / plan.span[k]
-    upper = (plan.cap[k] - plan.low[k]) / plan.span[k]
-    build_hat(hat, parameters[0] + ones, parameters[1] + state.plays[arm] - ones, lower, upper)
+    plays, ones, floor = state.plays[arm], state.ones[arm], 0.0
+    if parameters[2] == 2.0 and plays > 0.0:
+        floor = floor_of(plays, state.total[arm], state.squares[arm])
+        ones = min(plays, max(0.0, (state.total[arm] - plays * floor) / (1.0 - floor)))
+    lower = max(0.0, ((plan.lower[k] - plan.low[k]) / plan.span[k] - floor) / (1.0 - floor))
+    upper = max(lower, ((plan.cap[k] - plan.low[k]) / plan.span[k] - floor) / (1.0 - floor))
+    build_hat(hat, parameters[0] + ones, parameters[1] + plays - ones, lower, upper)
+    return floor
+
+
+@compiled
+def posterior_draw(hat: Floats, floor: float, plan: Plan, k: int, key: np.uint64) -> float:
+    """Draw a candidate's mean, in raw units; it stays within the bounds even where they exclude what was seen."""
+    value = plan.low[k] + plan.span[k] * (floor + (1.0 - floor) * sample_hat(hat, key))
+    return float(min(plan.cap[k], max(plan.lower[k], value)))
 
 
 @compiled
@@ -137,6 +161,6 @@ def choose_thompson(plan: Plan, parameters: Floats, state: State, number: int, k
     scores = np.empty(plan.arm.size)
     stream = child(key, number)
     for k in range(plan.arm.size):
-        posterior_hat(hat, plan, parameters, state, k)
-        scores[k] = plan.low[k] + plan.span[k] * sample_hat(hat, child(stream, int(plan.arm[k])))
+        floor = posterior_hat(hat, plan, parameters, state, k)
+        scores[k] = posterior_draw(hat, floor, plan, k, child(stream, int(plan.arm[k])))
     return argmax(scores, key, number)
