@@ -18,14 +18,15 @@ from __future__ import annotations
 from math import exp, log, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.divergence import kl, kl_ceiling
-from meanbounds.kernels.imed import choose_imed, imed_cost, imed_leader
+from meanbounds.kernels.imed import imed_cost, imed_costs
 from meanbounds.kernels.kl import kl_index
-from meanbounds.kernels.rewards import UNIFORM, Rewards, draw, draw_simple, law_of
+from meanbounds.kernels.rewards import UNIFORM, Law, Rewards, draw, draw_simple, law_of
 from meanbounds.kernels.stream import child, policy_key, reward_key, rounding_key
-from meanbounds.kernels.tables import Floats, Integers, Plan, State, argmax, mean_of, plan_of, state_of
+from meanbounds.kernels.tables import Floats, Integers, Plan, State, argmax, mean_of, pick, plan_of, state_of
 from meanbounds.kernels.textbook import observe, regret
 from meanbounds.kernels.thompson import HAT_SHAPE, posterior_draw, posterior_hat
 
@@ -47,10 +48,11 @@ def _scale(plan: Plan) -> float:
 
 @compiled
 def _hold(
+    law: Law,
     rewards: Rewards,
     key: np.uint64,
     arm: int,
-    state: State,
+    seen: tuple[float, float, float],
     t: int,
     stop: int,
     log_f: Floats,
@@ -60,8 +62,10 @@ def _hold(
     level: float,
     curve: tuple[float, float, float, float, float],
     budget: float,
-) -> int:
-    """Play `arm` from round t on while it surely leads; return the first round not played.
+) -> tuple[int, float, float, float]:
+    """Play `arm` from round t on while it surely leads; return the first round not played, and what was seen by then.
+
+    `seen` is the arm's plays, total and squares: numbers rather than arrays, each look into which costs 5 ns.
 
     That it leads in round t is for the caller to know. Later it leads while its mean is at least `level`, or its
     divergence from the level, ``plays * d(mean, level)``, is below `budget`, where d is at most ``flat + slope * e +
@@ -69,8 +73,7 @@ def _hold(
     wake``, and at `most_plays`.
     """
     centre, reach, flat, slope, bend = curve
-    plays, total, squares = state.plays[arm], state.total[arm], state.squares[arm]
-    law = law_of(rewards, arm)
+    plays, total, squares = seen
     while True:
         simple = law[0] <= UNIFORM
         reward = draw_simple(law, key, int(plays)) if simple else draw(rewards, arm, key, int(plays))
@@ -84,8 +87,14 @@ def _hold(
             e = total - centre * plays
             if abs(e) > reach * plays or (flat * plays + slope * e) * plays + bend * e * e >= budget * plays:
                 break
-    state.plays[arm], state.total[arm], state.squares[arm] = plays, total, squares
-    return t
+    return t, plays, total, squares
+
+
+@compiled
+def _arm_streams(streams: NDArray[np.uint64], plan: Plan, key: np.uint64) -> None:
+    """Fill in the reward stream of each candidate."""
+    for k in range(streams.size):
+        streams[k] = child(key, int(plan.arm[k]))
 
 
 @compiled
@@ -119,18 +128,21 @@ def play_gaussian(
 ) -> None:
     """`textbook.play` for the index of UCB and GLUE."""
     plan = plan_of(plan_table)
-    low, span, cap, proxy = plan.low, plan.span, plan.cap, plan.proxy
+    arms, low, span, cap, proxy = plan.arm, plan.low, plan.span, plan.cap, plan.proxy
+    kind, parameters = rewards.kind, rewards.parameters
+    streams = np.empty(cap.size, dtype=np.uint64)
     size = cap.size
     margin = _MARGIN * _scale(plan)
     mean, width, score = np.empty(size), np.empty(size), np.empty(size)
     for run in range(states.shape[0]):
         state = state_of(states[run])
         plays, total = state.plays, state.total
-        streams, key = reward_key(seed, first_run + run), policy_key(seed, first_run + run)
+        key = policy_key(seed, first_run + run)
+        _arm_streams(streams, plan, reward_key(seed, first_run + run))
         for k in range(size):
             mean[k], width[k] = np.inf, 0.0
-            if plays[int(plan.arm[k])] > 0.0:
-                mean[k], width[k] = mean_of(plan, state, k), sqrt(2.0 * proxy[k] / plays[int(plan.arm[k])])
+            if plays[int(arms[k])] > 0.0:
+                mean[k], width[k] = mean_of(plan, state, k), sqrt(2.0 * proxy[k] / plays[int(arms[k])])
         leader, other, previous = 0, size - 1, -1
         t = first_round
         for c in range(stops.size):
@@ -144,10 +156,9 @@ def play_gaussian(
                     leader, other = _two_best(score, leader, other)
                     apart = score[leader] - score[other] if score[leader] > score[other] else 0.0
                 if apart <= margin:
-                    leader = argmax(score, key, t - 1)
+                    leader = pick(score, score[leader], key, t - 1)
                     other = leader - 1 if leader > 0 else size - 1
-                arm = int(plan.arm[leader])
-                stream = child(streams, arm)
+                arm = int(arms[leader])
                 if (leader == previous or size <= _FEW) and plays[arm] > 0.0 and apart > 4.0 * margin:
                     level = score[leader] - 0.5 * apart if size > 1 else -np.inf
                     wake = np.inf
@@ -157,11 +168,12 @@ def play_gaussian(
                     unit_level = (level + margin - low[leader]) / span[leader]
                     unit_proxy = proxy[leader] / (span[leader] * span[leader])
                     bend = 0.5 / unit_proxy if unit_proxy > 0.0 else np.inf
-                    t = _hold(
+                    t, plays[arm], total[arm], _ = _hold(
+                        law_of(kind, parameters, arm),
                         rewards,
-                        stream,
+                        streams[leader],
                         arm,
-                        state,
+                        (plays[arm], total[arm], 0.0),
                         t,
                         stops[c],
                         log_f,
@@ -173,7 +185,7 @@ def play_gaussian(
                         log_f[t - first_round] * _SURE,
                     )
                 else:
-                    total[arm] += draw(rewards, arm, stream, int(plays[arm]))
+                    total[arm] += draw(rewards, arm, streams[leader], int(plays[arm]))
                     plays[arm] += 1.0
                     t += 1
                 previous = leader
@@ -261,13 +273,16 @@ def play_kl(
     """`textbook.play` for the index of KL-UCB."""
     plan = plan_of(plan_table)
     arms, low, span, cap = plan.arm, plan.low, plan.span, plan.cap
+    kind, parameters = rewards.kind, rewards.parameters
+    streams = np.empty(cap.size, dtype=np.uint64)
     size = cap.size
     margin = _MARGIN * _scale(plan)
     intercept, slope, score = np.empty(size), np.empty(size), np.empty(size)
     for run in range(states.shape[0]):
         state = state_of(states[run])
         plays, total = state.plays, state.total
-        streams, key = reward_key(seed, first_run + run), policy_key(seed, first_run + run)
+        key = policy_key(seed, first_run + run)
+        _arm_streams(streams, plan, reward_key(seed, first_run + run))
         for k in range(size):
             a = int(arms[k])
             line = _tangent(plays[a], total[a], low[k], span[k], log_f[0], (np.inf, 0.0), 4)
@@ -302,18 +317,18 @@ def play_kl(
                             a, line = int(arms[k]), (intercept[k], slope[k])
                             intercept[k], slope[k] = _tangent(plays[a], total[a], low[k], span[k], budget, line, 1)
                 arm = int(arms[leader])
-                stream = child(streams, arm)
                 if sure and (leader == previous or size <= _FEW) and plays[arm] > 0.0:
                     wake = np.inf
                     for k in range(size):
                         if k != leader and cap[k] > level and slope[k] > 0.0:
                             wake = min(wake, (level - intercept[k]) / slope[k])
                     unit_level = (level + margin - low[leader]) / span[leader]
-                    t = _hold(
+                    t, plays[arm], total[arm], _ = _hold(
+                        law_of(kind, parameters, arm),
                         rewards,
-                        stream,
+                        streams[leader],
                         arm,
-                        state,
+                        (plays[arm], total[arm], 0.0),
                         t,
                         stops[c],
                         log_f,
@@ -325,7 +340,7 @@ def play_kl(
                         budget * _SURE,
                     )
                 else:
-                    total[arm] += draw(rewards, arm, stream, int(plays[arm]))
+                    total[arm] += draw(rewards, arm, streams[leader], int(plays[arm]))
                     plays[arm] += 1.0
                     t += 1
                 previous = leader
@@ -336,36 +351,43 @@ def play_kl(
 
 
 @compiled
-def _imed_hold(plan: Plan, parameters: Floats, state: State, leader: float, k: int) -> tuple[float, float]:
+def _imed_hold(
+    plan: Plan, moments: float, state: State, costs: Floats, leader: float, k: int, margin: float
+) -> tuple[float, float]:
     """Level that candidate k has to stay above to be played again, and the plays at which another's turn comes.
 
     Holds where k is the only leader: the costs of the others grow with the leader, so at a level below it they are
     bounds from below, and k, whose cost is log plays, is played while that is less. The level gives away about half of
     the distance between the costs. Without a hold the plays are 0.
     """
-    plays = state.plays[int(plan.arm[k])]
-    if plays == 0.0 or mean_of(plan, state, k) < leader:
+    arms, low, span, cap = plan.arm, plan.low, plan.span, plan.cap
+    plays, total, squares = state.plays, state.total, state.squares
+    own = int(arms[k])
+    if plays[own] == 0.0 or low[k] + span[k] * (total[own] / plays[own]) < leader:
         return 0.0, 0.0
-    margin = _MARGIN * _scale(plan)
     drop = 0.5 * (leader - plan.lower.max())
-    for j in range(plan.arm.size):
-        rival = state.plays[int(plan.arm[j])]
-        if j == k or plan.cap[j] < leader or rival == 0.0:
+    for j in range(arms.size):
+        arm = int(arms[j])
+        if j == k or cap[j] < leader or plays[arm] == 0.0:
             continue
-        mean = mean_of(plan, state, j)
-        drop = min(drop, 0.5 * (leader - min(mean, plan.cap[j])))
-        if leader > mean and leader < plan.low[j] + plan.span[j]:
-            q = (leader - plan.low[j]) / plan.span[j]
-            steep = rival * (leader - mean) / (plan.span[j] ** 2 * q * (1.0 - q))
-            drop = min(drop, 0.5 * (imed_cost(plan, parameters, state, j, leader) - log(plays)) / steep)
+        mean = low[j] + span[j] * (total[arm] / plays[arm])
+        drop = min(drop, 0.5 * (leader - min(mean, cap[j])))
+        top = low[j] + span[j]
+        if mean < leader < top:
+            steep = plays[arm] * (leader - mean) / ((leader - low[j]) * (top - leader))
+            drop = min(drop, 0.5 * (costs[j] - costs[k]) / steep)
     if not drop > 2.0 * margin:
         return 0.0, 0.0
     level, least = leader - drop, np.inf
-    for j in range(plan.arm.size):
-        if j != k and plan.cap[j] >= level - margin:
-            least = min(least, imed_cost(plan, parameters, state, j, min(level, plan.cap[j])))
+    for j in range(arms.size):
+        if j != k and cap[j] >= level - margin:
+            arm = int(arms[j])
+            if plays[arm] == 0.0:
+                return 0.0, 0.0
+            goal = (min(level, cap[j]) - low[j]) / span[j]
+            least = min(least, imed_cost(plays[arm], total[arm], squares[arm], goal, moments))
     most = exp(least) * _SURE if least < 700.0 else np.inf
-    return (level + margin - plan.low[k]) / plan.span[k], most
+    return (level + margin - low[k]) / span[k], most
 
 
 @compiled
@@ -384,25 +406,33 @@ def play_imed(
 ) -> None:
     """`textbook.play` for indexed minimum empirical divergence."""
     plan = plan_of(plan_table)
+    arms = plan.arm
+    kind, law_parameters, moments = rewards.kind, rewards.parameters, parameters[0]
+    margin = _MARGIN * _scale(plan)
+    streams, costs = np.empty(arms.size, dtype=np.uint64), np.empty(arms.size)
     for run in range(states.shape[0]):
         state = state_of(states[run])
-        streams, key = reward_key(seed, first_run + run), policy_key(seed, first_run + run)
+        plays, total, squares = state.plays, state.total, state.squares
+        key = policy_key(seed, first_run + run)
+        _arm_streams(streams, plan, reward_key(seed, first_run + run))
         previous = -1
         t = first_round
         for c in range(stops.size):
             while t <= stops[c]:
-                chosen = choose_imed(plan, parameters, state, t - 1, key)
-                arm = int(plan.arm[chosen])
+                leader = imed_costs(plan, parameters, state, costs)
+                chosen = argmax(-costs, key, t - 1)
+                arm = int(arms[chosen])
                 level, most = 0.0, 0.0
                 if chosen == previous:
-                    level, most = _imed_hold(plan, parameters, state, imed_leader(plan, state), chosen)
+                    level, most = _imed_hold(plan, moments, state, costs, leader, chosen, margin)
                 previous = chosen
-                if state.plays[arm] + 1.0 < most:
-                    t = _hold(
+                if plays[arm] + 1.0 < most:
+                    t, plays[arm], total[arm], squares[arm] = _hold(
+                        law_of(kind, law_parameters, arm),
                         rewards,
-                        child(streams, arm),
+                        streams[chosen],
                         arm,
-                        state,
+                        (plays[arm], total[arm], squares[arm]),
                         t,
                         stops[c],
                         log_f,
@@ -414,10 +444,10 @@ def play_imed(
                         0.0,
                     )
                 else:
-                    reward = draw(rewards, arm, child(streams, arm), int(state.plays[arm]))
-                    state.total[arm] += reward
-                    state.squares[arm] += reward * reward
-                    state.plays[arm] += 1.0
+                    reward = draw(rewards, arm, streams[chosen], int(plays[arm]))
+                    total[arm] += reward
+                    squares[arm] += reward * reward
+                    plays[arm] += 1.0
                     t += 1
             curves[run, c] = regret(gaps, states[run])
 
@@ -437,7 +467,8 @@ def play_thompson(
 ) -> None:
     """`textbook.play` for Thompson sampling: only the arm that was played needs a new hat."""
     plan = plan_of(plan_table)
-    size = plan.arm.size
+    arms, low, span, lower, cap = plan.arm, plan.low, plan.span, plan.lower, plan.cap
+    size = arms.size
     hats = np.empty((size, HAT_SHAPE[0], HAT_SHAPE[1]))
     floors, score = np.empty(size), np.empty(size)
     for run in range(states.shape[0]):
@@ -451,7 +482,8 @@ def play_thompson(
             while t <= stops[c]:
                 stream = child(key, t - 1)
                 for k in range(size):
-                    score[k] = posterior_draw(hats[k], floors[k], plan, k, child(stream, int(plan.arm[k])))
+                    ends, bounds = (low[k], span[k]), (lower[k], cap[k])
+                    score[k] = posterior_draw(hats[k], floors[k], ends, bounds, child(stream, int(arms[k])))
                 chosen = argmax(score, key, t - 1)
                 arm = int(plan.arm[chosen])
                 reward = draw(rewards, arm, child(streams, arm), int(state.plays[arm]))

@@ -9,46 +9,50 @@ import numpy as np
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.divergence import kl
 from meanbounds.kernels.moments import moment_divergence
-from meanbounds.kernels.tables import Floats, Plan, State, argmax, mean_of
+from meanbounds.kernels.tables import Floats, Plan, State, argmax
 
-__all__ = ["choose_imed", "imed_cost", "imed_leader"]
-
-
-@compiled
-def imed_leader(plan: Plan, state: State) -> float:
-    """What the best arm's mean is taken to be: the largest of all lower bounds and all clipped means of played arms."""
-    leader = float(plan.lower.max())
-    for k in range(plan.arm.size):
-        if state.plays[int(plan.arm[k])] > 0.0:
-            leader = max(leader, min(float(plan.cap[k]), mean_of(plan, state, k)))
-    return leader
+__all__ = ["choose_imed", "imed_cost", "imed_costs"]
 
 
 @compiled
-def imed_cost(plan: Plan, parameters: Floats, state: State, k: int, leader: float) -> float:
-    """``plays * divergence from the leader + log plays``; infinite for an arm that cannot reach the leader.
+def imed_cost(plays: float, total: float, squares: float, goal: float, moments: float) -> float:
+    """``plays * divergence from the goal + log plays`` of an arm that was played and can reach the goal."""
+    if total >= goal * plays:
+        return log(plays)
+    if moments == 2.0:
+        return plays * moment_divergence(plays, total, squares, goal) + log(plays)
+    return plays * kl(total / plays, goal) + log(plays)
 
-    `parameters`: how many moments of the rewards the divergence takes into account, 1 or 2.
+
+@compiled
+def imed_costs(plan: Plan, parameters: Floats, state: State, costs: Floats) -> float:
+    """Write each candidate's cost, and return the leader: the largest of all lower bounds and clipped means.
+
+    The cost is infinite for an arm that cannot reach the leader, and minus infinity for one that can and was never
+    played. `parameters`: how many moments of the rewards the divergence takes into account, 1 or 2.
     """
-    arm = int(plan.arm[k])
-    plays = state.plays[arm]
-    if plan.cap[k] < leader:
-        return np.inf
-    if plays == 0.0:
-        return -np.inf
-    mean, goal = state.total[arm] / plays, (leader - plan.low[k]) / plan.span[k]
-    distance = 0.0
-    if mean < goal:
-        second = parameters[0] == 2.0
-        distance = moment_divergence(plays, state.total[arm], state.squares[arm], goal) if second else kl(mean, goal)
-    return float(plays * distance + log(plays))
+    arms, low, span, cap = plan.arm, plan.low, plan.span, plan.cap
+    plays, total, squares = state.plays, state.total, state.squares
+    moments = parameters[0]
+    leader = float(plan.lower.max())
+    for k in range(arms.size):
+        arm = int(arms[k])
+        if plays[arm] > 0.0:
+            leader = max(leader, min(cap[k], low[k] + span[k] * (total[arm] / plays[arm])))
+    for k in range(arms.size):
+        arm = int(arms[k])
+        if cap[k] < leader:
+            costs[k] = np.inf
+        elif plays[arm] == 0.0:
+            costs[k] = -np.inf
+        else:
+            costs[k] = imed_cost(plays[arm], total[arm], squares[arm], (leader - low[k]) / span[k], moments)
+    return leader
 
 
 @compiled
 def choose_imed(plan: Plan, parameters: Floats, state: State, number: int, key: np.uint64) -> int:
     """Play the arm with the least cost."""
-    leader = imed_leader(plan, state)
-    scores = np.empty(plan.arm.size)
-    for k in range(plan.arm.size):
-        scores[k] = -imed_cost(plan, parameters, state, k, leader)
-    return argmax(scores, key, number)
+    costs = np.empty(plan.arm.size)
+    imed_costs(plan, parameters, state, costs)
+    return argmax(-costs, key, number)

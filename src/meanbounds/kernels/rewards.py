@@ -35,10 +35,9 @@ class Rewards(NamedTuple):
 
 
 @compiled
-def law_of(rewards: Rewards, arm: int) -> Law:
+def law_of(kind: int, parameters: Floats, arm: int) -> Law:
     """Law of an arm for `draw_simple`: the kind and up to three parameters."""
-    p = rewards.parameters
-    return rewards.kind, p[0, arm], p[1, arm], p[2, arm] if rewards.kind == BERNOULLI else 0.0
+    return kind, parameters[0, arm], parameters[1, arm], parameters[2, arm] if kind == BERNOULLI else 0.0
 
 
 @compiled
@@ -55,7 +54,7 @@ def draw_simple(law: Law, key: np.uint64, number: int) -> float:
 def draw(rewards: Rewards, arm: int, key: np.uint64, number: int) -> float:
     """Reward of this arm's pull with this number; `key` is the arm's stream."""
     if rewards.kind <= UNIFORM:
-        return draw_simple(law_of(rewards, arm), key, number)
+        return draw_simple(law_of(rewards.kind, rewards.parameters, arm), key, number)
     p = rewards.parameters
     if rewards.kind == BETA:
         x = _gamma(p[0, arm], child(key, number), 0)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.stream import uniform
 
-__all__ = ["Floats", "Integers", "Plan", "State", "argmax", "mean_of", "plan_of", "state_of"]
+__all__ = ["Floats", "Integers", "Plan", "State", "argmax", "mean_of", "pick", "plan_of", "state_of"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -69,18 +69,19 @@ def argmax(scores: Floats, key: np.uint64, number: int) -> int:
     for k in range(1, scores.size):
         if scores[k] > best:
             best = scores[k]
+    return pick(scores, best, key, number)
+
+
+@compiled
+def pick(scores: Floats, best: float, key: np.uint64, number: int) -> int:
+    """Place of a score that equals `best`, the largest: see `argmax`."""
     ties = 0
-    chosen = 0
-    for k in range(scores.size - 1, -1, -1):
+    for k in range(scores.size):
+        ties += scores[k] == best
+    skip = int(uniform(key, number) * ties) if ties > 1 else 0
+    for k in range(scores.size):
         if scores[k] == best:
-            ties += 1
-            chosen = k
-    if ties > 1:
-        skip = int(uniform(key, number) * ties)
-        for k in range(scores.size):
-            if scores[k] == best:
-                if skip == 0:
-                    chosen = k
-                    break
-                skip -= 1
-    return chosen
+            if skip == 0:
+                return k
+            skip -= 1
+    return 0

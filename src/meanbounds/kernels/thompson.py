@@ -148,10 +148,13 @@ def posterior_hat(hat: Floats, plan: Plan, parameters: Floats, state: State, k: 
 
 
 @compiled
-def posterior_draw(hat: Floats, floor: float, plan: Plan, k: int, key: np.uint64) -> float:
+def posterior_draw(
+    hat: Floats, floor: float, ends: tuple[float, float], bounds: tuple[float, float], key: np.uint64
+) -> float:
     """Draw a candidate's mean, in raw units; it stays within the bounds even where they exclude what was seen."""
-    value = plan.low[k] + plan.span[k] * (floor + (1.0 - floor) * sample_hat(hat, key))
-    return float(min(plan.cap[k], max(plan.lower[k], value)))
+    low, span = ends
+    lower, cap = bounds
+    return min(cap, max(lower, low + span * (floor + (1.0 - floor) * sample_hat(hat, key))))
 
 
 @compiled
@@ -162,5 +165,6 @@ def choose_thompson(plan: Plan, parameters: Floats, state: State, number: int, k
     stream = child(key, number)
     for k in range(plan.arm.size):
         floor = posterior_hat(hat, plan, parameters, state, k)
-        scores[k] = posterior_draw(hat, floor, plan, k, child(stream, int(plan.arm[k])))
+        ends, bounds = (plan.low[k], plan.span[k]), (plan.lower[k], plan.cap[k])
+        scores[k] = posterior_draw(hat, floor, ends, bounds, child(stream, int(plan.arm[k])))
     return argmax(scores, key, number)
