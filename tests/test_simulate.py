@@ -159,7 +159,7 @@ def test_an_interrupted_simulation_goes_on(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(module, "_play", counts)
     again = run(resume=tmp_path, workers=1)
     monkeypatch.undo()
-    assert len(count) + kept == len(POLICIES) * 8
+    assert len(count) + kept == len(POLICIES) * 4
     assert_same(run(), again)
     assert_same(run(seed=9), run(seed=9, resume=tmp_path))  # another study in the same folder is not mixed up with it
 

@@ -33,7 +33,7 @@ __all__ = ["simulate"]
 
 _WINDOW = 1 << 20  # rounds for which log f is tabulated at once
 _BLOCK_ROUNDS = 4_000_000  # rounds in a block of runs: about a tenth of a second
-_FEWEST_BLOCKS = 8
+_FEWEST_BLOCKS = 4
 
 
 class _Block(NamedTuple):
@@ -132,14 +132,11 @@ def simulate(
     if block is None:
         block = -(-runs // min(runs, max(_FEWEST_BLOCKS, runs * horizon // _BLOCK_ROUNDS)))
     law = environment.rewards(bounds.low, bounds.high)
-    blocks = [
-        _Block(
-            label, first, min(block, runs - first), policy.kernel, policy.plan(bounds), policy.parameters, policy.f,
-            law, environment.gaps, number, rounds,
-        )
-        for label, policy in named.items()
-        for first in range(0, runs, block)
-    ]  # fmt: skip
+    blocks = []
+    for label, policy in named.items():
+        plan, parameters = policy.plan(bounds), policy.parameters
+        shared = (policy.kernel, plan, parameters, policy.f, law, environment.gaps, number, rounds)
+        blocks += [_Block(label, first, min(block, runs - first), *shared) for first in range(0, runs, block)]
     settings = _settings(named, environment, bounds, int(horizon), int(runs), number)
     curves = {label: np.empty((runs, rounds.size)) for label in named}
     plays = {label: np.empty((runs, len(bounds)), dtype=np.int64) for label in named}

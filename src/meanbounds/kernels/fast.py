@@ -6,8 +6,9 @@ Two ideas, both exact.
 stays above it and every other arm below, the leader is played again, and only the leader has to be looked at. Another
 arm's index moves only because log f(t) grows, so the log f at which it reaches the level is known: the wake-up.
 
-**Tangents** (KL policies). As a function of log f an arm's index is concave, so any tangent bounds it from above: one
-multiplication and one addition bound every index without an equation being solved, and only the leader is checked.
+**Tangents.** As a function of log f an arm's KL index is concave, so any tangent bounds it from above; as a function of
+the leader its cost in indexed divergence is convex, so any tangent bounds it from below. One multiplication and one
+addition bound every arm without an equation being solved or a logarithm taken, and only the first is checked.
 
 Each shortcut decides only where the indices are apart by more than `_MARGIN` of the range of rewards, thousands of
 times their rounding error; everything closer, ties above all, is solved and compared as the textbook does.
@@ -22,8 +23,9 @@ from numpy.typing import NDArray
 
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.divergence import kl, kl_ceiling
-from meanbounds.kernels.imed import imed_cost, imed_costs
+from meanbounds.kernels.imed import imed_cost
 from meanbounds.kernels.kl import kl_index
+from meanbounds.kernels.moments import floor_of
 from meanbounds.kernels.rewards import UNIFORM, Law, Rewards, draw, draw_simple, law_of
 from meanbounds.kernels.stream import child, policy_key, reward_key, rounding_key
 from meanbounds.kernels.tables import Floats, Integers, Plan, State, argmax, mean_of, pick, plan_of, state_of
@@ -34,6 +36,7 @@ __all__ = ["play_gaussian", "play_imed", "play_kl", "play_thompson"]
 
 _MARGIN = 1e-8  # of the range of rewards
 _SURE = 1.0 - 1e-8  # of a budget; moves an index by less than half of the margin
+_COST_MARGIN = 1e-6  # between costs of indexed divergence
 _FEW = 16  # arms: always hold; with more, only a leader that has just been played
 
 
@@ -74,12 +77,13 @@ def _hold(
     """
     centre, reach, flat, slope, bend = curve
     plays, total, squares = seen
+    pull, simple = int(plays), law[0] <= UNIFORM
     while True:
-        simple = law[0] <= UNIFORM
-        reward = draw_simple(law, key, int(plays)) if simple else draw(rewards, arm, key, int(plays))
+        reward = draw_simple(law, key, pull) if simple else draw(rewards, arm, key, pull)
         total += reward
         squares += reward * reward
         plays += 1.0
+        pull += 1
         t += 1
         if t > stop or log_f[t - first_round] >= wake or plays >= most_plays:
             break
@@ -351,8 +355,31 @@ def play_kl(
 
 
 @compiled
+def _imed_line(
+    plays: float, total: float, squares: float, low: float, span: float, leader: float, moments: float
+) -> tuple[float, float, float]:
+    """Cost of an arm that can reach the leader, and the line (intercept, slope) that touches it there from below.
+
+    The cost is convex in the leader, so no tangent exceeds it anywhere.
+    """
+    goal = (leader - low) / span
+    cost = imed_cost(plays, total, squares, goal, moments)
+    if total >= goal * plays or goal >= 1.0:
+        return cost, log(plays), 0.0
+    floor = floor_of(plays, total, squares) if moments == 2.0 else 0.0
+    slope = plays * (goal - total / plays) / ((goal - floor) * (1.0 - goal) * span)
+    return cost, cost - slope * leader, slope
+
+
+@compiled
 def _imed_hold(
-    plan: Plan, moments: float, state: State, costs: Floats, leader: float, k: int, margin: float
+    plan: Plan,
+    lines: tuple[Floats, Floats],
+    clipped: Floats,
+    leader: float,
+    k: int,
+    cost: float,
+    margin: float,
 ) -> tuple[float, float]:
     """Level that candidate k has to stay above to be played again, and the plays at which another's turn comes.
 
@@ -360,34 +387,22 @@ def _imed_hold(
     bounds from below, and k, whose cost is log plays, is played while that is less. The level gives away about half of
     the distance between the costs. Without a hold the plays are 0.
     """
-    arms, low, span, cap = plan.arm, plan.low, plan.span, plan.cap
-    plays, total, squares = state.plays, state.total, state.squares
-    own = int(arms[k])
-    if plays[own] == 0.0 or low[k] + span[k] * (total[own] / plays[own]) < leader:
-        return 0.0, 0.0
+    intercept, slope = lines
+    cap = plan.cap
     drop = 0.5 * (leader - plan.lower.max())
-    for j in range(arms.size):
-        arm = int(arms[j])
-        if j == k or cap[j] < leader or plays[arm] == 0.0:
-            continue
-        mean = low[j] + span[j] * (total[arm] / plays[arm])
-        drop = min(drop, 0.5 * (leader - min(mean, cap[j])))
-        top = low[j] + span[j]
-        if mean < leader < top:
-            steep = plays[arm] * (leader - mean) / ((leader - low[j]) * (top - leader))
-            drop = min(drop, 0.5 * (costs[j] - costs[k]) / steep)
+    for j in range(cap.size):
+        if j != k and cap[j] >= leader:
+            drop = min(drop, 0.5 * (leader - clipped[j]))
+            if slope[j] > 0.0:
+                drop = min(drop, 0.5 * (intercept[j] + slope[j] * leader - cost) / slope[j])
     if not drop > 2.0 * margin:
         return 0.0, 0.0
     level, least = leader - drop, np.inf
-    for j in range(arms.size):
+    for j in range(cap.size):
         if j != k and cap[j] >= level - margin:
-            arm = int(arms[j])
-            if plays[arm] == 0.0:
-                return 0.0, 0.0
-            goal = (min(level, cap[j]) - low[j]) / span[j]
-            least = min(least, imed_cost(plays[arm], total[arm], squares[arm], goal, moments))
-    most = exp(least) * _SURE if least < 700.0 else np.inf
-    return (level + margin - low[k]) / span[k], most
+            least = min(least, intercept[j] + slope[j] * (level - margin))
+    most = exp(least - _COST_MARGIN) if least < 700.0 else np.inf
+    return (level + margin - plan.low[k]) / plan.span[k], most
 
 
 @compiled
@@ -406,25 +421,53 @@ def play_imed(
 ) -> None:
     """`textbook.play` for indexed minimum empirical divergence."""
     plan = plan_of(plan_table)
-    arms = plan.arm
+    arms, low, span, cap = plan.arm, plan.low, plan.span, plan.cap
     kind, law_parameters, moments = rewards.kind, rewards.parameters, parameters[0]
+    size = arms.size
     margin = _MARGIN * _scale(plan)
-    streams, costs = np.empty(arms.size, dtype=np.uint64), np.empty(arms.size)
+    best_lower = plan.lower.max()
+    streams = np.empty(size, dtype=np.uint64)
+    intercept, slope, clipped, score = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    solved = np.empty(size, dtype=np.int64)  # the round for which the score is the cost itself
     for run in range(states.shape[0]):
         state = state_of(states[run])
         plays, total, squares = state.plays, state.total, state.squares
         key = policy_key(seed, first_run + run)
         _arm_streams(streams, plan, reward_key(seed, first_run + run))
-        previous = -1
+        for k in range(size):
+            a = int(arms[k])
+            intercept[k], slope[k], clipped[k], solved[k] = -np.inf, 0.0, -np.inf, -1
+            if plays[a] > 0.0:
+                intercept[k] = log(plays[a])
+                clipped[k] = min(cap[k], mean_of(plan, state, k))
+        chosen, other, previous = 0, size - 1, -1
         t = first_round
         for c in range(stops.size):
             while t <= stops[c]:
-                leader = imed_costs(plan, parameters, state, costs)
-                chosen = argmax(-costs, key, t - 1)
+                leader = max(best_lower, clipped.max())
+                for k in range(size):
+                    score[k] = -(intercept[k] + slope[k] * leader) if cap[k] >= leader else -np.inf
+                while size > 1:
+                    chosen, other = _two_best(score, chosen, other)
+                    near = score[chosen] - _COST_MARGIN
+                    if solved[chosen] == t and score[other] < near:
+                        break
+                    settled = True
+                    for k in range(size):
+                        a = int(arms[k])
+                        if score[k] >= near and solved[k] != t and cap[k] >= leader:
+                            solved[k], settled = t, False
+                            if plays[a] > 0.0:
+                                line = _imed_line(plays[a], total[a], squares[a], low[k], span[k], leader, moments)
+                                score[k], intercept[k], slope[k] = -line[0], line[1], line[2]
+                    if settled:
+                        chosen = pick(score, score[chosen], key, t - 1)
+                        other = chosen - 1 if chosen > 0 else size - 1
+                        break
                 arm = int(arms[chosen])
                 level, most = 0.0, 0.0
-                if chosen == previous:
-                    level, most = _imed_hold(plan, moments, state, costs, leader, chosen, margin)
+                if chosen == previous and plays[arm] > 0.0 and mean_of(plan, state, chosen) >= leader:
+                    level, most = _imed_hold(plan, (intercept, slope), clipped, leader, chosen, log(plays[arm]), margin)
                 previous = chosen
                 if plays[arm] + 1.0 < most:
                     t, plays[arm], total[arm], squares[arm] = _hold(
@@ -449,6 +492,12 @@ def play_imed(
                     squares[arm] += reward * reward
                     plays[arm] += 1.0
                     t += 1
+                clipped[chosen] = min(cap[chosen], mean_of(plan, state, chosen))
+                leader = max(leader, clipped[chosen])
+                intercept[chosen], slope[chosen] = log(plays[arm]), 0.0
+                if cap[chosen] >= leader:
+                    line = _imed_line(plays[arm], total[arm], squares[arm], low[chosen], span[chosen], leader, moments)
+                    intercept[chosen], slope[chosen] = line[1], line[2]
             curves[run, c] = regret(gaps, states[run])
 
 

@@ -11,7 +11,7 @@ from meanbounds.kernels.divergence import kl
 from meanbounds.kernels.moments import moment_divergence
 from meanbounds.kernels.tables import Floats, Plan, State, argmax
 
-__all__ = ["choose_imed", "imed_cost", "imed_costs"]
+__all__ = ["choose_imed", "imed_cost"]
 
 
 @compiled
@@ -25,15 +25,16 @@ def imed_cost(plays: float, total: float, squares: float, goal: float, moments: 
 
 
 @compiled
-def imed_costs(plan: Plan, parameters: Floats, state: State, costs: Floats) -> float:
-    """Write each candidate's cost, and return the leader: the largest of all lower bounds and clipped means.
+def choose_imed(plan: Plan, parameters: Floats, state: State, number: int, key: np.uint64) -> int:
+    """Play the arm with the least cost.
 
-    The cost is infinite for an arm that cannot reach the leader, and minus infinity for one that can and was never
-    played. `parameters`: how many moments of the rewards the divergence takes into account, 1 or 2.
+    The leader is the largest of all lower bounds and all clipped means. The cost is infinite for an arm that cannot
+    reach it, and minus infinity for one that can and was never played. `parameters`: how many moments of the rewards
+    the divergence takes into account, 1 or 2.
     """
     arms, low, span, cap = plan.arm, plan.low, plan.span, plan.cap
     plays, total, squares = state.plays, state.total, state.squares
-    moments = parameters[0]
+    costs = np.empty(arms.size)
     leader = float(plan.lower.max())
     for k in range(arms.size):
         arm = int(arms[k])
@@ -46,13 +47,5 @@ def imed_costs(plan: Plan, parameters: Floats, state: State, costs: Floats) -> f
         elif plays[arm] == 0.0:
             costs[k] = -np.inf
         else:
-            costs[k] = imed_cost(plays[arm], total[arm], squares[arm], (leader - low[k]) / span[k], moments)
-    return leader
-
-
-@compiled
-def choose_imed(plan: Plan, parameters: Floats, state: State, number: int, key: np.uint64) -> int:
-    """Play the arm with the least cost."""
-    costs = np.empty(plan.arm.size)
-    imed_costs(plan, parameters, state, costs)
+            costs[k] = imed_cost(plays[arm], total[arm], squares[arm], (leader - low[k]) / span[k], parameters[0])
     return argmax(-costs, key, number)
