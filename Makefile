@@ -33,7 +33,7 @@ picture: .venv/.demo kernels  ## the README's picture
 
 # A compiled kernel is cached by the time stamp of its own file, not of the files it calls.
 kernels: .venv/.kernels
-.venv/.kernels: $(wildcard src/meanbounds/*.py src/meanbounds/kernels/*.py) | .venv/bin/python
+.venv/.kernels: $(wildcard src/meanbounds/kernels/*.py src/meanbounds/kernels/*/*.py) | .venv/bin/python
 	@find src -name '*.nb[ic]' -delete
 	@touch $@
 

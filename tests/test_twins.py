@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import meanbounds as mb
 from meanbounds import kernels
 from meanbounds.kernels import textbook
+from meanbounds.kernels.block import Block
 from meanbounds.kernels.tables import State
 from tests import naive, strategies
 
@@ -28,21 +29,12 @@ def states_after(policy: mb.Policy, case: strategies.Case, stops: list[int], fas
     state = np.zeros((1, len(State._fields), len(case.bounds)))
     law = case.environment.rewards(case.bounds.low, case.bounds.high)
     curves = np.empty((1, len(stops)))
-    play = kernels.play if fast else textbook.play
-    play(
-        policy.kernel,
-        policy.plan(case.bounds),
-        policy.parameters,
-        state,
-        law,
-        np.uint64(case.seed),
-        0,
-        policy.log_f(1, stops[-1]),
-        1,
-        np.array(stops),
-        case.environment.gaps,
-        curves,
-    )
+    seed, table = np.uint64(case.seed), policy.log_f(1, stops[-1])
+    block = Block(state, law, seed, 0, table, 1, np.array(stops), case.environment.gaps, curves)
+    if fast:
+        kernels.play(policy.kernel, policy.plan(case.bounds), policy.parameters, block)
+    else:
+        textbook.play(policy.kernel, policy.plan(case.bounds), policy.parameters, block)
     after: np.ndarray = state[0]
     return after
 

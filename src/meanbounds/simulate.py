@@ -21,6 +21,7 @@ from meanbounds import kernels
 from meanbounds._version import __version__
 from meanbounds.bounds import MeanBounds
 from meanbounds.environments import Environment
+from meanbounds.kernels.block import Block
 from meanbounds.kernels.rewards import Rewards
 from meanbounds.kernels.tables import State
 from meanbounds.policies import Policy
@@ -36,7 +37,7 @@ _BLOCK_ROUNDS = 4_000_000  # rounds in a block of runs: about a tenth of a secon
 _FEWEST_BLOCKS = 4
 
 
-class _Block(NamedTuple):
+class _Part(NamedTuple):
     """Some runs of one policy, and all it takes to play them anywhere."""
 
     label: str
@@ -132,17 +133,17 @@ def simulate(
     if block is None:
         block = -(-runs // min(runs, max(_FEWEST_BLOCKS, runs * horizon // _BLOCK_ROUNDS)))
     law = environment.rewards(bounds.low, bounds.high)
-    blocks = []
+    parts = []
     for label, policy in named.items():
         plan, parameters = policy.plan(bounds), policy.parameters
         shared = (policy.kernel, plan, parameters, policy.f, law, environment.gaps, number, rounds)
-        blocks += [_Block(label, first, min(block, runs - first), *shared) for first in range(0, runs, block)]
+        parts += [_Part(label, first, min(block, runs - first), *shared) for first in range(0, runs, block)]
     settings = _settings(named, environment, bounds, int(horizon), int(runs), number)
     curves = {label: np.empty((runs, rounds.size)) for label in named}
     plays = {label: np.empty((runs, len(bounds)), dtype=np.int64) for label in named}
     store = None if resume is None else _Store(Path(resume), {**settings, "rounds": rounds.tolist()}, named)
     with Progress(len(named) * runs, "simulating", progress) as bar:
-        for result in _finished(blocks, store, backend, workers):
+        for result in _finished(parts, store, backend, workers):
             rows = slice(result.first_run, result.first_run + len(result.curves))
             curves[result.label][rows], plays[result.label][rows] = result.curves, result.plays
             bar.advance(len(result.curves))
@@ -222,43 +223,32 @@ def _log_f(f: Exploration, first: int, last: int) -> NDArray[np.float64]:
     return log_f(f, first, last)
 
 
-def _play(block: _Block) -> _Result:
+def _play(part: _Part) -> _Result:
     """Play the runs of a block, a window of rounds at a time."""
-    states = np.zeros((block.runs, len(State._fields), block.gaps.size))
-    curves = np.empty((block.runs, block.rounds.size))
-    horizon = int(block.rounds[-1])
+    states = np.zeros((part.runs, len(State._fields), part.gaps.size))
+    curves = np.empty((part.runs, part.rounds.size))
+    horizon = int(part.rounds[-1])
     for first in range(1, horizon + 1, _WINDOW):
         last = min(first + _WINDOW - 1, horizon)
-        inside = (block.rounds >= first) & (block.rounds <= last)
-        stops = np.union1d(block.rounds[inside], [last])
-        window = np.empty((block.runs, stops.size))
-        kernels.play(
-            block.kernel,
-            block.plan,
-            block.parameters,
-            states,
-            block.rewards,
-            np.uint64(block.seed),
-            block.first_run,
-            _log_f(block.f, first, last),
-            first,
-            stops,
-            block.gaps,
-            window,
+        inside = (part.rounds >= first) & (part.rounds <= last)
+        stops = np.union1d(part.rounds[inside], [last])
+        window = np.empty((part.runs, stops.size))
+        table = _log_f(part.f, first, last)
+        block = Block(
+            states, part.rewards, np.uint64(part.seed), part.first_run, table, first, stops, part.gaps, window
         )
+        kernels.play(part.kernel, part.plan, part.parameters, block)
         curves[:, inside] = window[:, : inside.sum()]
-    return _Result(block.label, block.first_run, curves, states[:, 0].astype(np.int64))
+    return _Result(part.label, part.first_run, curves, states[:, 0].astype(np.int64))
 
 
-def _finished(
-    blocks: list[_Block], store: _Store | None, backend: str | None, workers: int | None
-) -> Iterator[_Result]:
+def _finished(parts: list[_Part], store: _Store | None, backend: str | None, workers: int | None) -> Iterator[_Result]:
     """Results as they come, those of an earlier attempt first."""
     todo = []
-    for block in blocks:
-        known = None if store is None else store.find(block)
+    for part in parts:
+        known = None if store is None else store.find(part)
         if known is None:
-            todo.append(block)
+            todo.append(part)
         else:
             yield known
     for result in _computed(todo, backend, workers):
@@ -267,21 +257,26 @@ def _finished(
         yield result
 
 
-def _computed(blocks: list[_Block], backend: str | None, workers: int | None) -> Iterator[_Result]:
+def _computed(parts: list[_Part], backend: str | None, workers: int | None) -> Iterator[_Result]:
     if backend is not None:
         from joblib import Parallel, delayed, parallel_config
 
         with parallel_config(backend=backend, n_jobs=-1 if workers is None else workers):
-            yield from Parallel(return_as="generator_unordered")(delayed(_play)(block) for block in blocks)
+            yield from Parallel(return_as="generator_unordered")(delayed(_play)(part) for part in parts)
         return
-    with ThreadPoolExecutor(workers or len(os.sched_getaffinity(0))) as pool:
-        futures = [pool.submit(_play, block) for block in blocks]
+    with ThreadPoolExecutor(workers or _cores()) as pool:
+        futures = [pool.submit(_play, part) for part in parts]
         try:
             for future in as_completed(futures):
                 yield future.result()
         finally:
             for future in futures:
                 future.cancel()
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Store:
@@ -299,12 +294,12 @@ class _Store:
         digest = hashlib.sha256(json.dumps(study, sort_keys=True).encode()).hexdigest()
         return self._folder / f"{digest[:16]}-{first_run}-{runs}.npz"
 
-    def find(self, block: _Block) -> _Result | None:
-        path = self._path(block.label, block.first_run, block.runs)
+    def find(self, part: _Part) -> _Result | None:
+        path = self._path(part.label, part.first_run, part.runs)
         if not path.exists():
             return None
         with np.load(path) as arrays:
-            return _Result(block.label, block.first_run, arrays["curves"], arrays["plays"])
+            return _Result(part.label, part.first_run, arrays["curves"], arrays["plays"])
 
     def keep(self, result: _Result) -> None:
         path = self._path(result.label, result.first_run, len(result.curves))

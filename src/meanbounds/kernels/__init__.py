@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from meanbounds.kernels import fast, textbook
-from meanbounds.kernels.rewards import Rewards
-from meanbounds.kernels.tables import Floats, Integers
+from meanbounds.kernels.block import Block
+from meanbounds.kernels.tables import Floats
 
 __all__ = ["play"]
 
-_INDEX = {textbook.GAUSSIAN: fast.play_gaussian, textbook.KL: fast.play_kl}
+_FAST = {
+    textbook.GAUSSIAN: fast.play_gaussian,
+    textbook.KL: fast.play_kl,
+    textbook.IMED: fast.play_imed,
+    textbook.THOMPSON: fast.play_thompson,
+}
 
 
-def play(
-    code: int,
-    plan: Floats,
-    parameters: Floats,
-    states: Floats,
-    rewards: Rewards,
-    seed: np.uint64,
-    first_run: int,
-    log_f: Floats,
-    first_round: int,
-    stops: Integers,
-    gaps: Floats,
-    curves: Floats,
-) -> None:
-    """Play a block of runs (see `textbook.play`) with the fastest kernel there is for this code."""
-    if code in _INDEX:
-        _INDEX[code](plan, states, rewards, seed, first_run, log_f, first_round, stops, gaps, curves)
-    elif code == textbook.IMED:
-        fast.play_imed(plan, parameters, states, rewards, seed, first_run, log_f, first_round, stops, gaps, curves)
-    elif code == textbook.THOMPSON:
-        fast.play_thompson(plan, parameters, states, rewards, seed, first_run, first_round, stops, gaps, curves)
+def play(code: int, plan: Floats, parameters: Floats, block: Block) -> None:
+    """Play a block of runs with the fastest kernel there is for this code."""
+    if code in _FAST:
+        _FAST[code](plan, parameters, block)
     else:
-        textbook.play(code, plan, parameters, states, rewards, seed, first_run, log_f, first_round, stops, gaps, curves)
+        textbook.play(code, plan, parameters, block)

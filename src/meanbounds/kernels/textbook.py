@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from meanbounds.kernels.block import Block
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.imed import choose_imed
 from meanbounds.kernels.index import gaussian_index
 from meanbounds.kernels.kl import boost_index, kl_index
 from meanbounds.kernels.ossb import choose_ossb
-from meanbounds.kernels.rewards import Rewards, draw
+from meanbounds.kernels.rewards import draw
 from meanbounds.kernels.stream import child, policy_key, reward_key, rounding_key, uniform
-from meanbounds.kernels.tables import Floats, Integers, Plan, State, argmax, plan_of, state_of
+from meanbounds.kernels.tables import Floats, Plan, State, argmax, plan_of, state_of
 from meanbounds.kernels.thompson import choose_thompson
 
 __all__ = [
@@ -103,35 +104,19 @@ def regret(gaps: Floats, state_table: Floats) -> float:
 
 
 @compiled
-def play(
-    code: int,
-    plan_table: Floats,
-    parameters: Floats,
-    states: Floats,
-    rewards: Rewards,
-    seed: np.uint64,
-    first_run: int,
-    log_f: Floats,
-    first_round: int,
-    stops: Integers,
-    gaps: Floats,
-    curves: Floats,
-) -> None:
-    """Play rounds `first_round` to ``stops[-1]`` of a block of runs.
-
-    `states` (runs x rows x arms) holds where each run stands and is brought up to date; ``log_f[t - first_round]`` is
-    log f(t); ``curves[run, c]`` becomes the regret after round ``stops[c]``.
-    """
+def play(code: int, plan_table: Floats, parameters: Floats, block: Block) -> None:
+    """Play a block of runs, round by round."""
+    states, log_f, stops = block.states, block.log_f, block.stops
     for run in range(states.shape[0]):
         state = states[run]
-        streams = reward_key(seed, first_run + run)
-        key = policy_key(seed, first_run + run)
-        rounding = rounding_key(seed, first_run + run)
-        t = first_round
+        streams = reward_key(block.seed, block.first_run + run)
+        key = policy_key(block.seed, block.first_run + run)
+        rounding = rounding_key(block.seed, block.first_run + run)
+        t = block.first_round
         for c in range(stops.size):
             while t <= stops[c]:
-                arm = choose(code, plan_table, parameters, state, log_f[t - first_round], t - 1, key)
-                reward = draw(rewards, arm, child(streams, arm), int(state[0, arm]))
+                arm = choose(code, plan_table, parameters, state, log_f[t - block.first_round], t - 1, key)
+                reward = draw(block.rewards, arm, child(streams, arm), int(state[0, arm]))
                 observe(state, arm, reward, t - 1, rounding)
                 t += 1
-            curves[run, c] = regret(gaps, state)
+            block.curves[run, c] = regret(block.gaps, state)

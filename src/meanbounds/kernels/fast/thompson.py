@@ -1,0 +1,48 @@
+"""Thompson sampling that rebuilds only the hat of the arm that was played."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanbounds.kernels.block import Block
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.rewards import draw
+from meanbounds.kernels.stream import child, policy_key, reward_key, rounding_key
+from meanbounds.kernels.tables import Floats, argmax, plan_of, state_of
+from meanbounds.kernels.textbook import observe, regret
+from meanbounds.kernels.thompson import HAT_SHAPE, posterior_draw, posterior_hat
+
+__all__ = ["play_thompson"]
+
+
+@compiled
+def play_thompson(plan_table: Floats, parameters: Floats, block: Block) -> None:
+    """`textbook.play` for Thompson sampling: only the arm that was played needs a new hat."""
+    states, rewards, stops = block.states, block.rewards, block.stops
+    seed, first_run, first_round = block.seed, block.first_run, block.first_round
+    gaps, curves = block.gaps, block.curves
+    plan = plan_of(plan_table)
+    arms, low, span, lower, cap = plan.arm, plan.low, plan.span, plan.lower, plan.cap
+    size = arms.size
+    hats = np.empty((size, HAT_SHAPE[0], HAT_SHAPE[1]))
+    floors, score = np.empty(size), np.empty(size)
+    for run in range(states.shape[0]):
+        state = state_of(states[run])
+        streams, key = reward_key(seed, first_run + run), policy_key(seed, first_run + run)
+        rounding = rounding_key(seed, first_run + run)
+        for k in range(size):
+            floors[k] = posterior_hat(hats[k], plan, parameters, state, k)
+        t = first_round
+        for c in range(stops.size):
+            while t <= stops[c]:
+                stream = child(key, t - 1)
+                for k in range(size):
+                    ends, bounds = (low[k], span[k]), (lower[k], cap[k])
+                    score[k] = posterior_draw(hats[k], floors[k], ends, bounds, child(stream, int(arms[k])))
+                chosen = argmax(score, key, t - 1)
+                arm = int(plan.arm[chosen])
+                reward = draw(rewards, arm, child(streams, arm), int(state.plays[arm]))
+                observe(states[run], arm, reward, t - 1, rounding)
+                floors[chosen] = posterior_hat(hats[chosen], plan, parameters, state, chosen)
+                t += 1
+            curves[run, c] = regret(gaps, states[run])
