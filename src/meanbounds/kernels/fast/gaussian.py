@@ -31,7 +31,8 @@ def play_gaussian(plan_table: Floats, _parameters: Floats, block: Block) -> None
     margin = MARGIN * scale_of(plan)
     mean, width, score = np.empty(size), np.empty(size), np.empty(size)
     for run in range(states.shape[0]):
-        state = state_of(states[run])
+        table = states[run]
+        state = state_of(table)
         plays, total = state.plays, state.total
         key = policy_key(seed, first_run + run)
         arm_streams(streams, plan, reward_key(seed, first_run + run))
@@ -87,4 +88,4 @@ def play_gaussian(plan_table: Floats, _parameters: Floats, block: Block) -> None
                 previous = leader
                 mean[leader] = low[leader] + span[leader] * (total[arm] / plays[arm])
                 width[leader] = sqrt(2.0 * proxy[leader] / plays[arm])
-            curves[run, c] = regret(gaps, states[run])
+            curves[run, c] = regret(gaps, table)

@@ -88,7 +88,8 @@ def play_imed(plan_table: Floats, parameters: Floats, block: Block) -> None:
     intercept, slope, clipped, score = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     solved = np.empty(size, dtype=np.int64)  # the round for which the score is the cost itself
     for run in range(states.shape[0]):
-        state = state_of(states[run])
+        table = states[run]
+        state = state_of(table)
         plays, total, squares = state.plays, state.total, state.squares
         key = policy_key(seed, first_run + run)
         arm_streams(streams, plan, reward_key(seed, first_run + run))
@@ -156,4 +157,4 @@ def play_imed(plan_table: Floats, parameters: Floats, block: Block) -> None:
                 if cap[chosen] >= leader:
                     line = _imed_line(plays[arm], total[arm], squares[arm], low[chosen], span[chosen], leader, moments)
                     intercept[chosen], slope[chosen] = line[1], line[2]
-            curves[run, c] = regret(gaps, states[run])
+            curves[run, c] = regret(gaps, table)

@@ -96,7 +96,8 @@ def play_kl(plan_table: Floats, _parameters: Floats, block: Block) -> None:
     margin = MARGIN * scale_of(plan)
     intercept, slope, score = np.empty(size), np.empty(size), np.empty(size)
     for run in range(states.shape[0]):
-        state = state_of(states[run])
+        table = states[run]
+        state = state_of(table)
         plays, total = state.plays, state.total
         key = policy_key(seed, first_run + run)
         arm_streams(streams, plan, reward_key(seed, first_run + run))
@@ -164,4 +165,4 @@ def play_kl(plan_table: Floats, _parameters: Floats, block: Block) -> None:
                 line = intercept[leader], slope[leader]
                 line = _tangent(plays[arm], total[arm], low[leader], span[leader], budget, line, 2)
                 intercept[leader], slope[leader] = line
-            curves[run, c] = regret(gaps, states[run])
+            curves[run, c] = regret(gaps, table)

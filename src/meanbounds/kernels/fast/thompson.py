@@ -27,7 +27,8 @@ def play_thompson(plan_table: Floats, parameters: Floats, block: Block) -> None:
     hats = np.empty((size, HAT_SHAPE[0], HAT_SHAPE[1]))
     floors, score = np.empty(size), np.empty(size)
     for run in range(states.shape[0]):
-        state = state_of(states[run])
+        table = states[run]
+        state = state_of(table)
         streams, key = reward_key(seed, first_run + run), policy_key(seed, first_run + run)
         rounding = rounding_key(seed, first_run + run)
         for k in range(size):
@@ -42,7 +43,7 @@ def play_thompson(plan_table: Floats, parameters: Floats, block: Block) -> None:
                 chosen = argmax(score, key, t - 1)
                 arm = int(plan.arm[chosen])
                 reward = draw(rewards, arm, child(streams, arm), int(state.plays[arm]))
-                observe(states[run], arm, reward, t - 1, rounding)
+                observe(table, arm, reward, t - 1, rounding)
                 floors[chosen] = posterior_hat(hats[chosen], plan, parameters, state, chosen)
                 t += 1
-            curves[run, c] = regret(gaps, states[run])
+            curves[run, c] = regret(gaps, table)
