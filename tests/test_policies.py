@@ -94,6 +94,15 @@ def test_a_function_as_f() -> None:
     assert regret.plays["UCB"].sum() == 200
 
 
+def test_short_names_leave_out_defaults() -> None:
+    assert str(mb.GLUE()) == "GLUE"
+    assert str(mb.ThompsonSampling(moments=2)) == "ThompsonSampling(moments=2)"
+    assert str(mb.OSSB(f="t log(t)^3", gamma=0.5)) == "OSSB(f='t log(t)^3', gamma=0.5)"
+    regret = mb.simulate([mb.UCB(), mb.BIMED(moments=2)], mb.Bernoulli([0.6, 0.5]), None, 50, 2, seed=1)
+    assert {text.get_text() for text in regret.plot().texts} == {"UCB", "BIMED(moments=2)"}
+    assert "\nUCB " in regret.summary()
+
+
 def test_a_policy_needs_a_plan() -> None:
     class Lazy(mb.Policy):
         pass

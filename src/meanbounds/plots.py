@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from meanbounds.bounds import MeanBounds
 
@@ -55,10 +56,11 @@ def plot_regret(regret: Regret, ax: Axes | None = None, band: str | None = "conf
     if ax is None:
         ax = plt.subplots(figsize=(7, 4.2), layout="constrained")[1]
     ends = {}
-    for colour, label in zip(_cycle(len(regret.labels)), regret.labels, strict=True):
+    for number, label in enumerate(regret.labels):
         mean = regret.mean(label)
-        ax.plot(regret.rounds, mean, color=colour, linewidth=1.8)
-        ends[label] = (float(mean[-1]), colour)
+        colour, style = COLOURS[number % len(COLOURS)], "--" if number >= len(COLOURS) else "-"
+        ax.plot(regret.rounds, mean, style, color=colour, linewidth=1.8)
+        ends[regret.name(label)] = (float(mean[-1]), colour)
         if band == "confidence":
             lower, upper = regret.band(label)
         elif band == "deviation":
@@ -69,6 +71,8 @@ def plot_regret(regret: Regret, ax: Axes | None = None, band: str | None = "conf
             continue
         ax.fill_between(regret.rounds, np.maximum(lower, 0.0), upper, color=colour, alpha=0.18, linewidth=0)
     ax.set_xscale("log" if log else "linear")
+    if not log:
+        ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.set_xlim(1 if log else 0, int(regret.rounds[-1]))
     ax.set_ylim(bottom=0)
     ax.set_xlabel("round")
@@ -92,7 +96,8 @@ def plot_bounds(bounds: MeanBounds, means: Sequence[float] | None = None, ax: Ax
         Axes to draw on; new ones by default.
     """
     if ax is None:
-        ax = plt.subplots(figsize=(5, 0.9 + 0.35 * len(bounds)), layout="constrained")[1]
+        ax = plt.subplots(figsize=(6.4, _bounds_height(bounds)), layout="constrained")[1]
+    thick = min(7.0, 120.0 / len(bounds))
     for k, possible in enumerate(bounds.possible):
         colour = COLOURS[0] if possible else "#b0b0b0"
         ax.plot(
@@ -104,9 +109,10 @@ def plot_bounds(bounds: MeanBounds, means: Sequence[float] | None = None, ax: Ax
             alpha=0.55,
         )
     if means is not None:
-        ax.plot(means, range(len(bounds)), "o", color="black", markersize=5, label="true mean")
+        ax.plot(means, range(len(bounds)), "o", color="black", markersize=0.7 * thick, label="true mean")
     ax.axvline(bounds.best_lower, color=COLOURS[1], linestyle="--", linewidth=1.2, label="largest lower bound")
-    ax.set_yticks(range(len(bounds)), [str(arm) for arm in bounds.arms])
+    named = range(0, len(bounds), 1 + len(bounds) // 30)
+    ax.set_yticks(named, [str(bounds.arms[k]) for k in named])
     ax.set_ylim(len(bounds) - 0.5, -0.5)
     pad = 0.02 * float((bounds.high - bounds.low).max())
     ax.set_xlim(float(bounds.low.min()) - pad, float(bounds.high.max()) + pad)
@@ -117,18 +123,22 @@ def plot_bounds(bounds: MeanBounds, means: Sequence[float] | None = None, ax: Ax
 
 
 def plot_study(regret: Regret, title: str | None = None) -> Figure:
-    """Bounds and true means on the left, regret on the right."""
+    """Bounds and true means above, regret below: a tall picture that can be read on a phone as well."""
     bounds = MeanBounds.from_dict(regret.settings["bounds"])
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), width_ratios=(2, 3), layout="constrained")
-    plot_bounds(bounds, regret.settings["environment"]["means"], left)
-    plot_regret(regret, right)
+    top, bottom = _bounds_height(bounds), 4.0
+    figure, (upper, lower) = plt.subplots(
+        2, 1, figsize=(6.4, top + bottom), height_ratios=(top, bottom), layout="constrained"
+    )
+    plot_bounds(bounds, regret.settings["environment"]["means"], upper)
+    plot_regret(regret, lower)
     if title:
         figure.suptitle(title)
     return figure
 
 
-def _cycle(size: int) -> list[str]:
-    return [COLOURS[k % len(COLOURS)] for k in range(size)]
+def _bounds_height(bounds: MeanBounds) -> float:
+    """Inches: a line for each arm, up to what a page holds."""
+    return 1.0 + min(0.28 * len(bounds), 6.0)
 
 
 def _tidy(ax: Axes) -> None:
@@ -145,7 +155,7 @@ def _name_ends(ax: Axes, ends: dict[str, tuple[float, str]]) -> None:
     for label, (value, colour) in sorted(ends.items(), key=lambda item: item[1][0]):
         place = max(value, place + apart)
         ax.annotate(
-            _short(label),
+            label,
             xy=(1.0, value),
             xytext=(1.02, place / top),
             xycoords=("axes fraction", "data"),
@@ -155,8 +165,3 @@ def _name_ends(ax: Axes, ends: dict[str, tuple[float, str]]) -> None:
             va="center",
             annotation_clip=False,
         )
-
-
-def _short(label: str) -> str:
-    """The policy's name without parameters that are at their defaults anyway."""
-    return label.replace("f='1 + t log(t)^2'", "").replace("(, ", "(").replace("()", "")

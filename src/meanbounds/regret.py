@@ -47,6 +47,10 @@ class Regret:
         """The policies, in the order they were given."""
         return tuple(self.curves)
 
+    def name(self, label: str) -> str:
+        """A label as pictures and tables show it: a policy's ``repr`` without parameters that are at their defaults."""
+        return str(self.settings.get("names", {}).get(label, label))
+
     @property
     def seed(self) -> int:
         """What to pass as ``seed`` to get the same result again."""
@@ -86,7 +90,7 @@ class Regret:
             half = self.band(label)[1][-1] - self.mean(label)[-1]
             share = plays[:, means == means.max()].sum() / plays.sum()
             numbers = (final.mean(), half, np.median(final), np.quantile(final, 0.95))
-            rows.append((label, *(f"{x:.1f}" for x in numbers), f"{share:.1%}"))
+            rows.append((self.name(label), *(f"{x:.1f}" for x in numbers), f"{share:.1%}"))
         widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
         lines = [
             "  ".join(x.ljust(w) if c == 0 else x.rjust(w) for c, (x, w) in enumerate(zip(row, widths, strict=True)))

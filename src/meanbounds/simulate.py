@@ -209,6 +209,7 @@ def _settings(
     versions = {"meanbounds": __version__, "numpy": np.__version__, "numba": numba.__version__}
     return {
         "policies": {label: repr(policy) for label, policy in named.items()},
+        "names": {label: str(policy) if label == repr(policy) else label for label, policy in named.items()},
         "environment": environment.settings(),
         "bounds": bounds.to_dict(),
         "horizon": horizon,

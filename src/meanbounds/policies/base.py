@@ -96,6 +96,12 @@ class Policy(ABC):
         """Log f(t) for the rounds t = first, ..., last."""
         return log_f(self.f, first, last)
 
+    def __str__(self) -> str:
+        """Name, and only the parameters that are not at their defaults."""
+        changed = [field.name for field in fields(self) if getattr(self, field.name) != field.default]
+        inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in changed)
+        return type(self).__name__ + (f"({inside})" if inside else "")
+
     def to_dict(self) -> dict[str, Any]:
         """Name and parameters, safe for JSON."""
         if callable(self.f):
