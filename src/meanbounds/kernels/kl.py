@@ -8,27 +8,7 @@ from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.divergence import kl, kl_upper, top
 from meanbounds.kernels.tables import Plan, State
 
-__all__ = ["boost_index", "boost_upper", "kl_index"]
-
-
-@compiled
-def kl_index(plan: Plan, state: State, k: int, log_f: float) -> float:
-    """Largest mean whose divergence from what was seen is at most ``log f / plays``, clipped to the cap."""
-    arm = int(plan.arm[k])
-    plays = state.plays[arm]
-    if plays == 0.0:
-        return float(plan.cap[k])
-    return float(min(plan.cap[k], plan.low[k] + plan.span[k] * kl_upper(state.total[arm] / plays, log_f / plays)))
-
-
-@compiled
-def boost_index(plan: Plan, state: State, k: int, log_f: float) -> float:
-    """`kl_index` with `boost_upper` in place of the exact inverse."""
-    arm = int(plan.arm[k])
-    plays = state.plays[arm]
-    if plays == 0.0:
-        return float(plan.cap[k])
-    return float(min(plan.cap[k], plan.low[k] + plan.span[k] * boost_upper(state.total[arm] / plays, log_f / plays)))
+__all__ = ["boost_upper", "kl_index"]
 
 
 @compiled
@@ -48,3 +28,18 @@ def boost_upper(p: float, budget: float) -> float:
     middle = (1.0 + p) / 2.0
     q = min(q, middle + (budget - kl(p, middle)) * middle)
     return max(p, top(q))
+
+
+@compiled
+def kl_index(plan: Plan, state: State, k: int, log_f: float, boosted: bool) -> float:
+    """Largest mean whose divergence from what was seen is at most ``log f / plays``, clipped to the cap.
+
+    `boosted` takes `boost_upper` in place of the exact inverse of the divergence.
+    """
+    arm = int(plan.arm[k])
+    plays = state.plays[arm]
+    if plays == 0.0:
+        return float(plan.cap[k])
+    p, budget = state.total[arm] / plays, log_f / plays
+    upper = boost_upper(p, budget) if boosted else kl_upper(p, budget)
+    return float(min(plan.cap[k], plan.low[k] + plan.span[k] * upper))

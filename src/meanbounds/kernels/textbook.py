@@ -11,7 +11,7 @@ from meanbounds.kernels.block import Block
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.imed import choose_imed
 from meanbounds.kernels.index import gaussian_index
-from meanbounds.kernels.kl import boost_index, kl_index
+from meanbounds.kernels.kl import kl_index
 from meanbounds.kernels.ossb import choose_ossb
 from meanbounds.kernels.rewards import draw
 from meanbounds.kernels.stream import child, policy_key, reward_key, rounding_key, uniform
@@ -45,10 +45,8 @@ def _fill(code: int, plan: Plan, state: State, log_f: float, out: Floats) -> Non
     for k in range(plan.arm.size):
         if code == GAUSSIAN:
             out[k] = gaussian_index(plan, state, k, log_f)
-        elif code == KL:
-            out[k] = kl_index(plan, state, k, log_f)
         else:
-            out[k] = boost_index(plan, state, k, log_f)
+            out[k] = kl_index(plan, state, k, log_f, code == BOOST)
 
 
 @compiled

@@ -77,7 +77,7 @@ def _solve_near_ties(plan: Plan, state: State, score: Floats, near: float, log_f
             arm = int(plan.arm[k])
             q = (plan.cap[k] - plan.low[k]) / plan.span[k] + MARGIN
             if score[k] < plan.cap[k] or not _surely_reaches(state.plays[arm], state.total[arm], q, log_f):
-                score[k] = kl_index(plan, state, k, log_f)
+                score[k] = kl_index(plan, state, k, log_f, False)
             best = max(best, score[k])
     return best > beyond
 
