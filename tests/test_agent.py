@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import copy
 import json
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +25,7 @@ def agent(policy: mb.Policy | None = None, bounds: mb.MeanBounds = BOUNDS) -> mb
         (lambda a: a.update("tPA", float("nan")), mb.RewardError, "nan"),
         (lambda a: a.update("tPA", None), mb.RewardError, "None"),
         (lambda a: a.update("tPA", "1"), mb.RewardError, "'1'"),
+        (lambda a: a.update("tPA", np.array([0.5, 0.5])), mb.RewardError, "array"),
         (
             lambda a: a.update("surgery", 1.0),
             mb.UnknownArmError,
@@ -183,8 +187,26 @@ def test_unreadable_saves_are_refused() -> None:
     saved = agent().to_dict()
     with pytest.raises(ValueError, match="format 99"):
         mb.Agent.from_dict({**saved, "format": 99})
+    with pytest.raises(ValueError, match="lacks policy, bounds"):
+        mb.Agent.from_dict({"format": 1})
     with pytest.raises(ValueError, match="3 arms"):
         mb.Agent.from_dict({**saved, "pending": [0]})
+
+
+def test_rewards_of_other_number_types() -> None:
+    one = agent()
+    rewards: list[Any] = [1, True, np.float32(0.5), np.array(0.25), Decimal("0.25"), Fraction(1, 2)]
+    for reward in rewards:
+        one.update("tPA", reward)
+    assert one.means[0] == pytest.approx(3.5 / 6)
+
+
+def test_wrong_types_say_what_is_needed() -> None:
+    anything: Any = "GLUE"
+    with pytest.raises(TypeError, match="a policy such as"):
+        mb.Agent(anything, BOUNDS)
+    with pytest.raises(TypeError, match="environment must be"):
+        mb.simulate(mb.GLUE(), anything)
 
 
 def test_long_life() -> None:

@@ -104,9 +104,13 @@ def test_the_closed_form_of_the_theorem_is_the_infimum() -> None:
 
 
 def test_the_theorem_needs_bounds_that_hold() -> None:
-    with pytest.raises(ValueError, match="prune the best arm"):
+    with pytest.raises(ValueError, match=r"arm 0: its mean 0.9 is outside its bounds"):
         mb.theory.glue_regret([0.9, 0.1], mb.MeanBounds([0.0, 0.5], [0.4, 0.6]), 100)
     with pytest.raises(ValueError, match="the theorem is for the index of UCB and GLUE"):
         mb.theory.glue_plays([0.9, 0.1], mb.MeanBounds.vacuous(2), 100, mb.BKLUCB())
+    with pytest.raises(ValueError, match="horizon must be a whole number"):
+        mb.theory.glue_plays([0.9, 0.1], mb.MeanBounds.vacuous(2), 0)
+    unclipped = mb.theory.glue_plays([0.9, 0.8], mb.MeanBounds([0.1, 0.1], [1.0, 0.82]), 10**6, mb.UCB())
+    assert unclipped[1] > 958  # UCB does not clip: an upper bound below the best mean does not help it
     with pytest.raises(ValueError, match="3 means for 2 arms"):
         mb.theory.glue_plays([0.9, 0.1, 0.2], mb.MeanBounds.vacuous(2), 100)

@@ -58,10 +58,20 @@ def test_simulate_writes_everything(study: Path, tmp_path: Path, capsys: pytest.
         ('"GLUE"', '"UCB"', ["line 2", "'UCB' is used twice"]),
         ("prior = [2.0, 1.0]", "prior = [0.0, 1.0]", ["line 2", "at least 1"]),
         ("prior", "priors", ["line 2", "no parameter 'priors'"]),
-        ('"bernoulli"', '"gauss"', ["line 7", "unknown kind 'gauss'", "bernoulli, uniform, beta, table"]),
-        ("means = [0.9, 0.8, 0.5]", "mean = [0.9]", ["line 7", "no parameter 'mean'", "means"]),
+        ('"bernoulli"', '"gauss"', ["line 8", "unknown kind 'gauss'", "bernoulli, uniform, beta, table"]),
+        ("means = [0.9, 0.8, 0.5]", "mean = [0.9]", ["line 9", "no parameter 'mean'", "means"]),
+        ("means = [0.9, 0.8, 0.5]", "", ["line 7", "bernoulli needs means"]),
+        ("horizon = 300", "horizon = 0", ["line 3", "at least 1; got 0"]),
+        ("seed = 7", "seed = -1", ["line 5", "at least 0; got -1"]),
+        ('"UCB", "GLUE"', "5", ["line 2", "a name or a table", "got 5"]),
+        ('policy = "ThompsonSampling", prior = [2.0, 1.0]', 'policy = "OSSB", epsilon = "a"', ["line 2", "epsilon"]),
+        (
+            "lower = [0.8, 0.1, 0.1]\nupper = [0.95, 0.95, 0.7]",
+            "lower = [0.8]\nupper = [0.9]",
+            ["line 11", "1 arms", "3"],
+        ),
         ("means = [0.9, 0.8, 0.5]", "means = [0.9, 0.8, 1.5]", ["line 7", "arm 2", "1.5"]),
-        ("lower = [0.8, 0.1, 0.1]", "lower = [0.8, 0.1, 0.9]", ["line 11", "arm 2", "0.9", "0.7"]),
+        ("lower = [0.8, 0.1, 0.1]", "lower = [0.8, 0.1, 0.9]", ["line 12", "arm 2", "0.9", "0.7"]),
         ("runs = 20", "runs = true", ["line 4", "whole number of runs"]),
     ],
 )
@@ -73,6 +83,29 @@ def test_a_bad_study_gets_the_line_and_what_was_expected(
     said = capsys.readouterr().err
     for word in ["meanbounds: ", str(study), *words]:
         assert word in said
+
+
+def test_what_else_is_in_the_folder_stays(study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = tmp_path / "out" / "parts" / "data.csv"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("precious")
+    study.write_text(STUDY.replace("0.8, 0.5]", "0.05, 0.5]").replace("GLUE against UCB", r"regret $\\frac{"))
+    assert main(["simulate", str(study), "-o", str(tmp_path / "out")]) == 0
+    assert kept.read_text() == "precious"
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "parts",
+        "regret.parquet",
+        "regret.png",
+        "summary.txt",
+    ]
+    assert "meanbounds: warning: arm 1: its mean 0.05 is outside its bounds" in capsys.readouterr().err
+
+
+def test_an_unusable_folder(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for output in (study, study / "below"):
+        assert main(["simulate", str(study), "-o", str(output)]) == 2
+        assert main(["demo", "-o", str(output)]) == 2
+        assert str(study) in capsys.readouterr().err
 
 
 def test_other_environments(study: Path) -> None:
@@ -105,7 +138,7 @@ def test_small_helpers(arguments: list[str], shown: str, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["proxy", "1.5"], "low <= mean <= high"),
+        (["proxy", "1.5"], "low <= lower <= upper <= high"),
         (["proxy", "1", "2", "3"], "3 numbers"),
         (["prune", "0.7-0.9"], "expected LOWER:UPPER"),
         (["prune", "0.9:0.7"], "arm 0: lower=0.9 is above upper=0.7"),

@@ -64,6 +64,7 @@ LAWS = {
     "bernoulli": mb.Bernoulli([0.3], 0, 1),
     "uniform": mb.Uniform([0.7]),
     "beta": mb.Beta([0.2], concentration=0.9),
+    "beta, at the ends": mb.Beta([0.9], concentration=0.003),
     "beta, wide range": mb.Beta([2.0], concentration=7.0, low=1.0, high=5.0),
     "table": mb.Table([[0.1, 0.4, 1.0, 0.0]], weights=[[1, 0, 3, 4]], low=0, high=1),
 }
@@ -80,6 +81,8 @@ def test_rewards_have_the_law_they_say(name: str) -> None:
     assert abs(x.mean() - law.means[0]) < 4.9 * x.std() / np.sqrt(x.size)
     if name == "bernoulli":
         assert set(x) == {0.0, 1.0}
+    elif name == "beta, at the ends":
+        assert np.mean((x > 0.001) & (x < 0.999)) < 0.02  # not at the middle, where two numbers of size 0 would put it
     elif name == "uniform":
         assert stats.kstest(x, stats.uniform(0.4, 0.6).cdf).pvalue > RARE
     elif name == "table":

@@ -106,5 +106,9 @@ def test_vectorised_and_scalar() -> None:
 def test_impossible_means_are_refused(bad: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="low <= mean <= high"):
         mb.variance_proxy(*bad)
-    with pytest.raises(ValueError, match="lower <= upper"):
-        mb.variance_proxy_from_bounds(0.6, 0.4)
+
+
+@pytest.mark.parametrize("bad", [(0.6, 0.4), (-1.0, 0.6), (0.2, 7.0), (float("nan"), 0.5)])
+def test_impossible_bounds_are_refused(bad: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="low <= lower <= upper <= high"):
+        mb.variance_proxy_from_bounds(*bad)

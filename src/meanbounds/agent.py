@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ __all__ = ["Agent", "NoIndexError", "RewardError"]
 
 _FORMAT = 1
 _TABULATED = 4096  # rounds for which log f is at hand
+_SAVED = ("policy", "bounds", "seed", "pulls", "updates", *State._fields, "pending", "retired")
 _REMEMBERED = 1024  # sets of eligible arms whose plan is at hand
 
 
@@ -57,6 +59,8 @@ class Agent:
     """
 
     def __init__(self, policy: Policy, bounds: MeanBounds, seed: Seed = None) -> None:
+        if not isinstance(policy, Policy) or not isinstance(bounds, MeanBounds):
+            raise TypeError(f"an agent needs a policy such as mb.GLUE() and MeanBounds; got {policy!r} and {bounds!r}")
         self._policy = policy
         self._seed = as_seed(seed)
         self._state = np.zeros((len(State._fields), len(bounds)))
@@ -163,12 +167,12 @@ class Agent:
         k = self._bounds.position(arm)
         low, high = self._low[k], self._high[k]
         try:
-            inside = low <= reward <= high
-        except TypeError:
-            inside = False
-        if not inside:
+            value = reward if type(reward) is float else _number(reward)
+        except (TypeError, ValueError):
+            value = math.nan
+        if not low <= value <= high:
             raise RewardError(f"arm {arm!r}: the reward {reward!r} is not a number in its range [{low}, {high}]")
-        textbook.observe(self._state, k, float((reward - low) / (high - low)), self._updates, self._rounding)
+        textbook.observe(self._state, k, (value - low) / (high - low), self._updates, self._rounding)
         self._updates += 1
         if self._pending[k] and not history:
             self._pending[k] -= 1
@@ -270,6 +274,9 @@ class Agent:
             raise ValueError(
                 f"an agent in format {data.get('format')!r} cannot be read: this version of meanbounds reads {_FORMAT}"
             )
+        missing = [name for name in _SAVED if name not in data]
+        if missing:
+            raise ValueError(f"the saved agent lacks {', '.join(missing)}")
         agent = cls(Policy.from_dict(data["policy"]), MeanBounds.from_dict(data["bounds"]), data["seed"])
         state = np.array([data[name] for name in State._fields], dtype=np.float64)
         if state.shape != agent._state.shape or len(data["pending"]) != len(agent._bounds):
@@ -310,3 +317,10 @@ class Agent:
             state[row] += waiting * mean
         state[0] += waiting
         return state
+
+
+def _number(reward: object) -> float:
+    """A reward as a float; texts and arrays are none."""
+    if isinstance(reward, str | bytes) or np.ndim(np.asarray(reward)) != 0:
+        raise TypeError
+    return float(np.asarray(reward))

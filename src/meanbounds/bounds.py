@@ -97,7 +97,7 @@ class MeanBounds:
         >>> mb.MeanBounds.vacuous(2).upper
         array([1., 1.])
         """
-        names = tuple(range(arms)) if isinstance(arms, int) else tuple(arms)
+        names = tuple(range(int(arms))) if isinstance(arms, int | np.integer) else tuple(arms)
         lower, upper = (np.broadcast_to(np.asarray(end, dtype=np.float64), len(names)) for end in (low, high))
         return cls(lower, upper, names, low, high)
 
@@ -108,7 +108,7 @@ class MeanBounds:
         return isinstance(other, MeanBounds) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        return hash((self.arms, *(getattr(self, name).tobytes() for name in ("lower", "upper", "low", "high"))))
+        return hash((self.arms, *self.lower.tolist(), *self.upper.tolist(), *self.low.tolist(), *self.high.tolist()))
 
     def __repr__(self) -> str:
         def show(values: NDArray[np.float64]) -> str:
@@ -155,9 +155,14 @@ class MeanBounds:
     def subset(self, positions: Sequence[int] | NDArray[Any]) -> MeanBounds:
         """The bounds of some arms only, by position or by mask."""
         chosen = np.arange(len(self))[np.asarray(positions)]
-        columns = (getattr(self, name)[chosen] for name in ("lower", "upper", "low", "high"))
-        lower, upper, low, high = columns
-        return MeanBounds(lower, upper, [self.arms[k] for k in chosen], low, high)
+        part = object.__new__(MeanBounds)  # nothing to check again
+        for name in ("lower", "upper", "low", "high"):
+            column = getattr(self, name)[chosen]
+            column.flags.writeable = False
+            object.__setattr__(part, name, column)
+        object.__setattr__(part, "arms", tuple(self.arms[k] for k in chosen))
+        object.__setattr__(part, "_position", {arm: k for k, arm in enumerate(part.arms)})
+        return part
 
     def pruned(self) -> MeanBounds:
         """Without the arms that cannot be best."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import meanbounds as mb
-from meanbounds.study import StudyError, read_study
+from meanbounds.study import read_study
 
 __all__ = ["main"]
 
@@ -28,8 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     run: Callable[[argparse.Namespace], None] = options.run
     try:
-        run(options)
-    except (StudyError, mb.BoundsError, ValueError, FileNotFoundError, IsADirectoryError) as error:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            run(options)
+        for warning in caught:
+            print(f"meanbounds: warning: {warning.message}", file=sys.stderr)
+    except (ValueError, OSError) as error:
         print(f"meanbounds: {error}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
@@ -74,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _demo(options: argparse.Namespace) -> None:
+    options.output.mkdir(parents=True, exist_ok=True)
     instance = mb.INSTANCES["high-lower-bound"]
     policies = {
         "UCB": mb.UCB(),
@@ -94,7 +99,7 @@ def _demo(options: argparse.Namespace) -> None:
 
 def _simulate(options: argparse.Namespace) -> None:
     study = read_study(options.study)
-    parts = options.output / "parts"
+    options.output.mkdir(parents=True, exist_ok=True)
     regret = mb.simulate(
         study.policies,
         study.environment,
@@ -104,24 +109,23 @@ def _simulate(options: argparse.Namespace) -> None:
         study.seed,
         study.checkpoints,
         backend=options.backend,
-        resume=parts,
+        resume=options.output / ".meanbounds-parts",
     )
     _write(regret, options.output, study.title)
-    shutil.rmtree(parts)
 
 
 def _write(regret: mb.Regret, folder: Path, title: str, picture_only: bool = False) -> None:
     from meanbounds.plots import plot_study
 
-    folder.mkdir(parents=True, exist_ok=True)
-    written = [folder / "regret.png"]
-    plot_study(regret, title).savefig(written[0], dpi=150)
+    written = []
     if not picture_only:
         summary = f"{title}\n\n{regret.summary()}\n"
         written += [folder / "regret.parquet", folder / "summary.txt"]
-        regret.save(written[1])
-        written[2].write_text(summary, encoding="utf-8")
+        regret.save(written[0])
+        written[1].write_text(summary, encoding="utf-8")
         print(summary)
+    written.append(folder / "regret.png")
+    plot_study(regret, title).savefig(written[-1], dpi=150)
     print("written: " + ", ".join(map(str, written)))
 
 

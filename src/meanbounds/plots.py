@@ -112,7 +112,7 @@ def plot_bounds(bounds: MeanBounds, means: Sequence[float] | None = None, ax: Ax
         ax.plot(means, range(len(bounds)), "o", color="black", markersize=0.7 * thick, label="true mean")
     ax.axvline(bounds.best_lower, color=COLOURS[1], linestyle="--", linewidth=1.2, label="largest lower bound")
     named = range(0, len(bounds), 1 + len(bounds) // 30)
-    ax.set_yticks(named, [str(bounds.arms[k]) for k in named])
+    ax.set_yticks(named, [str(bounds.arms[k]) for k in named], parse_math=False)
     ax.set_ylim(len(bounds) - 0.5, -0.5)
     pad = 0.02 * float((bounds.high - bounds.low).max())
     ax.set_xlim(float(bounds.low.min()) - pad, float(bounds.high.max()) + pad)
@@ -132,7 +132,7 @@ def plot_study(regret: Regret, title: str | None = None) -> Figure:
     plot_bounds(bounds, regret.settings["environment"]["means"], upper)
     plot_regret(regret, lower)
     if title:
-        figure.suptitle(title)
+        figure.suptitle(title, parse_math=False)
     return figure
 
 
@@ -164,4 +164,5 @@ def _name_ends(ax: Axes, ends: dict[str, tuple[float, str]]) -> None:
             fontsize=9,
             va="center",
             annotation_clip=False,
+            parse_math=False,
         )

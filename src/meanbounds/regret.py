@@ -67,9 +67,9 @@ class Regret:
         return mean
 
     def deviation(self, label: str) -> NDArray[np.float64]:
-        """Standard deviation over runs at each checkpoint."""
+        """Standard deviation over runs at each checkpoint; NaN for a single run."""
         curve = self.curves[label]
-        return curve.std(axis=0, ddof=1) if len(curve) > 1 else np.zeros(curve.shape[1])
+        return curve.std(axis=0, ddof=1) if len(curve) > 1 else np.full(curve.shape[1], np.nan)
 
     def quantiles(self, label: str, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> NDArray[np.float64]:
         """Quantiles over runs at each checkpoint: levels x checkpoints."""
@@ -90,7 +90,7 @@ class Regret:
             half = self.band(label)[1][-1] - self.mean(label)[-1]
             share = plays[:, means == means.max()].sum() / plays.sum()
             numbers = (final.mean(), half, np.median(final), np.quantile(final, 0.95))
-            rows.append((self.name(label), *(f"{x:.1f}" for x in numbers), f"{share:.1%}"))
+            rows.append((self.name(label), *("-" if np.isnan(x) else f"{x:.1f}" for x in numbers), f"{share:.1%}"))
         widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
         lines = [
             "  ".join(x.ljust(w) if c == 0 else x.rjust(w) for c, (x, w) in enumerate(zip(row, widths, strict=True)))

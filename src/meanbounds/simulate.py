@@ -35,6 +35,7 @@ __all__ = ["simulate"]
 _WINDOW = 1 << 20  # rounds for which log f is tabulated at once
 _BLOCK_ROUNDS = 4_000_000  # rounds in a block of runs: about a tenth of a second
 _FEWEST_BLOCKS = 4
+_FEWEST_RUNS = 8  # in a block, where there are enough: they share the table of log f
 
 
 class _Part(NamedTuple):
@@ -104,7 +105,8 @@ def simulate(
     block
         Runs in a block; chosen from the horizon by default.
     resume
-        Folder in which finished blocks are kept, so that an interrupted simulation goes on where it stopped.
+        Folder in which finished blocks are kept until all are, so that an interrupted simulation goes on where it
+        stopped.
     progress
         Show a progress bar; by default on a terminal, for anything over two seconds.
 
@@ -119,19 +121,18 @@ def simulate(
     True
     """
     named = _labelled(policies)
+    if not isinstance(environment, Environment):
+        raise TypeError(f"environment must be one such as mb.Bernoulli([0.9, 0.8]); got {environment!r}")
     bounds = MeanBounds.vacuous(len(environment), environment.low, environment.high) if bounds is None else bounds
     _check_fit(environment, bounds)
-    for name, value in (
-        ("horizon", horizon),
-        ("runs", runs),
-        *((("block", block),) if block is not None else ()),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+    for name, value in (("horizon", horizon), ("runs", runs), ("block", block), ("workers", workers)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
             raise ValueError(f"{name} must be a whole number, at least 1; got {value!r}")
     rounds = _checkpoint_rounds(checkpoints, int(horizon))
     number = as_seed(seed)
     if block is None:
-        block = -(-runs // min(runs, max(_FEWEST_BLOCKS, runs * horizon // _BLOCK_ROUNDS)))
+        fine = -(-runs // min(runs, max(_FEWEST_BLOCKS, runs * horizon // _BLOCK_ROUNDS)))
+        block = max(fine, min(_FEWEST_RUNS, -(-runs // _FEWEST_BLOCKS)))
     law = environment.rewards(bounds.low, bounds.high)
     parts = []
     for label, policy in named.items():
@@ -147,6 +148,8 @@ def simulate(
             rows = slice(result.first_run, result.first_run + len(result.curves))
             curves[result.label][rows], plays[result.label][rows] = result.curves, result.plays
             bar.advance(len(result.curves))
+    if store is not None:
+        store.clear()
     return Regret(rounds, curves, plays, settings)
 
 
@@ -190,10 +193,11 @@ def _checkpoint_rounds(checkpoints: int | Sequence[int], horizon: int) -> NDArra
         if checkpoints < 1:
             raise ValueError(f"checkpoints must be at least 1; got {checkpoints}")
         return np.unique(-(-horizon * np.arange(1, checkpoints + 1) // checkpoints)).astype(np.int64)
-    rounds = np.asarray(checkpoints, dtype=np.int64)
+    given = np.asarray(checkpoints)
+    rounds = given.astype(np.int64) if given.ndim == 1 and np.issubdtype(given.dtype, np.integer) else np.empty(0, int)
     if rounds.size == 0 or rounds[0] < 1 or rounds[-1] != horizon or np.any(np.diff(rounds) <= 0):
         raise ValueError(
-            f"checkpoints must be increasing rounds from 1 on, the last one the horizon {horizon}; got {rounds}"
+            f"checkpoints must be increasing rounds from 1 on, the last one the horizon {horizon}; got {given}"
         )
     return rounds
 
@@ -263,10 +267,14 @@ def _computed(parts: list[_Part], backend: str | None, workers: int | None) -> I
         from joblib import Parallel, delayed, parallel_config
 
         with parallel_config(backend=backend, n_jobs=-1 if workers is None else workers):
-            yield from Parallel(return_as="generator_unordered")(delayed(_play)(part) for part in parts)
+            try:
+                pool = Parallel(return_as="generator_unordered")
+            except ValueError:  # a backend that can only return everything at once
+                pool = Parallel(return_as="list")
+            yield from pool(delayed(_play)(part) for part in parts)
         return
-    with ThreadPoolExecutor(workers or _cores()) as pool:
-        futures = [pool.submit(_play, part) for part in parts]
+    with ThreadPoolExecutor(workers or _cores()) as threads:
+        futures = [threads.submit(_play, part) for part in parts]
         try:
             for future in as_completed(futures):
                 yield future.result()
@@ -285,9 +293,10 @@ class _Store:
 
     def __init__(self, folder: Path, settings: Mapping[str, Any], named: Mapping[str, Policy]) -> None:
         self._folder = folder
-        self._study = {**settings, "runs": None}
+        self._study = {**settings, "runs": None, "names": None}
         for policy in named.values():
             policy.to_dict()  # says so if the policy holds a function, which has no name to recognise it by
+        self._kept: list[Path] = []
         folder.mkdir(parents=True, exist_ok=True)
 
     def _path(self, label: str, first_run: int, runs: int) -> Path:
@@ -297,10 +306,18 @@ class _Store:
 
     def find(self, part: _Part) -> _Result | None:
         path = self._path(part.label, part.first_run, part.runs)
+        self._kept.append(path)
         if not path.exists():
             return None
         with np.load(path) as arrays:
             return _Result(part.label, part.first_run, arrays["curves"], arrays["plays"])
+
+    def clear(self) -> None:
+        """Remove what was kept, and the folder if nothing else is in it."""
+        for path in self._kept:
+            path.unlink(missing_ok=True)
+        if not any(self._folder.iterdir()):
+            self._folder.rmdir()
 
     def keep(self, result: _Result) -> None:
         path = self._path(result.label, result.first_run, len(result.curves))

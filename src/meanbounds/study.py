@@ -21,18 +21,15 @@ _ENVIRONMENTS: dict[str, type[Environment]] = {
     kind.__name__.lower(): kind
     for kind in (environments.Bernoulli, environments.Uniform, environments.Beta, environments.Table)
 }
-_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
-    "policies": (
-        list,
-        'a list such as ["UCB", "GLUE"] or of tables such as { policy = "GLUE", label = "mine" }',
-    ),
-    "environment": (dict, 'a table with kind = "bernoulli" (or uniform, beta, table) and its parameters'),
-    "bounds": (dict, "a table with lower and upper, and perhaps arms, low, high"),
-    "horizon": (int, "a whole number of rounds"),
-    "runs": (int, "a whole number of runs"),
-    "seed": (int, "a whole number"),
-    "checkpoints": (int, "a whole number of checkpoints"),
-    "title": (str, "a text"),
+_KEYS: dict[str, tuple[type, str, int]] = {
+    "policies": (list, 'a list such as ["UCB", "GLUE"] or of tables such as { policy = "GLUE", label = "mine" }', 0),
+    "environment": (dict, 'a table with kind = "bernoulli" (or uniform, beta, table) and its parameters', 0),
+    "bounds": (dict, "a table with lower and upper, and perhaps arms, low, high", 0),
+    "horizon": (int, "a whole number of rounds, at least 1", 1),
+    "runs": (int, "a whole number of runs, at least 1", 1),
+    "seed": (int, "a whole number, at least 0", 0),
+    "checkpoints": (int, "a whole number of checkpoints, at least 1", 1),
+    "title": (str, "a text", 0),
 }
 _REQUIRED = ("policies", "environment", "horizon")
 
@@ -76,28 +73,41 @@ def read_study(path: str | Path) -> Study:
         lower = [0.8, 0.1, 0.1]
         upper = [0.95, 0.95, 0.7]
     """
-    text = Path(path).read_text(encoding="utf-8")
     try:
+        text = Path(path).read_text(encoding="utf-8")
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise StudyError(f"{path}: not a TOML file: {error}") from error
 
-    def fail(key: str, problem: str) -> StudyError:
-        return StudyError(f"{path}, line {_line(text, key)}: {problem}")
+    def fail(key: str, problem: str, section: str = "") -> StudyError:
+        return StudyError(f"{path}, line {_line(text, key, section)}: {problem}")
 
     for key, value in data.items():
         if key not in _KEYS:
             raise fail(key, f"unknown key {key!r}; expected one of {', '.join(_KEYS)}")
-        kind, expected = _KEYS[key]
-        if not isinstance(value, kind) or isinstance(value, bool):
+        kind, expected, least = _KEYS[key]
+        if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, int) and value < least):
             raise fail(key, f"{key} must be {expected}; got {value!r}")
     for key in _REQUIRED:
         if key not in data:
             raise StudyError(f"{path}: {key} is missing; it must be {_KEYS[key][1]}")
+
+    def part(key: str, make: Callable[[Any], Any]) -> Any:
+        try:
+            return make(data[key])
+        except (ValueError, TypeError) as error:
+            inside = data[key] if isinstance(data[key], dict) else {}
+            named = next((name for name in inside if re.search(rf"\b{re.escape(name)}\b", str(error))), key)
+            raise fail(named, f"{key}: {error}", "" if named == key else key) from error
+
+    environment = part("environment", _environment)
+    bounds = part("bounds", MeanBounds.from_dict) if "bounds" in data else None
+    if bounds is not None and len(bounds) != len(environment):
+        raise fail("bounds", f"bounds: {len(bounds)} arms, but the environment has {len(environment)}")
     return Study(
-        policies=_part(fail, "policies", _policies, data["policies"]),
-        environment=_part(fail, "environment", _environment, data["environment"]),
-        bounds=_part(fail, "bounds", MeanBounds.from_dict, data["bounds"]) if "bounds" in data else None,
+        policies=part("policies", _policies),
+        environment=environment,
+        bounds=bounds,
         horizon=data["horizon"],
         runs=data.get("runs", 200),
         seed=data.get("seed", 0),
@@ -106,16 +116,11 @@ def read_study(path: str | Path) -> Study:
     )
 
 
-def _part(fail: Callable[[str, str], StudyError], key: str, make: Callable[[Any], Any], value: Any) -> Any:
-    try:
-        return make(value)
-    except (ValueError, TypeError) as error:
-        raise fail(key, f"{key}: {error}") from error
-
-
 def _policies(entries: list[Any]) -> dict[str, Policy]:
     policies: dict[str, Policy] = {}
     for entry in entries:
+        if not isinstance(entry, str | dict):
+            raise ValueError(f'each policy is a name or a table such as {{ policy = "GLUE" }}; got {entry!r}')
         settings = {"policy": entry} if isinstance(entry, str) else dict(entry)
         label = str(settings.pop("label", settings.get("policy") if len(settings) == 1 else ""))
         policy = Policy.from_dict(settings)
@@ -134,17 +139,25 @@ def _environment(entry: Mapping[str, Any]) -> Environment:
     if name not in _ENVIRONMENTS:
         raise ValueError(f"unknown kind {name!r}; expected one of {', '.join(_ENVIRONMENTS)}")
     kind = _ENVIRONMENTS[name]
-    known = [parameter for parameter in inspect.signature(kind.__init__).parameters if parameter != "self"]
+    known = {key: value for key, value in inspect.signature(kind.__init__).parameters.items() if key != "self"}
     for key in settings:
         if key not in known:
             raise ValueError(f"{name} has no parameter {key!r}; expected {', '.join(known)}")
+    for key, parameter in known.items():
+        if parameter.default is parameter.empty and key not in settings:
+            raise ValueError(f"{name} needs {key}, one entry per arm")
     return kind(**settings)
 
 
-def _line(text: str, key: str) -> int:
-    """Line on which a top-level key or table is set."""
-    pattern = re.compile(rf"^\s*(\[+\s*)?[\"']?{re.escape(key)}[\"']?\s*(=|\]|\.)")
+def _line(text: str, key: str, section: str) -> int:
+    """Line on which a key is set, in the table of this name or at the top; a table's own line is that of its header."""
+    here = ""
     for number, line in enumerate(text.splitlines(), start=1):
-        if pattern.match(line):
+        header = re.match(r"\s*\[+\s*[\"']?([^\"'\].]+)", line)
+        if header:
+            here = header[1].strip()
+            if not section and here == key:
+                return number
+        elif here == section and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line):
             return number
     return 1

@@ -99,6 +99,6 @@ def variance_proxy_from_bounds(
     True
     """
     lower, upper, low, high = (np.asarray(x, dtype=np.float64) for x in (lower, upper, low, high))
-    if not np.all(lower <= upper):
-        raise ValueError(f"variance_proxy_from_bounds needs lower <= upper; got {lower=}, {upper=}")
+    if not np.all((low <= lower) & (lower <= upper) & (upper <= high)):
+        raise ValueError(f"bounds need low <= lower <= upper <= high; got {lower=}, {upper=}, {low=}, {high=}")
     return variance_proxy(np.clip(low + (high - low) / 2.0, lower, upper), low, high)

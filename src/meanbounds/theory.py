@@ -38,8 +38,7 @@ def glue_plays(means: ArrayLike, bounds: MeanBounds, horizon: int, policy: Polic
         Number of rounds n.
     policy
         Another policy with the same index and its own factors, for example ``mb.BUCB()``; GLUE by default. Its factor
-        for the best arm has to be valid, it has to prune and clip, and its f must be the default, for which the sum of
-        1/f(t) is below 5/2.
+        for the best arm has to be valid, and its f must be the default, for which the sum of 1/f(t) is below 5/2.
 
     Notes
     -----
@@ -53,15 +52,20 @@ def glue_plays(means: ArrayLike, bounds: MeanBounds, horizon: int, policy: Polic
     mu = np.asarray(means, dtype=np.float64)
     if mu.shape != (len(bounds),):
         raise ValueError(f"{mu.size} means for {len(bounds)} arms")
+    if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
+        raise ValueError(f"horizon must be a whole number, at least 1; got {horizon!r}")
+    for k in np.flatnonzero((mu < bounds.lower) | (mu > bounds.upper)).tolist():
+        raise ValueError(
+            f"arm {bounds.arms[k]!r}: its mean {mu[k]} is outside its bounds [{bounds.lower[k]}, {bounds.upper[k]}]: "
+            "no theorem applies"
+        )
     plan = policy.plan(bounds)
-    kept, factor = plan[0].astype(np.intp), plan[5]
+    kept, cap, factor = plan[0].astype(np.intp), plan[4], plan[5]
     best = mu.max()
     optimal = [psi for k, psi in zip(kept, factor, strict=True) if mu[k] == best]
-    if not optimal:
-        raise ValueError("the bounds prune the best arm, so they do not hold for these means: no theorem applies")
     lead, log_f = 5.0 * max(optimal), float(policy.log_f(horizon, horizon)[0])
     plays = np.zeros(len(bounds))
-    for k, psi in zip(kept, factor, strict=True):
+    for k, u, psi in zip(kept, cap, factor, strict=True):
         gap = best - mu[k]
         if gap == 0.0:
             plays[k] = horizon
@@ -69,8 +73,8 @@ def glue_plays(means: ArrayLike, bounds: MeanBounds, horizon: int, policy: Polic
         sigma = float(variance_proxy(float(mu[k]), float(bounds.low[k]), float(bounds.high[k])))
         g = psi * log_f + math.sqrt(math.pi * psi * sigma * log_f) + sigma
         plays[k] = 2.0 + (lead ** (1 / 3) + (2.0 * g) ** (1 / 3)) ** 3 / gap**2
-        if bounds.upper[k] < best:
-            plays[k] = min(plays[k], lead / (best - bounds.upper[k]) ** 2)
+        if u < best:
+            plays[k] = min(plays[k], lead / (best - u) ** 2)
     return np.minimum(plays, horizon)
 
 

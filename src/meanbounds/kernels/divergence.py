@@ -10,18 +10,37 @@ __all__ = ["kl", "kl_ceiling", "kl_upper", "top"]
 
 
 @compiled
+def _excess(x: float, ratio: float) -> float:
+    """``x - log(1 + x)``, which is never negative; ``ratio = 1 + x``."""
+    if abs(x) < 0.02:
+        series = 0.0
+        for n in range(10, 1, -1):
+            series = 1.0 / n - x * series
+        return x * x * series
+    return x - log(ratio)
+
+
+@compiled
 def kl(p: float, q: float) -> float:
-    """Divergence of Bernoulli(p) from Bernoulli(q); infinite where q excludes what p allows."""
+    """Divergence of Bernoulli(p) from Bernoulli(q); infinite where q excludes what p allows.
+
+    Written as ``p e(d/p) + (1-p) e(-d/(1-p))`` with d = q - p and e(x) = x - log(1 + x): nothing cancels where p and q
+    are close.
+    """
     if p == q:
         return 0.0
     if (q <= 0.0 and p > 0.0) or (q >= 1.0 and p < 1.0):
         return float("inf")
-    value = 0.0
-    if p > 0.0:
-        value += p * log(p / q)
+    d, value = q - p, 0.0
+    if p > 1e-290:  # below, d / p might overflow
+        value += p * _excess(d / p, q / p)
+    else:
+        value += d
     if p < 1.0:
-        value += (1.0 - p) * log((1.0 - p) / (1.0 - q))
-    return max(value, 0.0)
+        value += (1.0 - p) * _excess(-d / (1.0 - p), (1.0 - q) / (1.0 - p))
+    else:
+        value -= d
+    return value
 
 
 @compiled

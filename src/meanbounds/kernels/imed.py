@@ -17,7 +17,7 @@ __all__ = ["choose_imed", "imed_cost"]
 @compiled
 def imed_cost(plays: float, total: float, squares: float, goal: float, moments: float) -> float:
     """``plays * divergence from the goal + log plays`` of an arm that was played and can reach the goal."""
-    if total >= goal * plays:
+    if goal <= total / plays:
         return log(plays)
     if moments == 2.0:
         return plays * moment_divergence(plays, total, squares, goal) + log(plays)

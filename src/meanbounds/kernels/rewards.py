@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import cos, log, pi, sqrt
+from math import cos, exp, log, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -57,9 +57,8 @@ def draw(rewards: Rewards, arm: int, key: np.uint64, number: int) -> float:
         return draw_simple(law_of(rewards.kind, rewards.parameters, arm), key, number)
     p = rewards.parameters
     if rewards.kind == BETA:
-        x = _gamma(p[0, arm], child(key, number), 0)
-        y = _gamma(p[1, arm], child(key, number), 1)
-        return float(p[2, arm] + p[3, arm] * (x / (x + y)))
+        odds = _log_gamma(p[1, arm], child(key, number), 1) - _log_gamma(p[0, arm], child(key, number), 0)
+        return float(p[2, arm] + p[3, arm] * (1.0 / (1.0 + exp(odds)) if odds < 700.0 else 0.0))
     place = uniform(key, number) * p[1, arm]
     atom = int(place)
     share = place - atom
@@ -70,8 +69,11 @@ def draw(rewards: Rewards, arm: int, key: np.uint64, number: int) -> float:
 
 
 @compiled
-def _gamma(shape: float, parent: np.uint64, number: int) -> float:
-    """Gamma variate with scale 1 (Marsaglia and Tsang, 2000); a shape below 1 is raised by 1 and scaled back."""
+def _log_gamma(shape: float, parent: np.uint64, number: int) -> float:
+    """Logarithm of a gamma variate (Marsaglia and Tsang, 2000), which may be too small for a number itself.
+
+    A shape below 1 is raised by 1 and scaled back.
+    """
     key = child(parent, number)
     d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
     c = 1.0 / sqrt(9.0 * d)
@@ -83,6 +85,4 @@ def _gamma(shape: float, parent: np.uint64, number: int) -> float:
         if v > 0.0 and log(1.0 - uniform(key, 3 * attempt + 3)) < 0.5 * normal**2 + d - d * v + d * log(v):
             value = d * v
             break
-    if shape < 1.0:
-        value *= (1.0 - uniform(key, 0)) ** (1.0 / shape)
-    return max(value, 1e-300)
+    return log(value) + (log(1.0 - uniform(key, 0)) / shape if shape < 1.0 else 0.0)

@@ -84,7 +84,8 @@ class OSSB(_BoundsPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (0.0 <= self.epsilon < 1.0 and self.gamma >= 0.0):
+        numbers = all(isinstance(value, int | float) for value in (self.epsilon, self.gamma))
+        if not (numbers and 0.0 <= self.epsilon < 1.0 and 0.0 <= self.gamma < np.inf):
             raise ValueError(f"OSSB needs 0 <= epsilon < 1 and gamma >= 0; got {self.epsilon=}, {self.gamma=}")
 
     @property
@@ -119,8 +120,13 @@ class ThompsonSampling(_BoundsPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(self.prior) != 2 or not all(1.0 <= value < np.inf for value in self.prior):
-            raise ValueError(f"the prior of ThompsonSampling is two numbers, each at least 1; got {self.prior}")
+        try:
+            prior = tuple(float(value) for value in self.prior)
+        except (TypeError, ValueError):
+            prior = ()
+        if len(prior) != 2 or not all(1.0 <= value < np.inf for value in prior):
+            raise ValueError(f"the prior of ThompsonSampling is two numbers, each at least 1; got {self.prior!r}")
+        object.__setattr__(self, "prior", prior)
         _check_moments(self.moments)
 
     @property
@@ -130,5 +136,5 @@ class ThompsonSampling(_BoundsPolicy):
 
 
 def _check_moments(moments: int) -> None:
-    if moments not in (1, 2):
+    if isinstance(moments, bool) or moments not in (1, 2):
         raise ValueError(f"moments must be 1 or 2; got {moments!r}")

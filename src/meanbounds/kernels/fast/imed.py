@@ -31,7 +31,7 @@ def _imed_line(
     """
     goal = (leader - low) / span
     cost = imed_cost(plays, total, squares, goal, moments)
-    if total >= goal * plays or goal >= 1.0:
+    if goal <= total / plays or goal >= 1.0:
         return cost, log(plays), 0.0
     floor = floor_of(plays, total, squares) if moments == 2.0 else 0.0
     slope = plays * (goal - total / plays) / ((goal - floor) * (1.0 - goal) * span)
@@ -58,9 +58,9 @@ def _imed_hold(
     cap = plan.cap
     drop = 0.5 * (leader - plan.lower.max())
     for j in range(cap.size):
-        if j != k and cap[j] >= leader:
+        if j != k:
             drop = min(drop, 0.5 * (leader - clipped[j]))
-            if slope[j] > 0.0:
+            if cap[j] >= leader and slope[j] > 0.0:
                 drop = min(drop, 0.5 * (intercept[j] + slope[j] * leader - cost) / slope[j])
     if not drop > 2.0 * margin:
         return 0.0, 0.0

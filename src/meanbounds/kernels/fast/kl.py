@@ -39,6 +39,7 @@ def _tangent(
             q = kl_ceiling(p, log_f / plays)
             if not (p < q < 1.0):
                 q = 0.5 * (p + 1.0)
+        q = max(q, min(p + MARGIN, 0.5 * (p + 1.0)))  # nearer, rounding errors would exceed the margin
         spent = plays * kl(p, q)
         rise = q * (1.0 - q) / (plays * (q - p))
         intercept, slope = low + span * (q - spent * rise), span * rise
