@@ -90,7 +90,14 @@ class Bernoulli(Environment):
 
 
 class Uniform(Environment):
-    """Uniform rewards on the widest interval around each mean that stays in the range (the paper's clipped uniform)."""
+    """Uniform rewards on the widest interval around each mean that stays in the range (the paper's clipped uniform).
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.Uniform([0.9, 0.5]).gaps.round(3)
+    array([0. , 0.4])
+    """
 
     def rewards(self, low: Floats, high: Floats) -> Rewards:
         """Start and width of the interval."""
@@ -108,6 +115,12 @@ class Beta(Environment):
         As for every environment; the means lie strictly inside the range.
     concentration
         Sum of the two shapes: the larger, the closer rewards are to their mean.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.Beta([3.5, 2.0], concentration=8.0, low=1.0, high=5.0).gaps
+    array([0. , 1.5])
     """
 
     concentration: float

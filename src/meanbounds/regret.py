@@ -35,6 +35,13 @@ class Regret:
         For each label an array, runs x arms: plays of each arm at the end.
     settings
         Everything that the result follows from: policies, environment, bounds, horizon, runs, seed, versions.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> regret = mb.simulate({"GLUE": mb.GLUE()}, mb.Bernoulli([0.9, 0.8]), horizon=100, runs=10, seed=7)
+    >>> regret.labels, regret.curves["GLUE"].shape, regret.plays["GLUE"].shape
+    (('GLUE',), (10, 100), (10, 2))
     """
 
     rounds: NDArray[np.int64]

@@ -40,6 +40,12 @@ def make_plan(
         Variance proxy of each arm, in reward units squared.
     lower
         Lower bound that the kernel may use; the bottom of the range by default.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.make_plan(mb.MeanBounds([0.2, 0.3], [0.8, 0.9]), cap=0.5, proxy=0.25).shape
+    (6, 2)
     """
     rows = (
         np.arange(len(bounds)),

@@ -40,6 +40,14 @@ class BIMED(_BoundsPolicy):
         changes; the less rewards spread, the less is explored. The divergence is then the least one that any law with
         these two moments has from the leader. It never exceeds that of the empirical law, which is what keeps the best
         arm from being given up in the proof for indexed minimum empirical divergence.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> agent = mb.Agent(mb.BIMED(), mb.MeanBounds([0.6, 0.1], [0.9, 0.95]), seed=1)
+    >>> agent.update(0, 1.0)
+    >>> agent.pull()  # arm 0 leads at its cap 0.9, which the other could exceed
+    1
     """
 
     kernel: ClassVar[int] = textbook.IMED
@@ -73,6 +81,12 @@ class OSSB(_BoundsPolicy):
     Notes
     -----
     Appendix C of the paper. Arms with the same largest truncated mean all count as best: none is asked to explore.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.OSSB(gamma=0.1)
+    OSSB(f='t', epsilon=0.01, gamma=0.1)
     """
 
     kernel: ClassVar[int] = textbook.OSSB
@@ -110,6 +124,13 @@ class ThompsonSampling(_BoundsPolicy):
         With 2, rewards are not rounded; they count as if they had been 1 or the floor that makes their first two
         moments what they are. For rewards of 0 and 1 nothing changes; the less rewards spread, the less is explored.
         There is no theorem for it yet.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> agent = mb.Agent(mb.ThompsonSampling(), mb.MeanBounds([0.9, 0.1], [1.0, 0.9]), seed=1)
+    >>> agent.pull()  # every draw for arm 0 is above every draw for arm 1
+    0
     """
 
     kernel: ClassVar[int] = textbook.THOMPSON

@@ -41,7 +41,15 @@ class UCB(Policy):
 
 @dataclass(frozen=True)
 class BUCB(Policy):
-    """UCB without the arms that cannot be best, and with indices clipped at the upper bounds."""
+    """UCB without the arms that cannot be best, and with indices clipped at the upper bounds.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> plan = mb.BUCB().plan(mb.MeanBounds([0.6, 0.1, 0.2], [0.9, 0.5, 0.8]))
+    >>> plan[0], plan[4]  # arms that are kept, and what clips their indices
+    (array([0., 2.]), array([0.9, 0.8]))
+    """
 
     theorem: ClassVar[str] = "Section 5, Table 1"
 
@@ -52,7 +60,14 @@ class BUCB(Policy):
 
 @dataclass(frozen=True)
 class ImprovedUCB(Policy):
-    """`BUCB` with each arm's variance proxy taken from its own bounds."""
+    """`BUCB` with each arm's variance proxy taken from its own bounds.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.ImprovedUCB().plan(mb.MeanBounds([0.9, 0.1], [1.0, 1.0]))[5].round(3)
+    array([0.182, 0.25 ])
+    """
 
     theorem: ClassVar[str] = "Corollary 1"
 
@@ -94,6 +109,14 @@ class KLUCB(Policy):
     """KL-UCB (Garivier and Cappé, 2011): the largest mean that what was seen does not rule out.
 
     Takes no notice of bounds.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> agent = mb.Agent(mb.KLUCB(f="t"), mb.MeanBounds.vacuous(1), seed=1)
+    >>> agent.update(0, 0.0)
+    >>> agent.indices()  # kl(0, q) = -log(1 - q) is log 2 at q = 1/2
+    array([0.5])
     """
 
     kernel: ClassVar[int] = textbook.KL
@@ -106,7 +129,14 @@ class KLUCB(Policy):
 
 @dataclass(frozen=True)
 class BKLUCB(Policy):
-    """KL-UCB without the arms that cannot be best, and with indices clipped at the upper bounds."""
+    """KL-UCB without the arms that cannot be best, and with indices clipped at the upper bounds.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.BKLUCB(f="t log(t)^3")
+    BKLUCB(f='t log(t)^3')
+    """
 
     kernel: ClassVar[int] = textbook.KL
     theorem: ClassVar[str] = "Zhang and Bareinboim 2017"
@@ -122,6 +152,15 @@ class UCBoost(Policy):
 
     Cheaper than solving for the KL index where that has to be solved. The simulator's B-KL-UCB does not have to, so
     here this is a baseline rather than a short cut.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> boosted, exact = (mb.Agent(policy, mb.MeanBounds.vacuous(2), seed=1) for policy in (mb.UCBoost(), mb.BKLUCB()))
+    >>> for agent in (boosted, exact):
+    ...     agent.update(0, 0.3)
+    >>> bool(boosted.indices()[0] >= exact.indices()[0])
+    True
     """
 
     kernel: ClassVar[int] = textbook.BOOST
