@@ -55,7 +55,7 @@ def _surely_reaches(plays: float, total: float, q: float, log_f: float) -> bool:
 
 @compiled
 def _kl_curve(p: float, q: float) -> tuple[float, float, float, float, float]:
-    """Parabola above ``kl(., q)`` near p, as `_hold` takes it: the second derivative is largest at an end."""
+    """Parabola above ``kl(., q)`` near p, as `hold` takes it: the second derivative is largest at an end."""
     if not (0.0 < p < 1.0 and 0.0 < q < 1.0):
         return p, -1.0, 0.0, 0.0, 0.0
     reach = 0.25 * min(p, 1.0 - p)
@@ -111,8 +111,9 @@ def play_kl(plan_table: Floats, _parameters: Floats, block: Block) -> None:
         for c in range(stops.size):
             while t <= stops[c]:
                 budget = log_f[t - first_round]
-                sure, level = False, -np.inf
+                sure, level, attempts = False, -np.inf, 0
                 while True:
+                    attempts += 1
                     for k in range(size):
                         value = intercept[k] + slope[k] * budget
                         score[k] = value if value < cap[k] else cap[k]
@@ -120,7 +121,8 @@ def play_kl(plan_table: Floats, _parameters: Floats, block: Block) -> None:
                         sure = True
                         break
                     leader, other = two_best(score, leader, other)
-                    near = score[leader] - 4.0 * margin
+                    patient = attempts <= size + 50  # a few are enough; past all patience every index is solved
+                    near = score[leader] - 4.0 * margin if patient else -np.inf
                     if score[other] < near:
                         level = 0.5 * (score[leader] + score[other])
                         a, q = int(arms[leader]), (level + margin - low[leader]) / span[leader]
