@@ -140,7 +140,7 @@ class MeanBounds:
 
     @property
     def variance_proxy(self) -> NDArray[np.float64]:
-        """Each arm's variance proxy, from its own bounds in its own range (Corollary 1)."""
+        """Each arm's variance proxy, from its own bounds in its own range (Corollary 3.1)."""
         return np.atleast_1d(variance_proxy_from_bounds(self.lower, self.upper, self.low, self.high))
 
     @property

@@ -39,7 +39,7 @@ def variance_proxy(mean: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = 1.0)
 
     Notes
     -----
-    Theorem 1 of the paper. Differs from the paper: the closed form (Kearns and Saul, 1998) in place of a numerical
+    Theorem 3 of the paper. Differs from the paper: the closed form (Kearns and Saul, 1998) in place of a numerical
     maximum; the bracket printed for that maximum misses it for means above 0.7822 and gives too small a proxy.
 
     Examples
@@ -88,7 +88,7 @@ def variance_proxy_from_bounds(
 
     Notes
     -----
-    Corollary 1 of the paper, in any range.
+    Corollary 3.1 of the paper, in any range.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def glue_plays(means: ArrayLike, bounds: MeanBounds, horizon: int, policy: Polic
 
     Notes
     -----
-    Theorem 4 and Appendix B. Differs from the paper: the coefficient of h(n) is corrected (here the infimum itself is
+    Theorem 6 and Appendix C. Differs from the paper: the coefficient of h(n) is corrected (here the infimum itself is
     used), the play from zero plays is counted, so the constant is 2, and both bounds hold for every arm, so that no
     delta has to be chosen.
     """

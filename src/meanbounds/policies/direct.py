@@ -80,7 +80,7 @@ class OSSB(_BoundsPolicy):
 
     Notes
     -----
-    Appendix C of the paper. Arms with the same largest truncated mean all count as best: none is asked to explore.
+    Appendix D of the paper. Arms with the same largest truncated mean all count as best: none is asked to explore.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class OSSB(_BoundsPolicy):
     """
 
     kernel: ClassVar[int] = textbook.OSSB
-    theorem: ClassVar[str] = "Combes et al. 2017, Appendix C"
+    theorem: ClassVar[str] = "Combes et al. 2017, Appendix D"
 
     f: Exploration = "t"
     epsilon: float = 0.01

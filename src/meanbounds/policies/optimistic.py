@@ -69,7 +69,7 @@ class ImprovedUCB(Policy):
     array([0.182, 0.25 ])
     """
 
-    theorem: ClassVar[str] = "Corollary 1"
+    theorem: ClassVar[str] = "Corollary 3.1"
 
     def plan(self, bounds: MeanBounds) -> NDArray[np.float64]:
         """Prune, clip, and the proxy of each arm."""
@@ -85,7 +85,7 @@ class GLUE(Policy):
 
     Notes
     -----
-    Theorem 4 of the paper. Differs from the paper: the proxy of arm k is taken from ``max(l_k, l_max)`` and ``u_k`` in
+    Theorem 6 of the paper. Differs from the paper: the proxy of arm k is taken from ``max(l_k, l_max)`` and ``u_k`` in
     the arm's own range. With one range for all arms this is the printed rule; with several the printed rule fails. An
     arm that was never played has index ``u_k`` rather than a forced first play.
 
@@ -97,7 +97,7 @@ class GLUE(Policy):
     array([0.182, 0.182])
     """
 
-    theorem: ClassVar[str] = "Theorem 4"
+    theorem: ClassVar[str] = "Theorem 6"
 
     def plan(self, bounds: MeanBounds) -> NDArray[np.float64]:
         """Prune, clip, and the proxy of the best arm."""
