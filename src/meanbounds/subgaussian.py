@@ -11,7 +11,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["variance_proxy", "variance_proxy_from_bounds"]
+__all__ = ["unit_proxy", "variance_proxy", "variance_proxy_from_bounds"]
 
 
 @overload
@@ -60,11 +60,15 @@ def variance_proxy(mean: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = 1.0)
     tail = np.minimum(above, below) / span  # distance to the nearer end: exact where the proxy is steep
     skew = np.abs(below - above) / span  # |1 - 2m|: exact near the middle
     with np.errstate(divide="ignore", invalid="ignore"):
-        # 2 log((1-m)/m) = 4 artanh(1 - 2m): the first form is precise near the ends, the second near the middle.
-        log_odds = np.where(tail < 0.25, np.log1p(-tail) - np.log(tail), 2.0 * np.arctanh(skew))
-        unit = np.where(skew > 0.0, skew / (2.0 * log_odds), 0.25)
-    proxy = unit * span**2
+        proxy = unit_proxy(tail, skew) * span**2
     return float(proxy) if proxy.ndim == 0 else proxy
+
+
+def unit_proxy(tail: NDArray[np.float64], skew: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The proxy c(m) on [0, 1], from the distance of m to the nearer end and from |1 - 2m|; also compiled in kernels."""
+    # 2 log((1-m)/m) = 4 artanh(1 - 2m): the first form is precise near the ends, the second near the middle.
+    log_odds = np.where(tail < 0.25, np.log1p(-tail) - np.log(tail), 2.0 * np.arctanh(skew))
+    return np.where(skew > 0.0, skew / (2.0 * log_odds), 0.25)
 
 
 @overload

@@ -10,7 +10,7 @@ import numpy as np
 
 from meanbounds.kernels.compiling import compiled
 
-__all__ = ["child", "mix", "policy_key", "reward_key", "rounding_key", "uniform"]
+__all__ = ["child", "mix", "offer_key", "policy_key", "reward_key", "rounding_key", "uniform"]
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)  # the golden ratio: successive numbers of one stream
 _NEST = np.uint64(0xD1B54A32D192ED03)  # another odd constant: successive streams of one parent
@@ -19,6 +19,7 @@ _BELOW_ONE = 1.0 / (1 << 53)
 _REWARDS = 1
 _POLICY = 2
 _ROUNDING = 3
+_OFFERS = 4
 
 
 @compiled
@@ -57,3 +58,9 @@ def policy_key(seed: np.uint64, run: int) -> np.uint64:
 def rounding_key(seed: np.uint64, run: int) -> np.uint64:
     """Stream that rounds rewards to 0 or 1 in a run, for policies with a Bernoulli posterior."""
     return child(child(seed, run), _ROUNDING)
+
+
+@compiled
+def offer_key(seed: np.uint64, run: int) -> np.uint64:
+    """Stream that draws what is on offer in a run; its children are the rounds."""
+    return child(child(seed, run), _OFFERS)

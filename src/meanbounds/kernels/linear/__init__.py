@@ -1,0 +1,36 @@
+"""Linear policies: one parameter shared by all arms, and any set of arms on offer in a round."""
+
+from meanbounds.kernels.linear.decide import decide, indices
+from meanbounds.kernels.linear.design import Design, new_design, observe, refresh
+from meanbounds.kernels.linear.play import LinearBlock, play
+from meanbounds.kernels.linear.pool import (
+    CLIP,
+    EXACT,
+    PLAIN,
+    POOL_MAX,
+    RESTRICTED_MAX,
+    RUNNING_MAX,
+    WEIGHTED,
+    Pool,
+    Rule,
+)
+
+__all__ = [
+    "CLIP",
+    "EXACT",
+    "PLAIN",
+    "POOL_MAX",
+    "RESTRICTED_MAX",
+    "RUNNING_MAX",
+    "WEIGHTED",
+    "Design",
+    "LinearBlock",
+    "Pool",
+    "Rule",
+    "decide",
+    "indices",
+    "new_design",
+    "observe",
+    "play",
+    "refresh",
+]

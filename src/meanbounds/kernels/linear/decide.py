@@ -1,0 +1,201 @@
+"""A round: which arms can be best, their indices, and the choice."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+import numpy as np
+
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, radius, spread
+from meanbounds.kernels.linear.pool import EXACT, PLAIN, RESTRICTED_MAX, Pool, Rule, own_bounds
+from meanbounds.kernels.linear.restrict import narrow, printed_proxy, restrict
+from meanbounds.kernels.program import Known, maximise
+from meanbounds.kernels.tables import Floats, Integers, pick
+
+__all__ = ["decide", "exact_index", "indices", "measure"]
+
+_SAME = 1e-10  # of the size of the largest index: indices this close are equal but for rounding errors
+
+
+@compiled
+def measure(pool: Pool, design: Design, arms: Integers, mean: Floats, square: Floats) -> None:
+    """The estimate of each arm's mean without its offset, and x V^-1 x."""
+    image = np.empty(pool.features.shape[1])
+    for arm in arms:
+        x = pool.features[arm]
+        square[arm] = spread(design, x, image)
+        value = 0.0
+        for i in range(x.size):
+            value += x[i] * design.estimate[i]
+        mean[arm] = value
+
+
+@compiled
+def _satisfies(known: Known, point: Floats) -> bool:
+    """Whether a parameter satisfies all limits but the ellipsoid."""
+    square = 0.0
+    for i in range(point.size):
+        square += point[i] * point[i]
+    if square > 1.0:
+        return False
+    for k in range(known.rows.shape[0]):
+        value = 0.0
+        for i in range(point.size):
+            value += known.rows[k, i] * point[i]
+        if value > known.upper[k] or value < known.lower[k]:
+            return False
+    return True
+
+
+@compiled
+def exact_index(pool: Pool, design: Design, known: Known, norm_high: float, reach: float, arm: int) -> float:
+    """The largest mean of an arm over parameters in the confidence set that satisfy all bounds; NaN if there is none.
+
+    Nothing is solved where the maximiser over the confidence set satisfies all bounds, or where one over the bounds
+    lies in the confidence set.
+    """
+    x, length = pool.features[arm], pool.length[arm]
+    if length == 0.0:
+        return float(pool.offset[arm])
+    d = x.size
+    image, place = np.empty(d), np.empty(d)
+    width = sqrt(spread(design, x, image))
+    value = 0.0
+    for i in range(d):
+        place[i] = (design.estimate[i] + reach / width * image[i]) / norm_high
+        value += x[i] * design.estimate[i]
+    if _satisfies(known, place):
+        return float(pool.offset[arm] + value + reach * width)
+    peak = pool.peaks[arm]
+    if peak[0] == peak[0]:
+        square = 0.0
+        for i in range(d):
+            part = 0.0
+            for j in range(d):
+                part += design.precision[i, j] * (peak[j] - design.estimate[j])
+            square += part * (peak[i] - design.estimate[i])
+        if square <= reach * reach:
+            return float(pool.upper[arm])
+    shape = design.precision * (norm_high / reach) ** 2
+    inside = Known(known.rows, known.lower, known.upper, design.estimate / norm_high, shape)
+    found = maximise(x / length, inside).value
+    return float(pool.offset[arm] + norm_high * length * found) if found >= -1.0 else np.nan
+
+
+@compiled
+def _fill(
+    pool: Pool,
+    rule: Rule,
+    known: Known,
+    design: Design,
+    reach: float,
+    kept: Integers,
+    mean: Floats,
+    square: Floats,
+    every: bool,
+    out: Floats,
+) -> float:
+    """Write the index of each arm that is kept, and return the scale of rounding errors.
+
+    An exact index that cannot be the largest is left at what it is at most, unless `every` one is wanted.
+    """
+    scale = 0.0
+    for k in range(kept.size):
+        arm = kept[k]
+        width = reach * sqrt(max(square[arm], 0.0))
+        plain = pool.offset[arm] + mean[arm] + width
+        out[k] = plain if rule.index == PLAIN else min(plain, pool.upper[arm])
+        scale = max(scale, abs(mean[arm]) + width + abs(pool.offset[arm]))
+    if rule.index == EXACT and (every or kept.size > 1):
+        solved = np.zeros(kept.size, np.bool_)
+        best = -inf
+        for _ in range(kept.size):
+            top = -1
+            for k in range(kept.size):
+                if not solved[k] and (top < 0 or out[k] > out[top]):
+                    top = k
+            if not every and out[top] < best - _SAME * scale:
+                break
+            solved[top] = True
+            value = exact_index(pool, design, known, rule.norm_high, reach, kept[top])
+            if value == value:
+                out[top] = min(out[top], value)
+            else:
+                design.numbers[CONTRADICTIONS] += 1.0
+                break
+            best = max(best, out[top])
+    return scale
+
+
+@compiled
+def decide(
+    pool: Pool,
+    rule: Rule,
+    known: Known,
+    design: Design,
+    offered: Integers,
+    mean: Floats,
+    square: Floats,
+    up_to_date: bool,
+    number: int,
+    key: np.uint64,
+) -> tuple[int, int, float]:
+    """Arm to play, how many could be best, and the radius of the confidence set.
+
+    `mean` and `square` hold x . estimate and x V^-1 x of every arm if `up_to_date`, and are room for them otherwise.
+    """
+    reach = radius(design, rule)
+    if rule.online:
+        if not up_to_date:
+            measure(pool, design, offered, mean, square)
+        for arm in offered:
+            width = reach * sqrt(max(square[arm], 0.0))
+            middle = pool.offset[arm] + mean[arm]
+            if not narrow(pool, arm, middle - width, middle + width):
+                design.numbers[CONTRADICTIONS] += 1.0
+    room = np.empty(offered.size, np.int64)
+    count, refused = restrict(pool, rule, offered, room)
+    design.numbers[CONTRADICTIONS] += refused
+    kept = room[:count]
+    if count == 1 and rule.noise != RESTRICTED_MAX:
+        return int(kept[0]), 1, reach
+    if not (up_to_date or rule.online):
+        measure(pool, design, kept, mean, square)
+    scores = np.empty(count)
+    scale = _fill(pool, rule, known, design, reach, kept, mean, square, False, scores)
+    if rule.noise == RESTRICTED_MAX:
+        design.numbers[PROXY] = max(design.numbers[PROXY], printed_proxy(pool, rule, offered, kept))
+    best = scores[0]
+    for k in range(1, count):
+        best = max(best, scores[k])
+    for k in range(count):
+        if scores[k] >= best - _SAME * scale:
+            scores[k] = best
+    return int(kept[pick(scores, best, key, number)]), count, reach
+
+
+@compiled
+def indices(pool: Pool, rule: Rule, known: Known, design: Design, offered: Integers) -> Floats:
+    """Index of each arm on offer, minus infinity for one that cannot be best; changes nothing."""
+    own = own_bounds(pool)
+    numbers = design.numbers.copy()
+    still = Design(design.precision, design.inverse, design.moment, design.estimate, numbers)
+    mean, square = np.zeros(pool.length.size), np.zeros(pool.length.size)
+    measure(own, still, offered, mean, square)
+    reach = radius(still, rule)
+    if rule.online:
+        for arm in offered:
+            width = reach * sqrt(square[arm])
+            middle = pool.offset[arm] + mean[arm]
+            narrow(own, arm, middle - width, middle + width)
+    room = np.empty(offered.size, np.int64)
+    count, _ = restrict(own, rule, offered, room)
+    scores = np.empty(count)
+    _fill(own, rule, known, still, reach, room[:count], mean, square, True, scores)
+    out = np.full(offered.size, -inf)
+    for k in range(count):
+        for place in range(offered.size):
+            if offered[place] == room[k]:
+                out[place] = scores[k]
+    return out

@@ -1,0 +1,139 @@
+"""Ridge regression that is kept up to date: the matrix, its inverse, the estimate and the radius around it."""
+
+from __future__ import annotations
+
+from math import log, log1p, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.linear.pool import POOL_MAX, RESTRICTED_MAX, WEIGHTED, Rule
+from meanbounds.kernels.program import factorise, solve_factored
+from meanbounds.kernels.tables import Floats
+
+__all__ = [
+    "CONTRADICTIONS",
+    "PROXY",
+    "UPDATES",
+    "Design",
+    "Update",
+    "new_design",
+    "observe",
+    "radius",
+    "refresh",
+    "spread",
+]
+
+LOG_DETERMINANT = 0  # places in Design.numbers
+PROXY = 1
+UPDATES = 2
+CONTRADICTIONS = 3
+_NUMBERS = 4
+_REFRESH = 1024  # updates of the inverse between two fresh ones
+
+
+class Design(NamedTuple):
+    """What was seen: V, V^-1, sum of weight x (reward - offset) x features, and V^-1 times that."""
+
+    precision: Floats
+    inverse: Floats
+    moment: Floats
+    estimate: Floats
+    numbers: Floats  # log(det V / regularisation^d), largest proxy so far, updates, contradictions
+
+
+class Update(NamedTuple):
+    """How an observation changed the design.
+
+    For any features y, ``y V^-1 y`` has changed by ``- factor (y . image)^2`` and ``y . estimate`` by
+    ``shift (y . image)``, where the image is V^-1 x of the arm that was played; not so if all was computed anew.
+    """
+
+    weight: float
+    factor: float
+    shift: float
+    refreshed: bool
+
+
+@compiled
+def new_design(dimension: int, regularisation: float) -> Design:
+    """Before anything was seen."""
+    return Design(
+        np.eye(dimension) * regularisation,
+        np.eye(dimension) / regularisation,
+        np.zeros(dimension),
+        np.zeros(dimension),
+        np.zeros(_NUMBERS),
+    )
+
+
+@compiled
+def refresh(design: Design, regularisation: float) -> None:
+    """The inverse, the estimate and the determinant from the matrix itself: rounding errors of updates are gone."""
+    d = design.moment.size
+    factor = design.precision.copy()
+    factorise(factor)
+    column, log_determinant = np.zeros(d), 0.0
+    for j in range(d):
+        log_determinant += 2.0 * log(factor[j, j])
+        column[:] = 0.0
+        column[j] = 1.0
+        solve_factored(factor, column)
+        design.inverse[:, j] = column
+    design.estimate[:] = design.moment
+    solve_factored(factor, design.estimate)
+    design.numbers[LOG_DETERMINANT] = max(0.0, log_determinant - d * log(regularisation))
+
+
+@compiled
+def spread(design: Design, x: Floats, out: Floats) -> float:
+    """V^-1 x, written to `out`, and x V^-1 x."""
+    d = x.size
+    out[:] = 0.0
+    for i in range(d):
+        for j in range(d):
+            out[j] += x[i] * design.inverse[i, j]
+    value = 0.0
+    for i in range(d):
+        value += x[i] * out[i]
+    return max(value, 0.0)
+
+
+@compiled
+def observe(design: Design, rule: Rule, x: Floats, target: float, proxy: float, image: Floats) -> Update:
+    """Add a reward, less the arm's offset, whose noise has this variance proxy; V^-1 x of before is left in `image`."""
+    numbers, d = design.numbers, x.size
+    weight = rule.proxy / max(proxy, 1e-4 * rule.proxy) if rule.noise == WEIGHTED else 1.0
+    width = spread(design, x, image)
+    error = target
+    for i in range(d):
+        error -= x[i] * design.estimate[i]
+    factor = weight / (1.0 + weight * width)
+    shift = factor * error
+    for i in range(d):
+        design.estimate[i] += shift * image[i]
+        design.moment[i] += weight * target * x[i]
+        along, across = factor * image[i], weight * x[i]
+        for j in range(d):
+            design.inverse[i, j] -= along * image[j]
+            design.precision[i, j] += across * x[j]
+    numbers[LOG_DETERMINANT] += log1p(weight * width)
+    numbers[UPDATES] += 1.0
+    if rule.noise != RESTRICTED_MAX:
+        numbers[PROXY] = max(numbers[PROXY], proxy)
+    anew = numbers[UPDATES] % _REFRESH == 0.0
+    if anew:
+        refresh(design, rule.regularisation)
+    return Update(weight, factor, shift, anew)
+
+
+@compiled
+def radius(design: Design, rule: Rule) -> float:
+    """How far the parameter can be from the estimate, in the norm of V, with the probability that was asked for."""
+    numbers, d = design.numbers, design.moment.size
+    proxy = rule.proxy if rule.noise == POOL_MAX or rule.noise == WEIGHTED else numbers[PROXY]
+    growth = numbers[LOG_DETERMINANT]
+    if rule.printed:
+        growth = d * log1p(numbers[UPDATES] / (d * rule.regularisation))
+    return sqrt(rule.regularisation) * rule.norm_high + sqrt(proxy * (growth - 2.0 * log(rule.failure)))

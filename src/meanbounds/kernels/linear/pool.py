@@ -1,0 +1,76 @@
+"""What a linear kernel reads: the arms, and how to decide among them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.tables import Floats
+
+__all__ = [
+    "CLIP",
+    "EXACT",
+    "PLAIN",
+    "POOL_MAX",
+    "RESTRICTED_MAX",
+    "RUNNING_MAX",
+    "WEIGHTED",
+    "Pool",
+    "Rule",
+    "own_bounds",
+]
+
+RUNNING_MAX = 0  # codes of Rule.noise
+POOL_MAX = 1
+WEIGHTED = 2
+RESTRICTED_MAX = 3
+
+PLAIN = 0  # codes of Rule.index
+CLIP = 1
+EXACT = 2
+
+
+class Pool(NamedTuple):
+    """The arms. Only `lower`, `upper` and `proxy` change, and only for a rule that learns bounds as it goes."""
+
+    features: Floats  # arms x d
+    length: Floats  # of each arm's features
+    offset: Floats  # known part of the mean
+    low: Floats  # reward range
+    high: Floats
+    lower: Floats  # bounds on the mean, offset included
+    upper: Floats
+    proxy: Floats  # variance proxy that these bounds give
+    peaks: Floats  # arms x d: a parameter at which the upper bound is attained; NaN where none is known
+
+
+@compiled
+def own_bounds(pool: Pool) -> Pool:
+    """The same arms, with bounds that can be changed without changing those of the pool."""
+    return Pool(
+        pool.features,
+        pool.length,
+        pool.offset,
+        pool.low,
+        pool.high,
+        pool.lower.copy(),
+        pool.upper.copy(),
+        pool.proxy.copy(),
+        pool.peaks,
+    )
+
+
+class Rule(NamedTuple):
+    """How to decide: the numbers of a policy."""
+
+    norm_high: float
+    norm_low: float
+    regularisation: float
+    failure: float
+    noise: int
+    proxy: float  # of POOL_MAX and WEIGHTED: fixed in advance
+    index: int
+    prune: bool
+    cone: bool  # bound the arms of a round by the most promising one of them
+    online: bool  # bound them by the confidence set as well
+    printed: bool  # the radius and the factor of the paper, as printed
