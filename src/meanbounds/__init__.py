@@ -5,7 +5,8 @@ from meanbounds._version import __version__
 from meanbounds.agent import Agent, NoIndexError, RewardError
 from meanbounds.bounds import BoundsError, MeanBounds, UnknownArmError
 from meanbounds.divergence import bernoulli_kl, bernoulli_kl_upper
-from meanbounds.environments import Bernoulli, Beta, Environment, Table, Uniform
+from meanbounds.environments import Bernoulli, Beta, Environment, Linear, Table, Uniform
+from meanbounds.geometry import FeasibleSet, LinearArms, TightBounds, tighten
 from meanbounds.instances import INSTANCES, Instance
 from meanbounds.policies import (
     BIMED,
@@ -13,9 +14,12 @@ from meanbounds.policies import (
     BUCB,
     GLUE,
     KLUCB,
+    OFUL,
     OSSB,
+    ROFUL,
     UCB,
     ImprovedUCB,
+    LinearPolicy,
     Policy,
     ThompsonSampling,
     UCBoost,
@@ -32,15 +36,21 @@ __all__ = [
     "GLUE",
     "INSTANCES",
     "KLUCB",
+    "OFUL",
     "OSSB",
+    "ROFUL",
     "UCB",
     "Agent",
     "Bernoulli",
     "Beta",
     "BoundsError",
     "Environment",
+    "FeasibleSet",
     "ImprovedUCB",
     "Instance",
+    "Linear",
+    "LinearArms",
+    "LinearPolicy",
     "MeanBounds",
     "NoIndexError",
     "Policy",
@@ -48,6 +58,7 @@ __all__ = [
     "RewardError",
     "Table",
     "ThompsonSampling",
+    "TightBounds",
     "UCBoost",
     "Uniform",
     "UnknownArmError",
@@ -57,6 +68,7 @@ __all__ = [
     "make_plan",
     "simulate",
     "theory",
+    "tighten",
     "variance_proxy",
     "variance_proxy_from_bounds",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from meanbounds.kernels import rewards as kinds
 from meanbounds.kernels.rewards import Rewards
 
-__all__ = ["Bernoulli", "Beta", "Environment", "Table", "Uniform"]
+__all__ = ["Bernoulli", "Beta", "Environment", "Linear", "Table", "Uniform"]
 
 Floats = NDArray[np.float64]
 
@@ -215,6 +215,138 @@ class Table(Environment):
             **super().settings(),
             **{name: [part.tolist() for part in parts] for name, parts in lists.items()},
         }
+
+
+class Linear(Environment):
+    """Arms with features, whose means are ``offset + features . theta``; some of them are on offer in each round.
+
+    Parameters
+    ----------
+    features
+        One row for each arm.
+    theta
+        The parameter that a policy has to learn.
+    offered
+        How many arms are drawn in each round, the same ones for every policy; None for all. Or a table of arms'
+        places, a row for each round, which is gone through again and again.
+    rewards
+        ``"two-point"`` (at the ends of the range), ``"uniform"`` and ``"beta"`` have exactly these means.
+        ``"clipped-gaussian"``, the paper's, has not: it is a Gaussian variable around the mean, clipped to the range,
+        which moves the mean. Regret is that of the linear means all the same, as in the paper.
+    low, high
+        Range of the rewards; by default that of the paper, [0, 1] for an arm with a positive mean and [-1, 0] else.
+    offset
+        Known part of each arm's mean.
+    concentration
+        Of beta rewards, see `Beta`.
+    variance
+        Of Gaussian rewards before they are clipped.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> environment = mb.Linear([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]], theta=[0.5, 0.5], offered=2)
+    >>> environment.means.round(3), environment.low
+    (array([ 0.5,  0.7, -0.5]), array([ 0.,  0., -1.]))
+    """
+
+    features: Floats
+    theta: Floats
+    offset: Floats
+    offered: int | NDArray[np.int64] | None
+    law: str
+    concentration: float
+    variance: float
+
+    def __init__(
+        self,
+        features: ArrayLike,
+        theta: ArrayLike,
+        offered: int | ArrayLike | None = None,
+        rewards: str = "two-point",
+        low: ArrayLike | None = None,
+        high: ArrayLike | None = None,
+        offset: ArrayLike = 0.0,
+        concentration: float = 5.0,
+        variance: float = 0.8,
+    ) -> None:
+        rows, parameter = (np.array(value, dtype=np.float64) for value in (features, theta))
+        if rows.ndim != 2 or parameter.shape != (rows.shape[1],):
+            raise ValueError(
+                f"features need a row for each arm and a column for each entry of theta; got shapes {rows.shape} "
+                f"and {parameter.shape}"
+            )
+        known = np.broadcast_to(np.asarray(offset, dtype=np.float64), len(rows)).copy()
+        means = known + rows @ parameter
+        if low is None and high is None:
+            low = np.where(means > 0.0, 0.0, -1.0)
+            high = low + 1.0
+            for k in np.flatnonzero(np.abs(means) > 1.0):
+                raise ValueError(f"arm {k}: its mean {means[k]} is outside [-1, 1]; give low= and high=")
+        super().__init__(means, 0.0 if low is None else low, 1.0 if high is None else high)
+        if rewards not in _LAWS:
+            raise ValueError(f"rewards must be one of {', '.join(map(repr, _LAWS))}; got {rewards!r}")
+        if not (variance > 0.0 and np.isfinite(variance)):
+            raise ValueError(f"variance must be a positive number; got {variance}")
+        parts = {"features": rows, "theta": parameter, "offset": known, "offered": _offers(offered, len(rows))}
+        numbers = {"law": rewards, "concentration": float(concentration), "variance": float(variance)}
+        for name, value in {**parts, **numbers}.items():
+            object.__setattr__(self, name, value)
+
+    def rewards(self, low: Floats, high: Floats) -> Rewards:
+        """The law that was asked for."""
+        return _LAWS[self.law](self).rewards(low, high)
+
+    def settings(self) -> dict[str, Any]:
+        """With features, theta, and what is on offer."""
+        offered = self.offered.tolist() if isinstance(self.offered, np.ndarray) else self.offered
+        arrays = {name: getattr(self, name).tolist() for name in ("features", "theta", "offset")}
+        numbers = {"concentration": self.concentration, "variance": self.variance}
+        return {**super().settings(), **arrays, "offered": offered, "rewards": self.law, **numbers}
+
+
+class _ClippedGaussian(Environment):
+    """Gaussian variables around the given means, clipped to the range; the means are those before clipping."""
+
+    variance: float
+
+    def __init__(self, means: ArrayLike, variance: float, low: ArrayLike, high: ArrayLike) -> None:
+        super().__init__(means, low, high)
+        object.__setattr__(self, "variance", variance)
+
+    def rewards(self, low: Floats, high: Floats) -> Rewards:
+        """Mean and deviation, and both ends."""
+        span = high - low
+        ends = [(self.low - low) / span, (self.high - low) / span]
+        rows = np.array([(self.means - low) / span, np.sqrt(self.variance) / span, *ends])
+        return Rewards(kinds.CLIPPED, rows, _NO_ATOMS)
+
+
+_LAWS: dict[str, Callable[[Linear], Environment]] = {
+    "two-point": lambda e: Bernoulli(e.means, e.low, e.high),
+    "uniform": lambda e: Uniform(e.means, e.low, e.high),
+    "beta": lambda e: Beta(e.means, e.concentration, e.low, e.high),
+    "clipped-gaussian": lambda e: _ClippedGaussian(e.means, e.variance, e.low, e.high),
+}
+
+
+def _offers(offered: int | ArrayLike | None, arms: int) -> int | NDArray[np.int64] | None:
+    """What is on offer: how many, which in each round, or all."""
+    if offered is None:
+        return None
+    given = np.asarray(offered)
+    if given.ndim == 0 and np.issubdtype(given.dtype, np.integer) and 1 <= given <= arms:
+        return int(given)
+    places = given.ndim == 2 and given.size > 0 and np.issubdtype(given.dtype, np.integer)
+    if not places or given.min() < 0 or given.max() >= arms:
+        raise ValueError(
+            f"offered must be a number of arms from 1 to {arms}, None for all, or a table of arms' places with a row "
+            f"for each round; got {offered!r}"
+        )
+    for t, row in enumerate(given):
+        if len(set(row.tolist())) < len(row):
+            raise ValueError(f"offered: row {t} has an arm twice: {row.tolist()}")
+    return np.ascontiguousarray(given, dtype=np.int64)
 
 
 def _alias(weights: Floats, start: int) -> tuple[Floats, NDArray[np.int64]]:

@@ -177,6 +177,19 @@ class FeasibleSet:
         sides = self.sides(as_features(np.atleast_2d(np.asarray(features, dtype=np.float64)), [0]))
         return float(offset + sides.lower[0]), float(offset + sides.upper[0])
 
+    def tightened(self, progress: bool | None = None) -> TightBounds:
+        """The arms' bounds, as tight as they can be; see `tighten`."""
+        arms, bounds, parts = self.arms, self.arms.bounds, []
+        with Progress(len(bounds), "tightening", progress) as bar:
+            for first in range(0, len(bounds), _AT_ONCE):
+                some = arms.features[first : first + _AT_ONCE]
+                parts.append(self.sides(some))
+                bar.advance(len(some))
+        sides = _Sides(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        lower = np.clip(arms.offset + sides.lower, bounds.lower, bounds.upper)
+        upper = np.clip(arms.offset + sides.upper, lower, bounds.upper)
+        return TightBounds(bounds, lower, upper, (sides.lower_exact, sides.upper_exact), sides.peaks)
+
     def sides(self, features: Floats) -> _Sides:
         """Both bounds on ``features . parameter`` for each row, and whether they are exact."""
         length = np.linalg.norm(features, axis=1)
@@ -320,15 +333,4 @@ def tighten(
     >>> tight.upper_exact
     array([ True,  True,  True])
     """
-    arms = LinearArms(features, bounds, offset)
-    feasible = FeasibleSet(arms, norm_high, norm_low, extra)
-    parts = []
-    with Progress(len(bounds), "tightening", progress) as bar:
-        for first in range(0, len(bounds), _AT_ONCE):
-            some = arms.features[first : first + _AT_ONCE]
-            parts.append(feasible.sides(some))
-            bar.advance(len(some))
-    sides = _Sides(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    lower = np.clip(arms.offset + sides.lower, bounds.lower, bounds.upper)
-    upper = np.clip(arms.offset + sides.upper, lower, bounds.upper)
-    return TightBounds(bounds, lower, upper, (sides.lower_exact, sides.upper_exact), sides.peaks)
+    return FeasibleSet(LinearArms(features, bounds, offset), norm_high, norm_low, extra).tightened(progress)

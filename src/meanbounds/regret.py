@@ -35,6 +35,11 @@ class Regret:
         For each label an array, runs x arms: plays of each arm at the end.
     settings
         Everything that the result follows from: policies, environment, bounds, horizon, runs, seed, versions.
+    measures
+        What else was counted, for each name and label an array, runs x checkpoints, summed up to each. For linear
+        policies: ``kept`` (arms on offer that could be best, summed over rounds), ``best`` (rounds in which a best arm
+        was played), ``strain`` (largest distance of the parameter from its estimate, in radii of the confidence set: it
+        was missed if this is above 1), ``clashes`` (contradictions between bounds and data).
 
     Examples
     --------
@@ -48,6 +53,7 @@ class Regret:
     curves: Mapping[str, NDArray[np.float64]]
     plays: Mapping[str, NDArray[np.int64]]
     settings: Mapping[str, Any] = field(repr=False)
+    measures: Mapping[str, Mapping[str, NDArray[np.float64]]] = field(default_factory=dict, repr=False)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -91,19 +97,24 @@ class Regret:
     def summary(self) -> str:
         """Table of the final regret, best policy first."""
         rows: list[tuple[str, ...]] = [("policy", "mean", "+- (95%)", "median", "95th pct.", "best arm played")]
-        means = np.asarray(self.settings["environment"]["means"])
         for label in sorted(self.labels, key=lambda name: float(self.final[name].mean())):
-            final, plays = self.final[label], self.plays[label]
+            final = self.final[label]
             half = self.band(label)[1][-1] - self.mean(label)[-1]
-            share = plays[:, means == means.max()].sum() / plays.sum()
             numbers = (final.mean(), half, np.median(final), np.quantile(final, 0.95))
-            rows.append((self.name(label), *("-" if np.isnan(x) else f"{x:.1f}" for x in numbers), f"{share:.1%}"))
+            rows.append((self.name(label), *("-" if np.isnan(x) else f"{x:.1f}" for x in numbers), f"{self._best_share(label):.1%}"))
         widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
         lines = [
             "  ".join(x.ljust(w) if c == 0 else x.rjust(w) for c, (x, w) in enumerate(zip(row, widths, strict=True)))
             for row in rows
         ]
         return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+
+    def _best_share(self, label: str) -> float:
+        """Share of the rounds in which a best arm of those on offer was played."""
+        if label in self.measures.get("best", {}):
+            return float(self.measures["best"][label][:, -1].mean() / self.rounds[-1])
+        means, plays = np.asarray(self.settings["environment"]["means"]), self.plays[label]
+        return float(plays[:, means == means.max()].sum() / plays.sum())
 
     def to_frame(self) -> pd.DataFrame:
         """Long pandas data frame: policy, run, round, regret."""
@@ -137,6 +148,7 @@ class Regret:
                 "run": [run for label in self.labels for run in range(len(self.curves[label]))],
                 "regret": [row for label in self.labels for row in self.curves[label]],
                 "plays": [row for label in self.labels for row in self.plays[label]],
+                **{name: [row for label in self.labels for row in part[label]] for name, part in self.measures.items()},
             }
         )
         header = {
@@ -144,6 +156,7 @@ class Regret:
             "rounds": self.rounds.tolist(),
             "labels": self.labels,
             "settings": self.settings,
+            "measures": list(self.measures),
         }
         pq.write_table(table.replace_schema_metadata({"meanbounds": json.dumps(header)}), Path(path))
 
@@ -160,10 +173,15 @@ class Regret:
         if header["format"] != _FORMAT:
             raise ValueError(f"{path} has format {header['format']}; this version of meanbounds reads format {_FORMAT}")
         names = np.array(table["policy"].to_pylist())
-        columns = {name: np.array(table[name].to_pylist()) for name in ("regret", "plays")}
+
+        def by_label(column: str) -> dict[str, Any]:
+            values = np.array(table[column].to_pylist())
+            return {label: values[names == label] for label in header["labels"]}
+
         return cls(
             rounds=np.array(header["rounds"], dtype=np.int64),
-            curves={label: columns["regret"][names == label] for label in header["labels"]},
-            plays={label: columns["plays"][names == label] for label in header["labels"]},
+            curves=by_label("regret"),
+            plays=by_label("plays"),
             settings=header["settings"],
+            measures={name: by_label(name) for name in header.get("measures", ())},
         )

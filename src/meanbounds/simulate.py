@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import os
@@ -17,25 +16,19 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from meanbounds import kernels
 from meanbounds._version import __version__
 from meanbounds.bounds import MeanBounds
 from meanbounds.environments import Environment
-from meanbounds.kernels.block import Block
-from meanbounds.kernels.rewards import Rewards
-from meanbounds.kernels.tables import State
-from meanbounds.policies import Policy
-from meanbounds.policies.exploration import Exploration, log_f
+from meanbounds.policies import LinearPolicy, Policy
 from meanbounds.progress import Progress
 from meanbounds.regret import Regret
 from meanbounds.seeding import Seed, as_seed
+from meanbounds.tasks import AnyPolicy, Played, Task, task_for
 
 __all__ = ["simulate"]
 
-_WINDOW = 1 << 20  # rounds for which log f is tabulated at once
-_BLOCK_ROUNDS = 4_000_000  # rounds in a block of runs: some 20 ms of an index policy, a second of posterior sampling
 _FEWEST_BLOCKS = 4
-_FEWEST_RUNS = 8  # in a block, where there are enough: they share the table of log f
+_FEWEST_RUNS = 8  # in a block, where there are enough: they share tables
 
 
 class _Part(NamedTuple):
@@ -44,25 +37,17 @@ class _Part(NamedTuple):
     label: str
     first_run: int
     runs: int
-    kernel: int
-    plan: NDArray[np.float64]
-    parameters: NDArray[np.float64]
-    f: Exploration
-    rewards: Rewards
-    gaps: NDArray[np.float64]
-    seed: int
-    rounds: NDArray[np.int64]
+    task: Task
 
 
 class _Result(NamedTuple):
     label: str
     first_run: int
-    curves: NDArray[np.float64]
-    plays: NDArray[np.int64]
+    played: Played
 
 
 def simulate(
-    policies: Policy | Sequence[Policy] | Mapping[str, Policy],
+    policies: AnyPolicy | Sequence[AnyPolicy] | Mapping[str, AnyPolicy],
     environment: Environment,
     bounds: MeanBounds | None = None,
     horizon: int = 10_000,
@@ -130,41 +115,54 @@ def simulate(
             raise ValueError(f"{name} must be a whole number, at least 1; got {value!r}")
     rounds = _checkpoint_rounds(checkpoints, int(horizon))
     number = as_seed(seed)
-    if block is None:
-        fine = -(-runs // min(runs, max(_FEWEST_BLOCKS, runs * horizon // _BLOCK_ROUNDS)))
-        block = max(fine, min(_FEWEST_RUNS, -(-runs // _FEWEST_BLOCKS)))
-    law = environment.rewards(bounds.low, bounds.high)
     parts = []
     for label, policy in named.items():
-        plan, parameters = policy.plan(bounds), policy.parameters
-        shared = (policy.kernel, plan, parameters, policy.f, law, environment.gaps, number, rounds)
-        parts += [_Part(label, first, min(block, runs - first), *shared) for first in range(0, runs, block)]
+        task = task_for(policy, environment, bounds, number, rounds)
+        size = block or _block(task, runs, int(horizon))
+        parts += [_Part(label, first, min(size, runs - first), task) for first in range(0, runs, size)]
     settings = _settings(named, environment, bounds, int(horizon), int(runs), number)
     curves = {label: np.empty((runs, rounds.size)) for label in named}
     plays = {label: np.empty((runs, len(bounds)), dtype=np.int64) for label in named}
     store = None if resume is None else _Store(Path(resume), {**settings, "rounds": rounds.tolist()}, named)
+    measures: dict[str, dict[str, NDArray[np.float64]]] = {}
     with Progress(len(named) * runs, "simulating", progress) as bar:
-        for result in _finished(parts, store, backend, workers):
-            rows = slice(result.first_run, result.first_run + len(result.curves))
-            curves[result.label][rows], plays[result.label][rows] = result.curves, result.plays
-            bar.advance(len(result.curves))
+        for label, first, played in _finished(parts, store, backend, workers):
+            rows = slice(first, first + len(played.curves))
+            curves[label][rows], plays[label][rows] = played.curves, played.plays
+            for name, values in played.measures.items():
+                measures.setdefault(name, {}).setdefault(label, np.empty_like(curves[label]))[rows] = values
+            bar.advance(len(played.curves))
     if store is not None:
         store.clear()
-    return Regret(rounds, curves, plays, settings)
+    for label, clashes in measures.get("clashes", {}).items():
+        if clashes[:, -1].any():
+            warnings.warn(
+                f"{label}: bounds and data contradicted each other {clashes[:, -1].sum():.0f} times, in "
+                f"{np.count_nonzero(clashes[:, -1])} of {runs} runs; such rounds were decided without the bounds that "
+                f"were contradicted. The bounds, norm_high or the law of the rewards may not be what the policy assumes",
+                stacklevel=2,
+            )
+    return Regret(rounds, curves, plays, settings, measures)
 
 
-def _labelled(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
+def _block(task: Task, runs: int, horizon: int) -> int:
+    """Runs in a block: enough blocks for every worker, and not too few runs in each."""
+    fine = -(-runs // min(runs, max(_FEWEST_BLOCKS, runs * horizon // task.rounds_at_once)))
+    return max(fine, min(_FEWEST_RUNS, -(-runs // _FEWEST_BLOCKS), task.rounds_at_once // horizon))
+
+
+def _labelled(policies: AnyPolicy | Sequence[AnyPolicy] | Mapping[str, AnyPolicy]) -> dict[str, AnyPolicy]:
     if isinstance(policies, Mapping):
         named = dict(policies)
     else:
-        several = [policies] if isinstance(policies, Policy) else list(policies)
+        several = [policies] if isinstance(policies, Policy | LinearPolicy) else list(policies)
         named = {repr(policy): policy for policy in several}
         if len(named) < len(several):
             raise ValueError(
                 "the same policy is given twice; give a mapping from labels to policies to tell them apart"
             )
     for label, policy in named.items():
-        if not isinstance(policy, Policy):
+        if not isinstance(policy, Policy | LinearPolicy):
             raise TypeError(f"{label!r} is not a policy but {policy!r}; give an object such as mb.GLUE()")
     if not named:
         raise ValueError("give at least one policy")
@@ -203,7 +201,7 @@ def _checkpoint_rounds(checkpoints: int | Sequence[int], horizon: int) -> NDArra
 
 
 def _settings(
-    named: Mapping[str, Policy],
+    named: Mapping[str, AnyPolicy],
     environment: Environment,
     bounds: MeanBounds,
     horizon: int,
@@ -223,28 +221,8 @@ def _settings(
     }
 
 
-@functools.lru_cache(maxsize=4)
-def _log_f(f: Exploration, first: int, last: int) -> NDArray[np.float64]:
-    return log_f(f, first, last)
-
-
 def _play(part: _Part) -> _Result:
-    """Play the runs of a block, a window of rounds at a time."""
-    states = np.zeros((part.runs, len(State._fields), part.gaps.size))
-    curves = np.empty((part.runs, part.rounds.size))
-    horizon = int(part.rounds[-1])
-    for first in range(1, horizon + 1, _WINDOW):
-        last = min(first + _WINDOW - 1, horizon)
-        inside = (part.rounds >= first) & (part.rounds <= last)
-        stops = np.union1d(part.rounds[inside], [last])
-        window = np.empty((part.runs, stops.size))
-        table = _log_f(part.f, first, last)
-        block = Block(
-            states, part.rewards, np.uint64(part.seed), part.first_run, table, first, stops, part.gaps, window
-        )
-        kernels.play(part.kernel, part.plan, part.parameters, block)
-        curves[:, inside] = window[:, : inside.sum()]
-    return _Result(part.label, part.first_run, curves, states[:, 0].astype(np.int64))
+    return _Result(part.label, part.first_run, part.task.play(part.first_run, part.runs))
 
 
 def _finished(parts: list[_Part], store: _Store | None, backend: str | None, workers: int | None) -> Iterator[_Result]:
@@ -291,7 +269,7 @@ def _cores() -> int:
 class _Store:
     """Finished blocks in a folder, under names that depend on all that they follow from."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, Any], named: Mapping[str, Policy]) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, Any], named: Mapping[str, AnyPolicy]) -> None:
         self._folder = folder
         self._study = {**settings, "runs": None, "names": None}
         for policy in named.values():
@@ -310,7 +288,8 @@ class _Store:
         if not path.exists():
             return None
         with np.load(path) as arrays:
-            return _Result(part.label, part.first_run, arrays["curves"], arrays["plays"])
+            measures = {name: arrays[name] for name in arrays.files if name not in Played._fields}
+            return _Result(part.label, part.first_run, Played(arrays["curves"], arrays["plays"], measures))
 
     def clear(self) -> None:
         """Remove what was kept, and the folder if nothing else is in it."""
@@ -320,7 +299,8 @@ class _Store:
             self._folder.rmdir()
 
     def keep(self, result: _Result) -> None:
-        path = self._path(result.label, result.first_run, len(result.curves))
+        played = result.played
+        path = self._path(result.label, result.first_run, len(played.curves))
         partial = path.with_suffix(".partial.npz")
-        np.savez(partial, curves=result.curves, plays=result.plays)
+        np.savez(partial, curves=played.curves, plays=played.plays, **played.measures)
         partial.replace(path)

@@ -11,12 +11,13 @@ from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.stream import child, uniform
 from meanbounds.kernels.tables import Floats
 
-__all__ = ["BERNOULLI", "BETA", "TABLE", "UNIFORM", "Law", "Rewards", "draw", "draw_simple", "law_of"]
+__all__ = ["BERNOULLI", "BETA", "CLIPPED", "TABLE", "UNIFORM", "Law", "Rewards", "draw", "draw_simple", "law_of"]
 
 BERNOULLI = 0
 UNIFORM = 1
 BETA = 2
 TABLE = 3
+CLIPPED = 4
 
 Law = tuple[int, float, float, float]
 
@@ -25,8 +26,9 @@ class Rewards(NamedTuple):
     """The law of each arm's rewards, in units of the arm's range.
 
     Rows of `parameters` by kind: Bernoulli: success probability, value of a failure, value of a success. Uniform:
-    start, width. Beta: both shapes, start, width. Table: first atom, number of atoms. Rows of `atoms`: value,
-    probability of keeping the atom, the atom taken otherwise (Walker's alias method).
+    start, width. Beta: both shapes, start, width. Table: first atom, number of atoms. Clipped (a Gaussian variable):
+    mean, deviation, both ends. Rows of `atoms`: value, probability of keeping the atom, the atom taken otherwise
+    (Walker's alias method).
     """
 
     kind: int
@@ -59,6 +61,9 @@ def draw(rewards: Rewards, arm: int, key: np.uint64, number: int) -> float:
     if rewards.kind == BETA:
         odds = _log_gamma(p[1, arm], child(key, number), 1) - _log_gamma(p[0, arm], child(key, number), 0)
         return float(p[2, arm] + p[3, arm] * (1.0 / (1.0 + exp(odds)) if odds < 700.0 else 0.0))
+    if rewards.kind == CLIPPED:
+        value = p[0, arm] + p[1, arm] * _normal(key, 2 * number)
+        return float(min(max(value, p[2, arm]), p[3, arm]))
     place = uniform(key, number) * p[1, arm]
     atom = int(place)
     share = place - atom
@@ -66,6 +71,12 @@ def draw(rewards: Rewards, arm: int, key: np.uint64, number: int) -> float:
     if share >= rewards.atoms[1, atom]:
         atom = int(rewards.atoms[2, atom])
     return float(rewards.atoms[0, atom])
+
+
+@compiled
+def _normal(key: np.uint64, number: int) -> float:
+    """Standard normal variate (Box and Muller, 1958) from the stream's numbers at this place and the next."""
+    return sqrt(-2.0 * log(1.0 - uniform(key, number))) * cos(2.0 * pi * uniform(key, number + 1))
 
 
 @compiled
@@ -79,8 +90,7 @@ def _log_gamma(shape: float, parent: np.uint64, number: int) -> float:
     c = 1.0 / sqrt(9.0 * d)
     value = d
     for attempt in range(1000):
-        radius = sqrt(-2.0 * log(1.0 - uniform(key, 3 * attempt + 1)))
-        normal = radius * cos(2.0 * pi * uniform(key, 3 * attempt + 2))
+        normal = _normal(key, 3 * attempt + 1)
         v = (1.0 + c * normal) ** 3
         if v > 0.0 and log(1.0 - uniform(key, 3 * attempt + 3)) < 0.5 * normal**2 + d - d * v + d * log(v):
             value = d * v

@@ -3,6 +3,7 @@
 from meanbounds.policies.base import Policy, make_plan
 from meanbounds.policies.direct import BIMED, OSSB, ThompsonSampling
 from meanbounds.policies.exploration import EXPLORATION
+from meanbounds.policies.linear import OFUL, ROFUL, LinearPolicy
 from meanbounds.policies.optimistic import BKLUCB, BUCB, GLUE, KLUCB, UCB, ImprovedUCB, UCBoost
 
 __all__ = [
@@ -12,9 +13,12 @@ __all__ = [
     "EXPLORATION",
     "GLUE",
     "KLUCB",
+    "OFUL",
     "OSSB",
+    "ROFUL",
     "UCB",
     "ImprovedUCB",
+    "LinearPolicy",
     "Policy",
     "ThompsonSampling",
     "UCBoost",

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import MeanBounds
 from meanbounds.kernels import textbook
+from meanbounds.policies.described import Described
 from meanbounds.policies.exploration import DEFAULT, Exploration, log_f
 
 __all__ = ["Policy", "make_plan"]
-
-_REGISTRY: dict[str, type[Policy]] = {}
 
 
 def make_plan(
@@ -60,8 +58,8 @@ def make_plan(
 
 
 @dataclass(frozen=True)
-class Policy(ABC):
-    """Base of all policies.
+class Policy(Described, ABC):
+    """Base of all policies for arms that have nothing in common; `LinearPolicy` is that for arms with features.
 
     A policy is a frozen dataclass with a kernel and a `plan`; see "Add a policy" in CONTRIBUTING.
 
@@ -76,10 +74,6 @@ class Policy(ABC):
     theorem: ClassVar[str] = ""
 
     f: Exploration = DEFAULT
-
-    def __init_subclass__(cls) -> None:
-        if not cls.__name__.startswith("_"):
-            _REGISTRY[cls.__name__] = cls
 
     def __post_init__(self) -> None:
         self.log_f(1, 2)
@@ -101,38 +95,3 @@ class Policy(ABC):
     def log_f(self, first: int, last: int) -> NDArray[np.float64]:
         """Log f(t) for the rounds t = first, ..., last."""
         return log_f(self.f, first, last)
-
-    def __str__(self) -> str:
-        """Name, and only the parameters that are not at their defaults."""
-        changed = [field.name for field in fields(self) if getattr(self, field.name) != field.default]
-        inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in changed)
-        return type(self).__name__ + (f"({inside})" if inside else "")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Name and parameters, safe for JSON."""
-        if callable(self.f):
-            raise ValueError(
-                f"{type(self).__name__} has a function as f, which JSON cannot hold; use one of the named f"
-            )
-        return {"policy": type(self).__name__, **asdict(self)}
-
-    @staticmethod
-    def from_dict(data: Mapping[str, Any]) -> Policy:
-        """The inverse of `to_dict`; parameters that are left out keep their defaults.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> mb.Policy.from_dict({"policy": "GLUE"})
-        GLUE(f='1 + t log(t)^2')
-        """
-        settings = dict(data)
-        name = settings.pop("policy", None)
-        if name not in _REGISTRY:
-            raise ValueError(f"unknown policy {name!r}; the policies are {', '.join(sorted(_REGISTRY))}")
-        kind: Callable[..., Policy] = _REGISTRY[name]
-        known = [field.name for field in fields(_REGISTRY[name])]
-        for key in settings:
-            if key not in known:
-                raise ValueError(f"{name} has no parameter {key!r}; its parameters are {', '.join(known)}")
-        return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()})

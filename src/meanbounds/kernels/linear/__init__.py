@@ -2,7 +2,7 @@
 
 from meanbounds.kernels.linear.decide import decide, indices
 from meanbounds.kernels.linear.design import Design, new_design, observe, refresh
-from meanbounds.kernels.linear.play import LinearBlock, play
+from meanbounds.kernels.linear.play import LinearBlock, offer, play
 from meanbounds.kernels.linear.pool import (
     CLIP,
     EXACT,
@@ -31,6 +31,7 @@ __all__ = [
     "indices",
     "new_design",
     "observe",
+    "offer",
     "play",
     "refresh",
 ]

@@ -1,0 +1,59 @@
+"""A policy is data: its name and its parameters say all there is to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+__all__ = ["Described"]
+
+_REGISTRY: dict[str, type[Described]] = {}
+
+
+@dataclass(frozen=True)
+class Described:
+    """Base of everything that decides: can be shown, saved and found by its name."""
+
+    def __init_subclass__(cls) -> None:
+        if not cls.__name__.startswith("_"):
+            _REGISTRY[cls.__name__] = cls
+
+    def __str__(self) -> str:
+        """Name, and only the parameters that are not at their defaults."""
+        changed = [field.name for field in fields(self) if getattr(self, field.name) != field.default]
+        inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in changed)
+        return type(self).__name__ + (f"({inside})" if inside else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name and parameters, safe for JSON."""
+        settings = asdict(self)
+        for name, value in settings.items():
+            if callable(value):
+                raise ValueError(
+                    f"{type(self).__name__} has a function as {name}, which JSON cannot hold; use one of the named {name}"
+                )
+        return {"policy": type(self).__name__, **settings}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Any:
+        """The inverse of `to_dict`; parameters that are left out keep their defaults.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Policy.from_dict({"policy": "GLUE"})
+        GLUE(f='1 + t log(t)^2')
+        """
+        settings = dict(data)
+        name = settings.pop("policy", None)
+        abstract = {kind.__name__ for kind in _REGISTRY.values() if getattr(kind, "__abstractmethods__", None)}
+        if name not in _REGISTRY or name in abstract:
+            known = sorted(set(_REGISTRY) - abstract)
+            raise ValueError(f"unknown policy {name!r}; the policies are {', '.join(known)}")
+        kind: Callable[..., Described] = _REGISTRY[name]
+        parameters = [field.name for field in fields(_REGISTRY[name])]
+        for key in settings:
+            if key not in parameters:
+                raise ValueError(f"{name} has no parameter {key!r}; its parameters are {', '.join(parameters)}")
+        return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()})

@@ -1,0 +1,236 @@
+"""Policies for arms with features: one parameter, shared by all arms, is learned."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanbounds.bounds import MeanBounds
+from meanbounds.geometry import FeasibleSet, LinearArms, TightBounds
+from meanbounds.kernels import linear as kernel
+from meanbounds.kernels.linear import Pool, Rule
+from meanbounds.kernels.program import Known
+from meanbounds.policies.described import Described
+
+__all__ = ["OFUL", "ROFUL", "LinearPlan", "LinearPolicy"]
+
+_NOISE = {
+    "running-max": kernel.RUNNING_MAX,
+    "pool-max": kernel.POOL_MAX,
+    "weighted": kernel.WEIGHTED,
+    "restricted-max": kernel.RESTRICTED_MAX,
+}
+_INDEX = {"plain": kernel.PLAIN, "clip": kernel.CLIP, "exact": kernel.EXACT}
+_TIGHTEN = ("exact", "cone", "none")
+
+
+class LinearPlan(NamedTuple):
+    """What the kernel needs to know before the first round."""
+
+    pool: Pool
+    rule: Rule
+    known: Known
+    feasible: FeasibleSet | None  # bounds arms that are not in the pool; None where bounds are not used
+
+
+@dataclass(frozen=True)
+class LinearPolicy(Described, ABC):
+    """Base of the policies for arms with features.
+
+    Parameters
+    ----------
+    norm_high
+        Upper limit on the Euclidean norm of the parameter.
+    regularisation
+        The lambda of ridge regression.
+    failure
+        Probability with which the confidence set may miss the parameter, in any round.
+    noise
+        How the variance proxies of arms that differ enter: ``"weighted"`` weights each reward by the inverse of its
+        proxy; ``"running-max"`` takes the largest proxy among the arms played so far, ``"pool-max"`` the largest among
+        all arms; ``"restricted-max"`` (the paper) the largest among all arms that could have been played so far.
+    """
+
+    theorem: ClassVar[str] = ""
+
+    norm_high: float = 1.0
+    regularisation: float = 1.0
+    failure: float = 0.01
+    noise: str = "weighted"
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        for label, value in (("norm_high", self.norm_high), ("regularisation", self.regularisation)):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < np.inf:
+                raise ValueError(f"{name}: {label} must be a positive number; got {value!r}")
+        if isinstance(self.failure, bool) or not isinstance(self.failure, float) or not 0.0 < self.failure < 1.0:
+            raise ValueError(f"{name}: failure must be a probability between 0 and 1; got {self.failure!r}")
+        _check_choice(name, "noise", self.noise, _NOISE)
+
+    @abstractmethod
+    def plan(self, arms: LinearArms) -> LinearPlan:
+        """What the kernel needs, from features, bounds and offsets."""
+
+    def make_plan(
+        self,
+        arms: LinearArms,
+        bounds: MeanBounds,
+        index: str = "clip",
+        feasible: FeasibleSet | None = None,
+        *,
+        norm_low: float = 0.0,
+        prune: bool = True,
+        cone: bool = False,
+        online: bool = False,
+        printed: bool = False,
+    ) -> LinearPlan:
+        """Plan for these arms with these bounds; `feasible` is what exact indices are limited to."""
+        worst = (bounds.high - bounds.low) ** 2 / 4.0
+        own = bounds.variance_proxy
+        fixed = worst.max() if self.noise == "weighted" else own.max()
+        peaks = bounds.peaks if isinstance(bounds, TightBounds) else np.full(arms.features.shape, np.nan)
+        columns = (arms.length, arms.offset, bounds.low, bounds.high, bounds.lower, bounds.upper, own)
+        pool = Pool(arms.features, *(np.array(column, dtype=np.float64) for column in columns), peaks)
+        rule = Rule(
+            norm_high=float(self.norm_high),
+            norm_low=float(norm_low),
+            regularisation=float(self.regularisation),
+            failure=self.failure,
+            noise=_NOISE[self.noise],
+            proxy=float(fixed),
+            index=_INDEX[index],
+            prune=prune,
+            cone=cone,
+            online=online,
+            printed=printed,
+        )
+        nothing = np.zeros(0)
+        d = arms.dimension
+        empty = Known(np.zeros((0, d)), nothing, nothing, np.zeros(d), np.zeros((0, 0)))
+        return LinearPlan(pool, rule, empty if feasible is None else feasible.known, feasible)
+
+
+@dataclass(frozen=True)
+class OFUL(LinearPolicy):
+    """Optimism for linear bandits (Abbasi-Yadkori, Pál and Szepesvári, 2011).
+
+    Plays the arm with the largest ``offset + x . estimate + radius * sqrt(x V^-1 x)``, where the radius is
+    ``sqrt(regularisation) * norm_high + sqrt(proxy * (2 log(1 / failure) + log(det V / regularisation^d)))``. Takes no
+    notice of bounds.
+
+    Notes
+    -----
+    The parameter lies in all confidence sets at once with probability at least ``1 - failure``, for arms of any norm and
+    any choice of what is on offer that depends on the past alone.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> agent = mb.Agent(mb.OFUL(), mb.MeanBounds.vacuous(["a", "b"]), seed=1, features=[[1.0, 0.0], [0.6, 0.8]])
+    >>> agent.update("a", 1.0)
+    >>> agent.pull(["a", "b"])  # less is known of b
+    'b'
+    """
+
+    theorem: ClassVar[str] = "Abbasi-Yadkori et al. 2011"
+
+    def plan(self, arms: LinearArms) -> LinearPlan:
+        """Every arm, no bounds but the range of the rewards."""
+        bounds = MeanBounds.vacuous(arms.bounds.arms, arms.bounds.low, arms.bounds.high)
+        return self.make_plan(arms, bounds, "plain", prune=False)
+
+
+@dataclass(frozen=True)
+class ROFUL(LinearPolicy):
+    """R-OFUL: `OFUL` that plays only what can be best, expects no more than can be, and explores less.
+
+    Parameters
+    ----------
+    norm_high, regularisation, failure, noise
+        As for `OFUL`; each arm's variance proxy comes from its bounds.
+    norm_low
+        Lower limit on the norm of the parameter.
+    index
+        ``"clip"``: OFUL's index, at most the arm's upper bound. ``"exact"``: the largest mean over all parameters that
+        lie in the confidence set and satisfy every arm's bounds, never above ``"clip"``; a cone program for each arm
+        that it takes. ``"plain"``: OFUL's own. Where nothing satisfies both, data and bounds contradict each other: the
+        round is decided by ``"clip"``, and counted.
+    tighten
+        How bounds inform each other: ``"exact"`` solves for each arm once, see `meanbounds.tighten`. ``"cone"`` bounds
+        the arms of a round by the most promising one: cheap, for very large pools. ``"none"``: not at all.
+    online
+        Whether the confidence set bounds the means as well: it raises l_max, shrinks what is left of an offer, and
+        lowers variance proxies. These bounds hold in all rounds at once with probability at least ``1 - failure``:
+        it is the same event as that the parameter lies in the confidence sets.
+    printed
+        Radius and factor as in the paper, see `paper`.
+
+    Notes
+    -----
+    Theorem 4 of the paper. Differs from the paper: the radius has log(det V / lambda^d), which holds for arms of any norm
+    and for weights; each arm's factor comes from its own bounds in its own range; the cone follows from the norm of each
+    arm, and bounds means by ``||a|| M cos(angle + alpha)`` where the paper has the smaller ``m cos(3 alpha)``; the norm's
+    lower limit is left out of the cone programs, which are not convex with it.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> bounds = mb.MeanBounds([0.6, 0.0, 0.0], [0.9, 1.0, 0.5], arms=["a", "b", "c"])
+    >>> features = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]
+    >>> agent = mb.Agent(mb.ROFUL(), bounds, seed=1, features=features)
+    >>> agent.pull(["b", "c"])
+    'c'
+    """
+
+    theorem: ClassVar[str] = "Theorem 4"
+
+    norm_low: float = 0.0
+    index: str = "clip"
+    tighten: str = "exact"
+    online: bool = False
+    printed: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_choice("ROFUL", "index", self.index, _INDEX)
+        _check_choice("ROFUL", "tighten", self.tighten, _TIGHTEN)
+
+    @classmethod
+    def paper(cls, norm_high: float = 1.0, norm_low: float = 0.0, failure: float = 0.01) -> ROFUL:
+        """The algorithm as printed: exact index, d log(1 + t / (d lambda)) in the radius, the factor sigma_t.
+
+        Its guarantee is for arms of norm 1 with one common range, and while 3 alpha is at most pi.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> str(mb.ROFUL.paper())
+        "ROFUL(noise='restricted-max', index='exact', printed=True)"
+        """
+        return cls(norm_high, 1.0, failure, "restricted-max", norm_low, index="exact", printed=True)
+
+    def plan(self, arms: LinearArms) -> LinearPlan:
+        """Tighten the bounds, once."""
+        solves = self.tighten == "exact" or self.index == "exact"
+        feasible = FeasibleSet(arms, self.norm_high, self.norm_low) if solves else None
+        tight = feasible is not None and self.tighten == "exact"
+        return self.make_plan(
+            arms,
+            feasible.tightened() if feasible is not None and tight else arms.bounds,
+            self.index,
+            feasible,
+            norm_low=self.norm_low,
+            cone=self.tighten == "cone" or (self.online and self.tighten != "none"),
+            online=self.online,
+            printed=self.printed,
+        )
+
+
+def _check_choice(policy: str, name: str, value: str, choices: object) -> None:
+    known = list(choices) if isinstance(choices, dict | tuple) else []
+    if value not in known:
+        raise ValueError(f"{policy}: {name} must be one of {', '.join(map(repr, known))}; got {value!r}")
