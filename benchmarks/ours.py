@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import meanbounds as mb
 from benchmarks.contestants.base import Floats
 from benchmarks.timing import Case
-from benchmarks.workloads import HORIZON, RUNS, SEED, Setting
+from benchmarks.workloads import HORIZON, RUNS, SEED, LinearWorkload, Setting
+from meanbounds.policies import AnyPolicy
 
-POLICIES: Mapping[str, mb.Policy] = {"UCB": mb.UCB(), "KL-UCB": mb.KLUCB()}
+POLICIES: Mapping[str, AnyPolicy] = {"UCB": mb.UCB(), "KL-UCB": mb.KLUCB()}
 
 ALL_CORES = "meanbounds, all cores"
 ONE_THREAD = "meanbounds, one thread"
@@ -17,7 +18,7 @@ WORKERS: Mapping[str, int | None] = {ALL_CORES: None, ONE_THREAD: 1}
 
 
 def simulate(
-    policy: mb.Policy,
+    policy: AnyPolicy,
     means: Floats,
     bounds: mb.MeanBounds | None = None,
     horizon: int = HORIZON,
@@ -25,30 +26,59 @@ def simulate(
     workers: int | None = None,
 ) -> mb.Regret:
     """Play on Bernoulli arms."""
-    return mb.simulate(policy, mb.Bernoulli(means), bounds, horizon, runs, seed=SEED, workers=workers, progress=False)
+    return _simulate(policy, mb.Bernoulli(means), bounds, horizon, runs, workers)
 
 
-def simulations(policy: mb.Policy, means: Floats) -> list[Case]:
+def _simulate(
+    policy: AnyPolicy,
+    environment: mb.Environment,
+    bounds: mb.MeanBounds | None,
+    horizon: int,
+    runs: int,
+    workers: int | None,
+) -> mb.Regret:
+    return mb.simulate(policy, environment, bounds, horizon, runs, seed=SEED, workers=workers, progress=False)
+
+
+def simulations(policy: AnyPolicy, means: Floats) -> list[Case]:
     """On all cores and on one thread."""
-    return [_simulation(label, policy, means, None, RUNS, workers) for label, workers in WORKERS.items()]
+    environment = mb.Bernoulli(means)
+    return [_simulation(label, policy, environment, None, RUNS, workers) for label, workers in WORKERS.items()]
 
 
-def bounded(label: str, policy: mb.Policy, setting: Setting) -> Case:
+def bounded(label: str, policy: AnyPolicy, setting: Setting) -> Case:
     """A policy that uses bounds; a slow one plays fewer runs at many arms."""
     slow = isinstance(policy, mb.ThompsonSampling) and len(setting.means) > 10
-    return _simulation(label, policy, setting.means, setting.bounds, RUNS // 10 if slow else RUNS, None)
+    return _simulation(label, policy, mb.Bernoulli(setting.means), setting.bounds, RUNS // 10 if slow else RUNS, None)
+
+
+def linear_simulations(workload: LinearWorkload) -> list[Case]:
+    """OFUL on all cores and on one thread."""
+    return [
+        _simulation(label, mb.OFUL(), workload.environment, None, RUNS, workers) for label, workers in WORKERS.items()
+    ]
+
+
+def linear_bounded(label: str, policy: AnyPolicy, workload: LinearWorkload) -> Case:
+    """A linear policy that is given bounds, whether it uses them or not."""
+    return _simulation(label, policy, workload.environment, workload.bounds, RUNS, None)
 
 
 def _simulation(
-    label: str, policy: mb.Policy, means: Floats, bounds: mb.MeanBounds | None, runs: int, workers: int | None
+    label: str,
+    policy: AnyPolicy,
+    environment: mb.Environment,
+    bounds: mb.MeanBounds | None,
+    runs: int,
+    workers: int | None,
 ) -> Case:
     def play(horizon: int) -> mb.Regret:
-        return simulate(policy, means, bounds, horizon, runs, workers)
+        return _simulate(policy, environment, bounds, horizon, runs, workers)
 
     return Case(label, HORIZON, runs, play)
 
 
-def call(policy: mb.Policy, bounds: mb.MeanBounds, means: Floats, draws: Floats) -> mb.Agent:
+def call(policy: AnyPolicy, bounds: mb.MeanBounds, means: Floats, draws: Floats) -> mb.Agent:
     """Pull and update, a round for each uniform draw."""
     agent = mb.Agent(policy, bounds, seed=SEED)
     arms = dict(zip(bounds.arms, means, strict=True))

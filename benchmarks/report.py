@@ -12,18 +12,22 @@ from pathlib import Path
 
 import meanbounds as mb
 from benchmarks import contestants, fresh, ours
-from benchmarks.results import AGENTS, BOUNDED, Results
+from benchmarks.contestants.base import Contestant, LinearContestant
+from benchmarks.results import AGENTS, BOUNDED, LINEAR_BOUNDED, Results
 from benchmarks.targets import Target
 from benchmarks.timing import Race
-from benchmarks.workloads import HORIZON, RUNS, WORKLOADS
+from benchmarks.workloads import HORIZON, LINEAR_WORKLOADS, RUNS, WORKLOADS
+
+Entered = Mapping[str, Contestant | LinearContestant]
 
 _MISSING = "-"
+_TIMES_OURS = "In bold, how many times longer than ours on all cores; in brackets, than ours on one thread."
 _HOW = f"""\
 Contestants take turns on the same machine in the same process, and the best call of each counts. Times are
 wall-clock time per round, policy and environment together. Ours is one call of `simulate` with {RUNS} runs of
 {HORIZON:,} rounds that also keeps the regret curves, after one call for compilation; theirs is one run of
-{HORIZON:,} rounds. Read the ratios: absolute numbers are this machine's. Only ours uses more than one core,
-and gains nothing by it while something else keeps the others busy."""
+{HORIZON:,} rounds, or of fewer where it says so. Read the ratios: absolute numbers are this machine's. Only ours
+uses more than one core, and gains nothing by it while something else keeps the others busy."""
 
 
 def report(results: Results, targets: Sequence[Target], load: float) -> str:
@@ -32,6 +36,8 @@ def report(results: Results, targets: Sequence[Target], load: float) -> str:
         "Targets": _targets(targets),
         "Simulation": _simulations(results),
         "Policies with bounds": _bounded(results),
+        "Linear simulation": _linear_simulations(results),
+        "Linear policies with bounds": _linear_bounded(results),
         "One pull and one update": _calls(results),
         "Peak memory and time from end to end": _processes(results),
         "What was called": _called(results),
@@ -57,7 +63,8 @@ def _time(nanoseconds: float) -> str:
 
 def _machine(load: float) -> str:
     cores = len(os.sched_getaffinity(0))
-    libraries = ", ".join(f"{name} {_version(name)}" for name in ("numpy", "numba", *contestants.LIBRARIES))
+    names = dict.fromkeys(("numpy", "numba", *contestants.LIBRARIES, *contestants.LINEAR_LIBRARIES))
+    libraries = ", ".join(f"{name} {_version(name)}" for name in names)
     return (
         f"Written by `python -m benchmarks.run` on {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC: "
         f"meanbounds {mb.__version__}, Python {platform.python_version()}, {libraries}; "
@@ -102,16 +109,16 @@ def _cell(race: Race, label: str, *references: str) -> str:
 
 
 def _simulations(results: Results) -> str:
-    intro = "In bold, how many times longer than ours on all cores; in brackets, than ours on one thread."
     races = {workload.title: results.simulations[workload.name] for workload in WORKLOADS}
-    return f"{intro}\n\n{_side_by_side(results, races, tuple(ours.WORKERS), contestants.NAMES)}"
+    table = _side_by_side(results.contestants, races, tuple(ours.WORKERS), contestants.NAMES)
+    return f"{_TIMES_OURS}\n\n{table}"
 
 
-def _side_by_side(results: Results, races: Mapping[str, Race], references: Sequence[str], names: Sequence[str]) -> str:
+def _side_by_side(entered: Entered, races: Mapping[str, Race], references: Sequence[str], names: Sequence[str]) -> str:
     """Ours and theirs, a column for each race."""
-    loaded = [results.contestants[name].label for name in names if name in results.contestants]
+    loaded = [entered[name].label for name in names if name in entered]
     rows = [_row(races, label, *references) for label in (*references, *loaded)]
-    rows += [(name, *("not loaded" for _ in races)) for name in names if name not in results.contestants]
+    rows += [(name, *("not loaded" for _ in races)) for name in names if name not in entered]
     return _table(("", *races), rows)
 
 
@@ -124,9 +131,22 @@ def _bounded(results: Results) -> str:
     return f"In bold, how many times longer than GLUE.\n\n{_table(('', *results.bounded), rows)}"
 
 
+def _linear_simulations(results: Results) -> str:
+    races = {workload.title: results.linear_simulations[workload.name] for workload in LINEAR_WORKLOADS}
+    fewer = [f"{c.label} {c.horizon:,}" for c in results.linear_contestants.values() if c.horizon < HORIZON]
+    rounds = f" Rounds of those that play fewer: {'; '.join(fewer)}." if fewer else ""
+    table = _side_by_side(results.linear_contestants, races, tuple(ours.WORKERS), contestants.LINEAR_NAMES)
+    return f"{_TIMES_OURS}{rounds}\n\n{table}"
+
+
+def _linear_bounded(results: Results) -> str:
+    rows = [_row(results.linear_bounded, label, "OFUL") for label in LINEAR_BOUNDED]
+    return f"In bold, how many times longer than OFUL.\n\n{_table(('', *results.linear_bounded), rows)}"
+
+
 def _calls(results: Results) -> str:
     intro = f"In bold, how many times longer than `{AGENTS[0]}`; in brackets, than `{AGENTS[1]}`. Theirs is UCB."
-    return f"{intro}\n\n{_side_by_side(results, results.calls, AGENTS, contestants.LIBRARIES)}"
+    return f"{intro}\n\n{_side_by_side(results.contestants, results.calls, AGENTS, contestants.LIBRARIES)}"
 
 
 def _processes(results: Results) -> str:
@@ -144,4 +164,6 @@ def _usage(usage: fresh.Usage) -> tuple[str, str]:
 
 
 def _called(results: Results) -> str:
-    return "\n".join(f"- {contestant.label}: {contestant.how}" for contestant in results.contestants.values())
+    lines = [f"- {contestant.label}: {contestant.how}" for contestant in results.contestants.values()]
+    lines += [f"- {contestant.label}, linear: {contestant.how}" for contestant in results.linear_contestants.values()]
+    return "\n".join(lines)

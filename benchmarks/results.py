@@ -6,14 +6,27 @@ import functools
 import gc
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import meanbounds as mb
+from meanbounds.policies import AnyPolicy
 from benchmarks import contestants, fresh, ours
-from benchmarks.contestants.base import Call, Contestant, uniform_draws
+from benchmarks.contestants.base import Call, Contestant, LinearContestant, uniform_draws
 from benchmarks.timing import Case, Race, race
-from benchmarks.workloads import HORIZON, SEED, SETTINGS, WORKLOADS, Setting, Workload
+from benchmarks.workloads import (
+    HORIZON,
+    LINEAR_WORKLOADS,
+    SEED,
+    SETTINGS,
+    WORKLOADS,
+    LinearWorkload,
+    Setting,
+    Workload,
+)
+
+Loaded = TypeVar("Loaded")
 
 BOUNDED: Mapping[str, mb.Policy] = {
     "GLUE": mb.GLUE(),
@@ -21,6 +34,7 @@ BOUNDED: Mapping[str, mb.Policy] = {
     "BIMED": mb.BIMED(),
     "ThompsonSampling": mb.ThompsonSampling(),
 }
+LINEAR_BOUNDED: Mapping[str, AnyPolicy] = {"OFUL": mb.OFUL(), "R-OFUL": mb.ROFUL()}
 CALLED: Mapping[str, str] = {"5 arms": "5 arms, high-lower-bound", "100 arms": "100 arms, mean ± 0.2"}
 AGENTS = ("Agent(UCB)", "Agent(GLUE)")
 
@@ -30,8 +44,11 @@ class Results:
     """Every number of the report, and what went wrong on the way."""
 
     contestants: dict[str, Contestant] = field(default_factory=dict)
+    linear_contestants: dict[str, LinearContestant] = field(default_factory=dict)
     simulations: dict[str, Race] = field(default_factory=dict)
     bounded: dict[str, Race] = field(default_factory=dict)
+    linear_simulations: dict[str, Race] = field(default_factory=dict)
+    linear_bounded: dict[str, Race] = field(default_factory=dict)
     calls: dict[str, Race] = field(default_factory=dict)
     usages: dict[str, fresh.Usage] = field(default_factory=dict)
     import_seconds: float = math.nan
@@ -41,13 +58,15 @@ class Results:
 def measure() -> Results:
     """All measurements."""
     results = Results()
-    _load(results)
+    results.contestants = _load(results, contestants.NAMES, contestants.load)
+    results.linear_contestants = _load(results, contestants.LINEAR_NAMES, contestants.load_linear)
     gc.freeze()  # what one library holds must not slow down the garbage collection of another
     for workload in WORKLOADS:
         results.simulations[workload.name] = _race(results, workload.title, _simulations(results, workload))
     for title, setting in SETTINGS.items():
         cases = [ours.bounded(label, policy, setting) for label, policy in BOUNDED.items()]
         results.bounded[title] = _race(results, title, cases)
+    _measure_linear(results)
     for title, name in CALLED.items():
         cases = _calls(results, SETTINGS[name])
         results.calls[title] = _race(results, f"pull and update, {title}", cases)
@@ -55,12 +74,14 @@ def measure() -> Results:
     return results
 
 
-def _load(results: Results) -> None:
-    for name in contestants.NAMES:
+def _load(results: Results, names: Sequence[str], load: Callable[[str], Loaded]) -> dict[str, Loaded]:
+    loaded = {}
+    for name in names:
         try:
-            results.contestants[name] = contestants.load(name)
+            loaded[name] = load(name)
         except Exception as error:
             results.problems.append(f"{name} could not be loaded: {type(error).__name__}: {error}")
+    return loaded
 
 
 def _race(results: Results, title: str, cases: list[Case]) -> Race:
@@ -80,6 +101,27 @@ def _simulations(results: Results, workload: Workload) -> list[Case]:
 
 def _run(contestant: Contestant, workload: Workload, horizon: int) -> object:
     return contestant.simulate(workload.policy, workload.means, horizon, 1)
+
+
+def _measure_linear(results: Results) -> None:
+    for workload in LINEAR_WORKLOADS:
+        cases = _linear_simulations(results, workload)
+        results.linear_simulations[workload.name] = _race(results, workload.title, cases)
+    for workload in LINEAR_WORKLOADS:  # in races of their own: the closer the turns, the more alike their noise
+        cases = [ours.linear_bounded(label, policy, workload) for label, policy in LINEAR_BOUNDED.items()]
+        results.linear_bounded[workload.name] = _race(results, f"{workload.title}, with bounds", cases)
+
+
+def _linear_simulations(results: Results, workload: LinearWorkload) -> list[Case]:
+    theirs = results.linear_contestants.values()
+    return [
+        *ours.linear_simulations(workload),
+        *(Case(c.label, c.horizon, 1, functools.partial(_run_linear, c, workload)) for c in theirs),
+    ]
+
+
+def _run_linear(contestant: LinearContestant, workload: LinearWorkload, horizon: int) -> object:
+    return contestant.simulate(workload.arms, horizon, 1)
 
 
 def _calls(results: Results, setting: Setting) -> list[Case]:

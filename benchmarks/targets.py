@@ -38,7 +38,7 @@ class Target:
 
 def targets(results: Results) -> list[Target]:
     """All targets."""
-    parts = (_simulation_targets, _bounded_targets, _call_targets, _process_targets)
+    parts = (_simulation_targets, _bounded_targets, _linear_targets, _call_targets, _process_targets)
     return [target for part in parts for target in part(results)]
 
 
@@ -59,6 +59,19 @@ def _bounded_targets(results: Results) -> list[Target]:
             Target(f"{label} / GLUE, {title}", results.bounded[title].ratio(label, "GLUE"), "<=", limit, "x")
             for label, limit in limits.items()
         ]
+    return found
+
+
+def _linear_targets(results: Results) -> list[Target]:
+    limits = {"banditlab": 200.0, "coba": 200.0, "plain numpy loop": 40.0}
+    found = []
+    for name, simulated in results.linear_simulations.items():
+        found += [
+            Target(f"OFUL on {name}: {label} / ours", simulated.ratio(label, ALL_CORES), ">=", limit, "x")
+            for label, limit in limits.items()
+        ]
+        ratio = results.linear_bounded[name].ratio("R-OFUL", "OFUL")
+        found.append(Target(f"R-OFUL / OFUL on {name}", ratio, "<=", 1.0, "x"))
     return found
 
 

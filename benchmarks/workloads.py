@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import meanbounds as mb
+from benchmarks.contestants.base import Array, LinearArms
 
 HORIZON = 10_000
 RUNS = 200
@@ -59,3 +60,43 @@ SETTINGS: Mapping[str, Setting] = {
     "100 arms, bounds [0, 1]": Setting(MANY, mb.MeanBounds.vacuous(len(MANY))),
     "100 arms, mean ± 0.2": Setting(MANY, _around(MANY, 0.2)),
 }
+
+
+@dataclass(frozen=True)
+class LinearWorkload:
+    """OFUL, and R-OFUL with bounds, on arms with a shared parameter."""
+
+    name: str
+    arms: LinearArms
+
+    @property
+    def title(self) -> str:
+        count = len(self.arms.features)
+        return f"{self.name}: OFUL, {self.arms.offered or 'all'} of {count} arms"
+
+    @property
+    def environment(self) -> mb.Linear:
+        return mb.Linear(self.arms.features, self.arms.theta, offered=self.arms.offered, rewards="two-point")
+
+    @property
+    def bounds(self) -> mb.MeanBounds:
+        """Each side of each mean a uniform draw from [0, 0.5] away, but inside the range of the arm's rewards."""
+        environment = self.environment
+        means, low, high = environment.means, environment.low, environment.high
+        below, above = np.random.default_rng(SEED + 1).uniform(0.0, 0.5, (2, len(means)))
+        return mb.MeanBounds(np.maximum(means - below, low), np.minimum(means + above, high), low=low, high=high)
+
+
+def _unit_rows(count: int, dimension: int) -> Array:
+    rows = np.random.default_rng(SEED).standard_normal((count, dimension))
+    unit: Array = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit
+
+
+_FEATURES = _unit_rows(100, 10)
+_THETA = np.arange(10.0) / np.linalg.norm(np.arange(10.0))
+
+LINEAR_WORKLOADS = (
+    LinearWorkload("W4a", LinearArms(_FEATURES, _THETA, 10)),
+    LinearWorkload("W4b", LinearArms(_FEATURES, _THETA, None)),
+)

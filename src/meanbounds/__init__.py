@@ -2,7 +2,7 @@
 
 from meanbounds import theory
 from meanbounds._version import __version__
-from meanbounds.agent import Agent, NoIndexError, RewardError
+from meanbounds.agent import Agent, Candidate, NoIndexError, RewardError
 from meanbounds.bounds import BoundsError, MeanBounds, UnknownArmError
 from meanbounds.divergence import bernoulli_kl, bernoulli_kl_upper
 from meanbounds.environments import Bernoulli, Beta, Environment, Linear, Table, Uniform
@@ -44,6 +44,7 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "BoundsError",
+    "Candidate",
     "Environment",
     "FeasibleSet",
     "ImprovedUCB",

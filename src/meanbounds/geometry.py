@@ -64,7 +64,8 @@ class LinearArms:
     @property
     def length(self) -> Floats:
         """Euclidean norm of each arm's features."""
-        return np.linalg.norm(self.features, axis=1)
+        length: Floats = np.linalg.norm(self.features, axis=1)
+        return length
 
 
 def as_features(features: ArrayLike, arms: Iterable[Arm]) -> Floats:
@@ -141,12 +142,12 @@ class FeasibleSet:
     (0.0, 0.8)
     """
 
-    def __init__(
-        self, arms: LinearArms, norm_high: float, norm_low: float = 0.0, extra: Extra | None = None
-    ) -> None:
+    def __init__(self, arms: LinearArms, norm_high: float, norm_low: float = 0.0, extra: Extra | None = None) -> None:
         if not (0.0 <= norm_low <= norm_high < np.inf and norm_high > 0.0):
-            raise ValueError(f"the norms need 0 <= norm_low <= norm_high, norm_high positive and finite; got "
-                             f"norm_low={norm_low}, norm_high={norm_high}")
+            raise ValueError(
+                f"the norms need 0 <= norm_low <= norm_high, norm_high positive and finite; got "
+                f"norm_low={norm_low}, norm_high={norm_high}"
+            )
         rows, low, high = _extra(extra, arms.dimension)
         bounds = arms.bounds
         self.arms, self.norm_high, self.norm_low = arms, float(norm_high), float(norm_low)
@@ -201,7 +202,8 @@ class FeasibleSet:
         top, bottom = np.minimum(top, 1.0), np.maximum(-bottom, -1.0)
         lower, upper = reach * np.minimum(top, bottom), reach * np.maximum(top, bottom)
         reaches = [
-            (gap < _SOLVED) & np.array([self._long_enough(point, unit) for point, unit in zip(points, units, strict=True)])
+            (gap < _SOLVED)
+            & np.array([self._long_enough(point, unit) for point, unit in zip(points, units, strict=True)])
             for gap, points in ((bottom_gap, bottom_point), (top_gap, top_point))
         ]
         return _Sides(lower, upper, reaches[0], reaches[1], self.norm_high * top_point)
@@ -252,7 +254,9 @@ class FeasibleSet:
         if row < len(arms.bounds):
             value = arms.bounds.upper[row] if above else arms.bounds.lower[row]
             return f"{self._names[row]} with mean at {'most' if above else 'least'} {value:g}"
-        return f"{self._names[row]}, {'at most' if above else 'at least'} {limits[place] * self.norm_high:g} in its units"
+        return (
+            f"{self._names[row]}, {'at most' if above else 'at least'} {limits[place] * self.norm_high:g} in its units"
+        )
 
 
 def _extra(extra: Extra | None, dimension: int) -> tuple[Floats, Floats, Floats]:

@@ -101,7 +101,13 @@ class Regret:
             final = self.final[label]
             half = self.band(label)[1][-1] - self.mean(label)[-1]
             numbers = (final.mean(), half, np.median(final), np.quantile(final, 0.95))
-            rows.append((self.name(label), *("-" if np.isnan(x) else f"{x:.1f}" for x in numbers), f"{self._best_share(label):.1%}"))
+            rows.append(
+                (
+                    self.name(label),
+                    *("-" if np.isnan(x) else f"{x:.1f}" for x in numbers),
+                    f"{self._best_share(label):.1%}",
+                )
+            )
         widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
         lines = [
             "  ".join(x.ljust(w) if c == 0 else x.rjust(w) for c, (x, w) in enumerate(zip(row, widths, strict=True)))

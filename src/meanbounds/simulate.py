@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from meanbounds._version import __version__
 from meanbounds.bounds import MeanBounds
 from meanbounds.environments import Environment
-from meanbounds.policies import LinearPolicy, Policy
+from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
 from meanbounds.progress import Progress
 from meanbounds.regret import Regret
 from meanbounds.seeding import Seed, as_seed
-from meanbounds.tasks import AnyPolicy, Played, Task, task_for
+from meanbounds.tasks import Played, Task, task_for
 
 __all__ = ["simulate"]
 
@@ -139,7 +139,7 @@ def simulate(
             warnings.warn(
                 f"{label}: bounds and data contradicted each other {clashes[:, -1].sum():.0f} times, in "
                 f"{np.count_nonzero(clashes[:, -1])} of {runs} runs; such rounds were decided without the bounds that "
-                f"were contradicted. The bounds, norm_high or the law of the rewards may not be what the policy assumes",
+                f"were contradicted. The bounds, norm_high or the rewards may not be what the policy assumes",
                 stacklevel=2,
             )
     return Regret(rounds, curves, plays, settings, measures)
@@ -302,5 +302,6 @@ class _Store:
         played = result.played
         path = self._path(result.label, result.first_run, len(played.curves))
         partial = path.with_suffix(".partial.npz")
-        np.savez(partial, curves=played.curves, plays=played.plays, **played.measures)
+        arrays: dict[str, Any] = {"curves": played.curves, "plays": played.plays, **played.measures}
+        np.savez(partial, **arrays)
         partial.replace(path)

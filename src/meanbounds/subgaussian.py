@@ -64,8 +64,8 @@ def variance_proxy(mean: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = 1.0)
     return float(proxy) if proxy.ndim == 0 else proxy
 
 
-def unit_proxy(tail: NDArray[np.float64], skew: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The proxy c(m) on [0, 1], from the distance of m to the nearer end and from |1 - 2m|; also compiled in kernels."""
+def unit_proxy(tail: NDArray[np.float64] | np.float64, skew: NDArray[np.float64] | np.float64) -> NDArray[np.float64]:
+    """The proxy c(m) on [0, 1], from the distance of m to the nearer end and from |1 - 2m|; kernels compile it too."""
     # 2 log((1-m)/m) = 4 artanh(1 - 2m): the first form is precise near the ends, the second near the middle.
     log_odds = np.where(tail < 0.25, np.log1p(-tail) - np.log(tail), 2.0 * np.arctanh(skew))
     return np.where(skew > 0.0, skew / (2.0 * log_odds), 0.25)

@@ -19,13 +19,12 @@ from meanbounds.kernels.program import Known
 from meanbounds.kernels.rewards import Rewards
 from meanbounds.kernels.stream import child, offer_key
 from meanbounds.kernels.tables import State
-from meanbounds.policies import LinearPolicy, Policy
+from meanbounds.policies import AnyPolicy, LinearPolicy
 from meanbounds.policies.exploration import Exploration, log_f
 
-__all__ = ["AnyPolicy", "Played", "Task", "task_for"]
+__all__ = ["Played", "Task", "task_for"]
 
 Floats = NDArray[np.float64]
-AnyPolicy = Policy | LinearPolicy
 
 _WINDOW = 1 << 20  # rounds for which log f is tabulated at once
 
@@ -58,11 +57,13 @@ def task_for(
         if not isinstance(environment, Linear):
             raise TypeError(f"{policy} needs arms with features: an environment such as mb.Linear(features, theta)")
         plan = policy.plan(LinearArms(environment.features, bounds, environment.offset))
-        return _LinearTask(plan.pool, plan.rule, plan.known, law, environment.theta, *_offers(environment), seed, rounds)
+        return _LinearTask(
+            plan.pool, plan.rule, plan.known, law, environment.theta, *_offers(environment), seed, rounds
+        )
     if isinstance(environment, Linear) and environment.offered is not None:
         raise TypeError(
-            f"{policy} chooses among the same arms in each round; with offered={environment.offered!r} use OFUL or ROFUL, "
-            f"or offer all arms (offered=None)"
+            f"{policy} chooses among the same arms in each round; where only some are on offer, use OFUL or ROFUL, or "
+            f"offer all (offered=None)"
         )
     plan_table, parameters = policy.plan(bounds), policy.parameters
     return _ArmsTask(policy.kernel, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds)
@@ -123,12 +124,12 @@ class _LinearTask(NamedTuple):
     @property
     def rounds_at_once(self) -> int:
         """Fewer where a round may have to solve a cone program."""
-        return 2_000 if self.rule.index == linear.EXACT else 400_000
+        return 2_000 if self.rule.index_kind == linear.EXACT else 400_000
 
     def play(self, first_run: int, runs: int) -> Played:
         """Play whole runs."""
-        names = ("kept", "best", "strain", "clashes")
-        curves, *counts = (np.empty((runs, self.rounds.size)) for _ in range(1 + len(names)))
+        curves = np.empty((runs, self.rounds.size))
+        measures = {name: np.empty_like(curves) for name in ("kept", "best", "strain", "clashes")}
         plays = np.zeros((runs, self.pool.length.size))
         block = linear.LinearBlock(
             self.rewards,
@@ -139,11 +140,11 @@ class _LinearTask(NamedTuple):
             first_run,
             self.rounds,
             curves,
-            *counts,
-            plays,
+            **measures,
+            plays=plays,
         )
-        linear.play(self.pool, self.rule, self.known, block, self._keeps_all())
-        return Played(curves, plays.astype(np.int64), dict(zip(names, counts, strict=True)))
+        kernels.play_linear(self.pool, self.rule, self.known, block, self._keeps_all())
+        return Played(curves, plays.astype(np.int64), measures)
 
     def _keeps_all(self) -> bool:
         """Whether it is cheaper to keep every arm's index up to date than to compute those that a round asks for.
@@ -163,7 +164,7 @@ class _LinearTask(NamedTuple):
                 elif self.drawn:
                     linear.offer(np.uint64(child(key, t + 1)), order, offered)
                 asked += float(np.sum(self.pool.upper[offered] >= self.pool.lower[offered].max())) / few
-        return 3.0 * asked * d > arms
+        return bool(3.0 * asked * d > arms)
 
 
 def _offers(environment: Linear) -> tuple[NDArray[np.int64], int]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from meanbounds.kernels import fast, textbook
+from meanbounds.kernels import fast, linear, textbook
 from meanbounds.kernels.block import Block
+from meanbounds.kernels.program import Known
 from meanbounds.kernels.tables import Floats
 
-__all__ = ["play"]
+__all__ = ["play", "play_linear"]
 
 _FAST = {
     textbook.GAUSSIAN: fast.play_gaussian,
@@ -22,3 +23,12 @@ def play(code: int, plan: Floats, parameters: Floats, block: Block) -> None:
         _FAST[code](plan, parameters, block)
     else:
         textbook.play(code, plan, parameters, block)
+
+
+def play_linear(pool: linear.Pool, rule: linear.Rule, known: Known, block: linear.LinearBlock, keep_all: bool) -> None:
+    """Play a block of runs of a linear policy with the fastest kernel there is for this rule."""
+    learns_bounds = rule.cone or rule.online or rule.noise == linear.RESTRICTED_MAX
+    if learns_bounds or rule.index_kind == linear.EXACT:
+        linear.play(pool, rule, known, block, keep_all)
+    else:
+        fast.play_linear(pool, rule, block, keep_all)

@@ -1,9 +1,9 @@
 """The largest value of a linear function over what is known of a parameter: a small second-order cone program.
 
 Known are two-sided limits on some linear functions of the parameter (rows), a limit on its norm, and perhaps an
-ellipsoid that it lies in. The method is a primal-dual interior point method with Mehrotra's correction; a step costs one
-d x d factorisation and one pass over the rows. Whatever the multipliers are when it stops, they prove the value that is
-returned: it is never below the maximum, up to rounding.
+ellipsoid that it lies in. The method is a primal-dual interior point method with Mehrotra's correction; a step costs
+one d x d factorisation and a few passes over the rows. Whatever the multipliers are when it stops, they prove the value
+that is returned: it is never below the maximum, up to rounding.
 """
 
 from __future__ import annotations

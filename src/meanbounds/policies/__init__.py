@@ -6,6 +6,9 @@ from meanbounds.policies.exploration import EXPLORATION
 from meanbounds.policies.linear import OFUL, ROFUL, LinearPolicy
 from meanbounds.policies.optimistic import BKLUCB, BUCB, GLUE, KLUCB, UCB, ImprovedUCB, UCBoost
 
+AnyPolicy = Policy | LinearPolicy
+"""What an agent or a simulation takes."""
+
 __all__ = [
     "BIMED",
     "BKLUCB",
@@ -17,6 +20,7 @@ __all__ = [
     "OSSB",
     "ROFUL",
     "UCB",
+    "AnyPolicy",
     "ImprovedUCB",
     "LinearPolicy",
     "Policy",

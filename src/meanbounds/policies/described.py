@@ -31,7 +31,8 @@ class Described:
         for name, value in settings.items():
             if callable(value):
                 raise ValueError(
-                    f"{type(self).__name__} has a function as {name}, which JSON cannot hold; use one of the named {name}"
+                    f"{type(self).__name__} has a function as {name}, which JSON cannot hold; "
+                    f"use one of the named {name}"
                 )
         return {"policy": type(self).__name__, **settings}
 
@@ -47,9 +48,8 @@ class Described:
         """
         settings = dict(data)
         name = settings.pop("policy", None)
-        abstract = {kind.__name__ for kind in _REGISTRY.values() if getattr(kind, "__abstractmethods__", None)}
-        if name not in _REGISTRY or name in abstract:
-            known = sorted(set(_REGISTRY) - abstract)
+        if name not in _REGISTRY:
+            known = sorted(name for name, kind in _REGISTRY.items() if not getattr(kind, "__abstractmethods__", None))
             raise ValueError(f"unknown policy {name!r}; the policies are {', '.join(known)}")
         kind: Callable[..., Described] = _REGISTRY[name]
         parameters = [field.name for field in fields(_REGISTRY[name])]

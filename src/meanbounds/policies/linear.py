@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from meanbounds.bounds import MeanBounds
 from meanbounds.geometry import FeasibleSet, LinearArms, TightBounds
@@ -93,8 +92,17 @@ class LinearPolicy(Described, ABC):
         own = bounds.variance_proxy
         fixed = worst.max() if self.noise == "weighted" else own.max()
         peaks = bounds.peaks if isinstance(bounds, TightBounds) else np.full(arms.features.shape, np.nan)
-        columns = (arms.length, arms.offset, bounds.low, bounds.high, bounds.lower, bounds.upper, own)
-        pool = Pool(arms.features, *(np.array(column, dtype=np.float64) for column in columns), peaks)
+        pool = Pool(
+            features=arms.features,
+            length=arms.length,
+            offset=arms.offset.copy(),
+            low=bounds.low.copy(),
+            high=bounds.high.copy(),
+            lower=bounds.lower.copy(),
+            upper=bounds.upper.copy(),
+            proxy=own.copy(),
+            peaks=peaks,
+        )
         rule = Rule(
             norm_high=float(self.norm_high),
             norm_low=float(norm_low),
@@ -102,7 +110,7 @@ class LinearPolicy(Described, ABC):
             failure=self.failure,
             noise=_NOISE[self.noise],
             proxy=float(fixed),
-            index=_INDEX[index],
+            index_kind=_INDEX[index],
             prune=prune,
             cone=cone,
             online=online,
@@ -124,8 +132,8 @@ class OFUL(LinearPolicy):
 
     Notes
     -----
-    The parameter lies in all confidence sets at once with probability at least ``1 - failure``, for arms of any norm and
-    any choice of what is on offer that depends on the past alone.
+    The parameter lies in all confidence sets at once with probability at least ``1 - failure``, for arms of any norm
+    and for any choice of what is on offer that depends on the past alone.
 
     Examples
     --------
@@ -171,10 +179,10 @@ class ROFUL(LinearPolicy):
 
     Notes
     -----
-    Theorem 4 of the paper. Differs from the paper: the radius has log(det V / lambda^d), which holds for arms of any norm
-    and for weights; each arm's factor comes from its own bounds in its own range; the cone follows from the norm of each
-    arm, and bounds means by ``||a|| M cos(angle + alpha)`` where the paper has the smaller ``m cos(3 alpha)``; the norm's
-    lower limit is left out of the cone programs, which are not convex with it.
+    Theorem 4 of the paper. Differs from the paper: the radius has log(det V / lambda^d), which holds for arms of any
+    norm and for weights; each arm's factor comes from its own bounds in its own range; the cone follows from the norm
+    of each arm, and bounds means by ``||a|| M cos(angle + alpha)`` where the paper has the smaller ``m cos(3 alpha)``;
+    the norm's lower limit is left out of the cone programs, which are not convex with it.
 
     Examples
     --------

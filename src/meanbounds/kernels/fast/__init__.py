@@ -12,6 +12,8 @@ addition bound every arm without an equation being solved or a logarithm taken, 
 
 Each shortcut decides only where the indices are apart by more than `MARGIN` of the range of rewards, thousands of
 times their rounding error; everything closer, ties above all, is solved and compared as the textbook does.
+
+`play_linear` does the same for `meanbounds.kernels.linear`, where what costs is not arithmetic but calls.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from __future__ import annotations
 from meanbounds.kernels.fast.gaussian import play_gaussian
 from meanbounds.kernels.fast.imed import play_imed
 from meanbounds.kernels.fast.kl import play_kl
+from meanbounds.kernels.fast.linear import play_linear
 from meanbounds.kernels.fast.thompson import play_thompson
 
-__all__ = ["play_gaussian", "play_imed", "play_kl", "play_thompson"]
+__all__ = ["play_gaussian", "play_imed", "play_kl", "play_linear", "play_thompson"]

@@ -1,7 +1,7 @@
 """Linear policies: one parameter shared by all arms, and any set of arms on offer in a round."""
 
 from meanbounds.kernels.linear.decide import decide, indices
-from meanbounds.kernels.linear.design import Design, new_design, observe, refresh
+from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, new_design, observe, refresh
 from meanbounds.kernels.linear.play import LinearBlock, offer, play
 from meanbounds.kernels.linear.pool import (
     CLIP,
@@ -17,9 +17,11 @@ from meanbounds.kernels.linear.pool import (
 
 __all__ = [
     "CLIP",
+    "CONTRADICTIONS",
     "EXACT",
     "PLAIN",
     "POOL_MAX",
+    "PROXY",
     "RESTRICTED_MAX",
     "RUNNING_MAX",
     "WEIGHTED",

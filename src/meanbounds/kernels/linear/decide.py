@@ -13,9 +13,15 @@ from meanbounds.kernels.linear.restrict import narrow, printed_proxy, restrict
 from meanbounds.kernels.program import Known, maximise
 from meanbounds.kernels.tables import Floats, Integers, pick
 
-__all__ = ["decide", "exact_index", "indices", "measure"]
+__all__ = ["decide", "exact_index", "indices", "measure", "rounding"]
 
-_SAME = 1e-10  # of the size of the largest index: indices this close are equal but for rounding errors
+_SAME = 1e-10
+
+
+@compiled
+def rounding(index: float, length: float, offset: float, norm_high: float) -> float:
+    """How far from the largest index another may be that equals it but for rounding errors."""
+    return _SAME * (abs(index) + norm_high * length + abs(offset))
 
 
 @compiled
@@ -95,19 +101,17 @@ def _fill(
     square: Floats,
     every: bool,
     out: Floats,
-) -> float:
-    """Write the index of each arm that is kept, and return the scale of rounding errors.
+) -> None:
+    """Write the index of each arm that is kept.
 
     An exact index that cannot be the largest is left at what it is at most, unless `every` one is wanted.
     """
-    scale = 0.0
     for k in range(kept.size):
         arm = kept[k]
         width = reach * sqrt(max(square[arm], 0.0))
         plain = pool.offset[arm] + mean[arm] + width
-        out[k] = plain if rule.index == PLAIN else min(plain, pool.upper[arm])
-        scale = max(scale, abs(mean[arm]) + width + abs(pool.offset[arm]))
-    if rule.index == EXACT and (every or kept.size > 1):
+        out[k] = plain if rule.index_kind == PLAIN else min(plain, pool.upper[arm])
+    if rule.index_kind == EXACT and (every or kept.size > 1):
         solved = np.zeros(kept.size, np.bool_)
         best = -inf
         for _ in range(kept.size):
@@ -115,7 +119,8 @@ def _fill(
             for k in range(kept.size):
                 if not solved[k] and (top < 0 or out[k] > out[top]):
                     top = k
-            if not every and out[top] < best - _SAME * scale:
+            slack = rounding(best, pool.length[kept[top]], pool.offset[kept[top]], rule.norm_high)
+            if not every and out[top] < best - slack:
                 break
             solved[top] = True
             value = exact_index(pool, design, known, rule.norm_high, reach, kept[top])
@@ -125,7 +130,6 @@ def _fill(
                 design.numbers[CONTRADICTIONS] += 1.0
                 break
             best = max(best, out[top])
-    return scale
 
 
 @compiled
@@ -163,14 +167,16 @@ def decide(
     if not (up_to_date or rule.online):
         measure(pool, design, kept, mean, square)
     scores = np.empty(count)
-    scale = _fill(pool, rule, known, design, reach, kept, mean, square, False, scores)
+    _fill(pool, rule, known, design, reach, kept, mean, square, False, scores)
     if rule.noise == RESTRICTED_MAX:
         design.numbers[PROXY] = max(design.numbers[PROXY], printed_proxy(pool, rule, offered, kept))
-    best = scores[0]
+    top = 0
     for k in range(1, count):
-        best = max(best, scores[k])
+        top = k if scores[k] > scores[top] else top
+    best, arm = scores[top], kept[top]
+    least = best - rounding(best, pool.length[arm], pool.offset[arm], rule.norm_high)
     for k in range(count):
-        if scores[k] >= best - _SAME * scale:
+        if scores[k] >= least:
             scores[k] = best
     return int(kept[pick(scores, best, key, number)]), count, reach
 

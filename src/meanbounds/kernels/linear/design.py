@@ -15,6 +15,8 @@ from meanbounds.kernels.tables import Floats
 __all__ = [
     "CONTRADICTIONS",
     "PROXY",
+    "REFRESH",
+    "SMALLEST_PROXY",
     "UPDATES",
     "Design",
     "Update",
@@ -30,7 +32,8 @@ PROXY = 1
 UPDATES = 2
 CONTRADICTIONS = 3
 _NUMBERS = 4
-_REFRESH = 1024  # updates of the inverse between two fresh ones
+REFRESH = 1024  # updates of the inverse between two fresh ones
+SMALLEST_PROXY = 1e-4  # of the largest: no reward weighs more than ten thousand times another
 
 
 class Design(NamedTuple):
@@ -104,7 +107,7 @@ def spread(design: Design, x: Floats, out: Floats) -> float:
 def observe(design: Design, rule: Rule, x: Floats, target: float, proxy: float, image: Floats) -> Update:
     """Add a reward, less the arm's offset, whose noise has this variance proxy; V^-1 x of before is left in `image`."""
     numbers, d = design.numbers, x.size
-    weight = rule.proxy / max(proxy, 1e-4 * rule.proxy) if rule.noise == WEIGHTED else 1.0
+    weight = rule.proxy / max(proxy, SMALLEST_PROXY * rule.proxy) if rule.noise == WEIGHTED else 1.0
     width = spread(design, x, image)
     error = target
     for i in range(d):
@@ -122,7 +125,7 @@ def observe(design: Design, rule: Rule, x: Floats, target: float, proxy: float, 
     numbers[UPDATES] += 1.0
     if rule.noise != RESTRICTED_MAX:
         numbers[PROXY] = max(numbers[PROXY], proxy)
-    anew = numbers[UPDATES] % _REFRESH == 0.0
+    anew = numbers[UPDATES] % REFRESH == 0.0
     if anew:
         refresh(design, rule.regularisation)
     return Update(weight, factor, shift, anew)

@@ -16,7 +16,7 @@ from meanbounds.kernels.rewards import Rewards, draw
 from meanbounds.kernels.stream import child, offer_key, policy_key, reward_key, uniform
 from meanbounds.kernels.tables import Floats, Integers
 
-__all__ = ["LinearBlock", "offer", "play"]
+__all__ = ["LinearBlock", "offer", "play", "true_means"]
 
 
 class LinearBlock(NamedTuple):
@@ -60,6 +60,16 @@ def _project(columns: Floats, image: Floats, out: Floats) -> None:
 
 
 @compiled
+def true_means(pool: Pool, theta: Floats) -> Floats:
+    """Mean reward of every arm."""
+    means = pool.offset.copy()
+    for arm in range(means.size):
+        for i in range(theta.size):
+            means[arm] += pool.features[arm, i] * theta[i]
+    return means
+
+
+@compiled
 def play(pool: Pool, rule: Rule, known: Known, block: LinearBlock, keep_all: bool) -> None:
     """Play a block of runs.
 
@@ -68,11 +78,7 @@ def play(pool: Pool, rule: Rule, known: Known, block: LinearBlock, keep_all: boo
     """
     arms, d = pool.features.shape
     columns = np.ascontiguousarray(pool.features.T)
-    means = np.empty(arms)
-    for arm in range(arms):
-        means[arm] = pool.offset[arm]
-        for i in range(d):
-            means[arm] += pool.features[arm, i] * block.theta[i]
+    means = true_means(pool, block.theta)
     mean, square, product, image = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(d)
     order = np.arange(arms)
     offered = np.arange(block.drawn if block.drawn else arms)
@@ -98,9 +104,9 @@ def play(pool: Pool, rule: Rule, known: Known, block: LinearBlock, keep_all: boo
                 for i in range(d):
                     distance += (design.estimate[i] - block.theta[i]) * (design.moment[i] - carried[i])
                 strain = max(strain, sqrt(max(distance, 0.0)) / reach)
-                top = means[arm]
+                top = float(means[arm])
                 for other in offered:
-                    top = max(top, means[other])
+                    top = max(top, float(means[other]))
                 regret += top - means[arm]
                 best += means[arm] == top
                 kept += count
@@ -116,9 +122,9 @@ def play(pool: Pool, rule: Rule, known: Known, block: LinearBlock, keep_all: boo
                     measure(own, design, order, mean, square)
                 elif keep_all:
                     _project(columns, image, product)
-                    for other in range(arms):
-                        mean[other] += update.shift * product[other]
-                        square[other] -= update.factor * product[other] * product[other]
+                    for k in range(arms):
+                        mean[k] += update.shift * product[k]
+                        square[k] -= update.factor * product[k] * product[k]
                 t += 1
             block.curves[run, c] = regret
             block.kept[run, c] = kept

@@ -25,7 +25,7 @@ POOL_MAX = 1
 WEIGHTED = 2
 RESTRICTED_MAX = 3
 
-PLAIN = 0  # codes of Rule.index
+PLAIN = 0  # codes of Rule.index_kind
 CLIP = 1
 EXACT = 2
 
@@ -69,7 +69,7 @@ class Rule(NamedTuple):
     failure: float
     noise: int
     proxy: float  # of POOL_MAX and WEIGHTED: fixed in advance
-    index: int
+    index_kind: int
     prune: bool
     cone: bool  # bound the arms of a round by the most promising one of them
     online: bool  # bound them by the confidence set as well

@@ -8,7 +8,7 @@ import numpy as np
 
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear.pool import Pool, Rule
-from meanbounds.kernels.tables import Floats, Integers
+from meanbounds.kernels.tables import Integers
 from meanbounds.subgaussian import unit_proxy
 
 __all__ = ["bounded_proxy", "narrow", "printed_proxy", "restrict"]
@@ -22,7 +22,8 @@ def bounded_proxy(lower: float, upper: float, low: float, high: float) -> float:
     span = high - low
     mean = min(max(low + span / 2.0, lower), upper)
     above, below = max(mean - low, 0.0), max(high - mean, 0.0)
-    return float(_unit_proxy(min(above, below) / span, abs(below - above) / span)[()] * span**2)
+    tail, skew = np.float64(min(above, below) / span), np.float64(abs(below - above) / span)
+    return float(_unit_proxy(tail, skew)[()] * span**2)
 
 
 @compiled

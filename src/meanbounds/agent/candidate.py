@@ -1,0 +1,73 @@
+"""An arm that is offered once."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meanbounds.bounds import BoundsError
+
+__all__ = ["Candidate"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An arm that an agent has never heard of: its features, and what is known of its reward.
+
+    Parameters
+    ----------
+    features
+        One number for each feature.
+    low, high
+        Range of its rewards.
+    lower, upper
+        Bounds on its mean, offset included, where any are known; what the other arms' bounds say of it is added.
+    offset
+        Known part of its mean.
+    name
+        Anything to recognise it by.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.Candidate([0.6, 0.8], upper=0.7).features
+    (0.6, 0.8)
+    """
+
+    features: tuple[float, ...]
+    low: float = 0.0
+    high: float = 1.0
+    lower: float | None = None
+    upper: float | None = None
+    offset: float = 0.0
+    name: str | int | None = None
+
+    def __init__(
+        self,
+        features: ArrayLike,
+        low: float = 0.0,
+        high: float = 1.0,
+        lower: float | None = None,
+        upper: float | None = None,
+        offset: float = 0.0,
+        name: str | int | None = None,
+    ) -> None:
+        row = np.asarray(features, dtype=np.float64)
+        numbers = (low, high, offset, *(bound for bound in (lower, upper) if bound is not None))
+        if row.ndim != 1 or row.size == 0 or not (np.all(np.isfinite(row)) and np.all(np.isfinite(numbers))):
+            raise ValueError(f"a candidate needs finite numbers, one for each feature; got {features!r} and {numbers}")
+        least, most = low if lower is None else lower, high if upper is None else upper
+        if not (low < high and low <= least <= most <= high):
+            raise BoundsError(
+                f"candidate {name!r}: needs low <= lower <= upper <= high; got {low=}, {high=}, {lower=}, {upper=}"
+            )
+        values = (tuple(row.tolist()), float(low), float(high), lower, upper, float(offset), name)
+        for key, value in zip(self.__dataclass_fields__, values, strict=True):
+            object.__setattr__(self, key, value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Safe for JSON; ``Candidate(**data)`` is its inverse."""
+        return asdict(self)
