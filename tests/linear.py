@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 import meanbounds as mb
 from meanbounds.geometry import FeasibleSet, LinearArms
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.linear import Design, Rule, observe
 from meanbounds.kernels.stream import child, offer_key, policy_key, uniform
 
 Floats = NDArray[np.float64]
@@ -53,8 +55,8 @@ def random_instance(
     features /= np.linalg.norm(features, axis=1)[:, None]
     if not unit:
         features *= rng.uniform(0.2, 1.5, size=(arms, 1))
-    theta = np.arange(dimension) + 0.5
-    theta /= np.linalg.norm(theta) * rng.uniform(1.0, 1.5)
+    theta: Floats = np.arange(dimension) + 0.5
+    theta = theta / (float(np.linalg.norm(theta)) * rng.uniform(1.0, 1.5))
     offset = rng.uniform(-0.3, 0.3, arms) if offsets else np.zeros(arms)
     means = offset + features @ theta
     top = 1.0 if np.abs(means).max() <= 1.0 else 2.0
@@ -166,3 +168,17 @@ def draw_offer(seed: int, run: int, t: int, arms: int, offered: int | None) -> l
 
 def tie_key(seed: int, run: int = 0) -> np.uint64:
     return np.uint64(policy_key(np.uint64(seed), run))
+
+
+@compiled
+def observe_many(design: Design, rule: Rule, features: Floats, updates: int, key: np.uint64) -> tuple[Floats, Floats]:
+    """Tell a design many rewards of 0 and 1 of random arms: how many of each arm, and how many ones."""
+    arms = features.shape[0]
+    counts, ones, image = np.zeros(arms), np.zeros(arms), np.empty(features.shape[1])
+    for n in range(updates):
+        arm = int(uniform(key, 2 * n) * arms)
+        reward = 1.0 if uniform(key, 2 * n + 1) < 0.5 else 0.0
+        observe(design, rule, features[arm], reward, 0.25, image)
+        counts[arm] += 1.0
+        ones[arm] += reward
+    return counts, ones

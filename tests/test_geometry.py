@@ -99,7 +99,9 @@ def test_a_value_is_proved_whatever_the_search_did() -> None:
     """The value is never below what a feasible point has, on problems of all shapes."""
     rng = np.random.default_rng(11)
     for _ in range(300):
-        instance = random_instance(rng, int(rng.integers(1, 40)), int(rng.integers(1, 7)), float(rng.choice([1e-9, 0.1, 1.0])))
+        instance = random_instance(
+            rng, int(rng.integers(1, 40)), int(rng.integers(1, 7)), float(rng.choice([1e-9, 0.1, 1.0]))
+        )
         norm = float(np.linalg.norm(instance.theta))
         known = scaled(instance.features, instance.bounds.lower, instance.bounds.upper, norm)
         target = rng.normal(size=instance.theta.size)
@@ -195,11 +197,15 @@ class TestContradictions:
         bounds = mb.MeanBounds([0.3, 0.3, 0.0, 0.0], [1.0] * 4, arms=["a", "b", "c", "d"])
         with pytest.raises(mb.BoundsError) as caught:
             mb.tighten(features, bounds, norm_high=1.0)
-        assert "arm 'a' with mean at least 0.3; arm 'b' with mean at least 0.3 contradict each other" in str(caught.value)
+        assert "arm 'a' with mean at least 0.3; arm 'b' with mean at least 0.3 contradict each other" in str(
+            caught.value
+        )
         assert "'c'" not in str(caught.value)
 
     def test_one_arm_and_the_norm(self) -> None:
-        with pytest.raises(mb.BoundsError, match=r"no parameter of norm at most 0.5 gives arm 0 with mean at least 0.8"):
+        with pytest.raises(
+            mb.BoundsError, match=r"no parameter of norm at most 0.5 gives arm 0 with mean at least 0.8"
+        ):
             mb.tighten([[1.0, 0.0], [0.0, 1.0]], mb.MeanBounds([0.8, 0.0], [1.0, 1.0]), norm_high=0.5)
 
     def test_an_arm_without_features(self) -> None:
@@ -207,7 +213,7 @@ class TestContradictions:
             mb.tighten([[1.0], [0.0]], mb.MeanBounds([0.1, 0.2], [1.0, 1.0]), norm_high=1.0)
 
     def test_an_extra_constraint(self) -> None:
-        with pytest.raises(mb.BoundsError, match="extra constraint 1, at most 0.1"):
+        with pytest.raises(mb.BoundsError, match=r"extra constraint 1, at most 0\.1"):
             mb.tighten([[0.0, 1.0]], mb.MeanBounds([0.5], [1.0]), 1.0, extra=(np.eye(2), 0.0, [1.0, 0.1]))
 
     @settings(max_examples=60)
@@ -230,8 +236,7 @@ class TestContradictions:
                 if rest:
                     mb.tighten(instance.features[rest], bounds.subset(rest), norm_high=1.0)
         else:
-            theta = np.linalg.lstsq(instance.features, means, rcond=None)[0]
-            value = modelled(theta, Instance(instance.features, theta, bounds, np.zeros(arms)), 1.0)
+            value = modelled(instance.theta, Instance(instance.features, instance.theta, bounds, np.zeros(arms)), 1.0)
             assert np.isfinite(value)
 
 
@@ -242,10 +247,13 @@ class TestContradictions:
         (lambda b: mb.tighten([[1.0], [np.nan]], b, 1.0), "arm 'y': its features .* are not all finite"),
         (lambda b: mb.tighten([[1.0], [0.5]], b, 0.0), "0 <= norm_low <= norm_high"),
         (lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, 2.0), "0 <= norm_low <= norm_high"),
-        (lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, extra=np.eye(1)), r"extra must be \(matrix, low, high\)"),
+        (lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, extra=(np.eye(1), 0.0, [[[1.0]]])), r"extra must be \(matrix, low, high\)"),
         (lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, extra=([[1.0, 2.0]], 0, 1)), "must have 1 finite columns"),
         (lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, extra=([[1.0]], 1, 0)), "extra constraint 0: low=1.0 is above"),
-        (lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, offset=[1.0, 2.0, 3.0]), "one finite number, or one for each of 2"),
+        (
+            lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, offset=[1.0, 2.0, 3.0]),
+            "one finite number, or one for each of 2",
+        ),
     ],
 )
 def test_mistakes_are_named(problem: Any, message: str) -> None:

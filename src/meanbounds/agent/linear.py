@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -89,7 +89,7 @@ class LinearAgent(Agent, policies=LinearPolicy):
 
     def pull(self, eligible: Any = None, pending: Literal["ignore", "count"] = "ignore") -> Any:
         """Choose an arm; see `meanbounds.Agent.pull`."""
-        offered = [self._bounds.arms[k] for k in self._all] if eligible is None else list(dict.fromkeys(eligible))
+        offered = [self._bounds.arms[k] for k in self._all] if eligible is None else _distinct(eligible)
         if not offered:
             raise ValueError(
                 "no arm is left on offer: all are retired; add or restore one"
@@ -97,7 +97,7 @@ class LinearAgent(Agent, policies=LinearPolicy):
                 else "eligible is empty: there is no arm to choose from"
             )
         new = [arm for arm in offered if isinstance(arm, Candidate)]
-        places = [self._position(arm) for arm in offered if not isinstance(arm, Candidate)]
+        places = [self._bounds.position(arm) for arm in offered if not isinstance(arm, Candidate)]
         self._check_offered(places)
         if pending not in ("ignore", "count"):
             raise ValueError(f'pending must be "ignore" or "count"; got {pending!r}')
@@ -116,13 +116,6 @@ class LinearAgent(Agent, policies=LinearPolicy):
             k = self._decide(self._pool, design, np.array(places, dtype=np.int64), self._room)
         self._pending[k] += 1
         return self._bounds.arms[k]
-
-    def _position(self, arm: Arm) -> int:
-        if isinstance(arm, list | tuple | np.ndarray):
-            raise TypeError(
-                f"{arm!r} is no arm's name; features of a new arm go into mb.Candidate(features, low=, high=)"
-            )
-        return self._bounds.position(arm)
 
     def _decide(self, pool: Pool, design: Design, offered: NDArray[np.int64], room: NDArray[np.float64]) -> int:
         known, mean, square = self._plan.known, room[0], room[1]
@@ -149,7 +142,7 @@ class LinearAgent(Agent, policies=LinearPolicy):
                 self._waiting[arm] -= 1
             self._waiting += Counter()  # forget those that no longer wait
         else:
-            k = self._position(arm)
+            k = self._bounds.position(arm)
             value = check_reward(arm, reward, float(self._pool.low[k]), float(self._pool.high[k]))
             x, offset, proxy = self._pool.features[k], float(self._pool.offset[k]), float(self._pool.proxy[k])
             self._seen_plays[k] += 1.0
@@ -279,3 +272,14 @@ class LinearAgent(Agent, policies=LinearPolicy):
             times = int(entry["times"])
             self._waiting[Candidate(**{key: value for key, value in entry.items() if key != "times"})] = times
         self._offer_all()
+
+
+def _distinct(eligible: Iterable[Arm | Candidate]) -> list[Arm | Candidate]:
+    """What is on offer, each once, in the order given."""
+    offered = list(eligible)
+    for arm in offered:
+        if isinstance(arm, list | tuple | np.ndarray):
+            raise TypeError(
+                f"{arm!r} is no arm's name; features of a new arm go into mb.Candidate(features, low=, high=)"
+            )
+    return list(dict.fromkeys(offered))

@@ -130,6 +130,7 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
     caps = upper if rule.index_kind != PLAIN else np.full(arms, np.inf)
     drawn = block.drawn
     count = table.shape[1] if table.shape[0] else (drawn if drawn else arms)
+    same_offer = drawn == 0 and table.shape[0] == 0
     offered, order, partner = np.arange(count), np.arange(arms), np.empty(count, np.int64)
     kept, scores = np.empty(count, np.int64), np.empty(count)
     for run in range(block.curves.shape[0]):
@@ -167,7 +168,7 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
                         other = partner[k]
                         order[k], order[other] = order[other], order[k]
                 # What can be best: the same in every round if the offer is.
-                if t == 1 or drawn or table.shape[0]:
+                if t == 1 or not same_offer:
                     floor, top, size = -np.inf, -np.inf, 0
                     for k in range(count):
                         floor = max(floor, lower[offered[k]])
@@ -185,7 +186,7 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
                         for k in range(size):
                             arm = kept[k]
                             mean[arm], square[arm] = _measure(features, inverse, estimate, arm, image)
-                    if size == arms:
+                    if size == arms and same_offer:  # then in the order of the arms
                         for k in range(arms):
                             scores[k] = offset[k] + mean[k] + reach * sqrt(max(square[k], 0.0))
                             scores[k] = min(scores[k], caps[k])

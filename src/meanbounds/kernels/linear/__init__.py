@@ -1,7 +1,7 @@
 """Linear policies: one parameter shared by all arms, and any set of arms on offer in a round."""
 
 from meanbounds.kernels.linear.decide import decide, indices
-from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, new_design, observe, refresh
+from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, new_design, observe, radius, refresh
 from meanbounds.kernels.linear.play import LinearBlock, offer, play
 from meanbounds.kernels.linear.pool import (
     CLIP,
@@ -14,6 +14,7 @@ from meanbounds.kernels.linear.pool import (
     Pool,
     Rule,
 )
+from meanbounds.kernels.linear.restrict import printed_proxy
 
 __all__ = [
     "CLIP",
@@ -35,5 +36,7 @@ __all__ = [
     "observe",
     "offer",
     "play",
+    "printed_proxy",
+    "radius",
     "refresh",
 ]
