@@ -55,8 +55,8 @@ def random_instance(
     features /= np.linalg.norm(features, axis=1)[:, None]
     if not unit:
         features *= rng.uniform(0.2, 1.5, size=(arms, 1))
-    theta: Floats = np.arange(dimension) + 0.5
-    theta = theta / (float(np.linalg.norm(theta)) * rng.uniform(1.0, 1.5))
+    theta = np.arange(dimension, dtype=np.float64) + 0.5
+    theta /= float(np.linalg.norm(theta)) * rng.uniform(1.0, 1.5)
     offset = rng.uniform(-0.3, 0.3, arms) if offsets else np.zeros(arms)
     means = offset + features @ theta
     top = 1.0 if np.abs(means).max() <= 1.0 else 2.0
@@ -142,7 +142,8 @@ class Twin:
         clips = isinstance(policy, mb.ROFUL) and policy.index != "plain"
         scores = {k: min(plain[k], self.upper[k]) if clips else plain[k] for k in kept}
         best = max(scores.values())
-        ties = [k for k in kept if scores[k] >= best - 1e-9]
+        equal = [k for k in kept if scores[k] >= best - 1e-9]
+        ties = [k for k in equal if plain[k] >= max(plain[other] for other in equal) - 1e-9]
         return ties[int(uniform(key, t - 1) * len(ties)) if len(ties) > 1 else 0]
 
     def observe(self, arm: int, reward: float) -> None:

@@ -247,7 +247,10 @@ class TestContradictions:
         (lambda b: mb.tighten([[1.0], [np.nan]], b, 1.0), "arm 'y': its features .* are not all finite"),
         (lambda b: mb.tighten([[1.0], [0.5]], b, 0.0), "0 <= norm_low <= norm_high"),
         (lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, 2.0), "0 <= norm_low <= norm_high"),
-        (lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, extra=(np.eye(1), 0.0, [[[1.0]]])), r"extra must be \(matrix, low, high\)"),
+        (
+            lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, extra=(np.eye(1), 0.0, [[[1.0]]])),
+            r"extra must be \(matrix, low, high\)",
+        ),
         (lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, extra=([[1.0, 2.0]], 0, 1)), "must have 1 finite columns"),
         (lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, extra=([[1.0]], 1, 0)), "extra constraint 0: low=1.0 is above"),
         (

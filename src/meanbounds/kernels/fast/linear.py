@@ -11,10 +11,10 @@ from math import log, log1p, sqrt
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.linear.decide import rounding
 from meanbounds.kernels.linear.design import REFRESH, SMALLEST_PROXY
 from meanbounds.kernels.linear.play import LinearBlock, true_means
 from meanbounds.kernels.linear.pool import PLAIN, RUNNING_MAX, WEIGHTED, Pool, Rule
+from meanbounds.kernels.linear.settle import settle
 from meanbounds.kernels.program import factorise, solve_factored
 from meanbounds.kernels.rewards import UNIFORM, draw, draw_simple, law_of
 from meanbounds.kernels.stream import child, offer_key, policy_key, reward_key, uniform
@@ -83,22 +83,6 @@ def _project(columns: Floats, image: Floats, out: Floats) -> None:
                 + second * columns[i + 1, arm]
                 + (third * columns[i + 2, arm] + fourth * columns[i + 3, arm])
             )
-
-
-@compiled
-def _largest(scores: Floats, size: int) -> int:
-    """Place of a largest score. Four candidates at once, since each comparison waits for the one before."""
-    a = b = c = d = 0
-    for k in range(0, size - 3, 4):
-        a = k if scores[k] > scores[a] else a
-        b = k + 1 if scores[k + 1] > scores[b] else b
-        c = k + 2 if scores[k + 2] > scores[c] else c
-        d = k + 3 if scores[k + 3] > scores[d] else d
-    for k in range(size - size % 4, size):
-        a = k if scores[k] > scores[a] else a
-    a = b if scores[b] > scores[a] else a
-    c = d if scores[d] > scores[c] else c
-    return c if scores[c] > scores[a] else a
 
 
 @compiled
@@ -195,19 +179,8 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
                             arm = kept[k]
                             score = offset[arm] + mean[arm] + reach * sqrt(max(square[arm], 0.0))
                             scores[k] = min(score, caps[arm])
-                    place = _largest(scores, size)
-                    arm = kept[place]
-                    least = scores[place] - rounding(scores[place], length[arm], offset[arm], rule.norm_high)
-                    ties = 0
-                    for k in range(size):
-                        ties += scores[k] >= least
-                    skip = int(uniform(key, t - 1) * ties) if ties > 1 else 0
-                    for k in range(size):
-                        if scores[k] >= least:
-                            if skip == 0:
-                                chosen = kept[k]
-                                break
-                            skip -= 1
+                    place = settle(scores, size, kept, offset, mean, square, length, reach, rule.norm_high, t - 1, key)
+                    chosen = kept[place]
                 # What it shows.
                 distance = 0.0
                 for i in range(d):

@@ -10,18 +10,11 @@ from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, radius, spread
 from meanbounds.kernels.linear.pool import EXACT, PLAIN, RESTRICTED_MAX, Pool, Rule, own_bounds
 from meanbounds.kernels.linear.restrict import narrow, printed_proxy, restrict
+from meanbounds.kernels.linear.settle import rounding, settle
 from meanbounds.kernels.program import Known, maximise
-from meanbounds.kernels.tables import Floats, Integers, pick
+from meanbounds.kernels.tables import Floats, Integers
 
-__all__ = ["decide", "exact_index", "indices", "measure", "rounding"]
-
-_SAME = 1e-10
-
-
-@compiled
-def rounding(index: float, length: float, offset: float, norm_high: float) -> float:
-    """How far from the largest index another may be that equals it but for rounding errors."""
-    return _SAME * (abs(index) + norm_high * length + abs(offset))
+__all__ = ["decide", "exact_index", "indices", "measure"]
 
 
 @compiled
@@ -170,15 +163,8 @@ def decide(
     _fill(pool, rule, known, design, reach, kept, mean, square, False, scores)
     if rule.noise == RESTRICTED_MAX:
         design.numbers[PROXY] = max(design.numbers[PROXY], printed_proxy(pool, rule, offered, kept))
-    top = 0
-    for k in range(1, count):
-        top = k if scores[k] > scores[top] else top
-    best, arm = scores[top], kept[top]
-    least = best - rounding(best, pool.length[arm], pool.offset[arm], rule.norm_high)
-    for k in range(count):
-        if scores[k] >= least:
-            scores[k] = best
-    return int(kept[pick(scores, best, key, number)]), count, reach
+    place = settle(scores, count, kept, pool.offset, mean, square, pool.length, reach, rule.norm_high, number, key)
+    return int(kept[place]), count, reach
 
 
 @compiled
