@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import meanbounds as mb
-from meanbounds.policies import AnyPolicy
-from benchmarks import contestants, fresh, ours
+from benchmarks import contestants, fresh, ours, solves
 from benchmarks.contestants.base import Call, Contestant, LinearContestant, uniform_draws
 from benchmarks.timing import Case, Race, race
 from benchmarks.workloads import (
@@ -25,6 +24,7 @@ from benchmarks.workloads import (
     Setting,
     Workload,
 )
+from meanbounds.policies import AnyPolicy
 
 Loaded = TypeVar("Loaded")
 
@@ -34,7 +34,7 @@ BOUNDED: Mapping[str, mb.Policy] = {
     "BIMED": mb.BIMED(),
     "ThompsonSampling": mb.ThompsonSampling(),
 }
-LINEAR_BOUNDED: Mapping[str, AnyPolicy] = {"OFUL": mb.OFUL(), "R-OFUL": mb.ROFUL()}
+LINEAR_BOUNDED: Mapping[str, AnyPolicy] = {"OFUL": mb.OFUL(), "R-OFUL": mb.ROFUL(index="clip")}
 CALLED: Mapping[str, str] = {"5 arms": "5 arms, high-lower-bound", "100 arms": "100 arms, mean ± 0.2"}
 AGENTS = ("Agent(UCB)", "Agent(GLUE)")
 
@@ -49,6 +49,7 @@ class Results:
     bounded: dict[str, Race] = field(default_factory=dict)
     linear_simulations: dict[str, Race] = field(default_factory=dict)
     linear_bounded: dict[str, Race] = field(default_factory=dict)
+    solves: dict[int, Race] = field(default_factory=dict)
     calls: dict[str, Race] = field(default_factory=dict)
     usages: dict[str, fresh.Usage] = field(default_factory=dict)
     import_seconds: float = math.nan
@@ -110,6 +111,9 @@ def _measure_linear(results: Results) -> None:
     for workload in LINEAR_WORKLOADS:  # in races of their own: the closer the turns, the more alike their noise
         cases = [ours.linear_bounded(label, policy, workload) for label, policy in LINEAR_BOUNDED.items()]
         results.linear_bounded[workload.name] = _race(results, f"{workload.title}, with bounds", cases)
+    for offered in solves.OFFERED:
+        _say(f"exact indices, {offered} arms on offer")
+        results.solves[offered] = solves.solves(offered)
 
 
 def _linear_simulations(results: Results, workload: LinearWorkload) -> list[Case]:

@@ -26,10 +26,10 @@ POLICIES: list[mb.OFUL | mb.ROFUL] = [
     mb.OFUL(noise="running-max", norm_high=1.2),
     mb.OFUL(noise="pool-max", regularisation=0.1),
     mb.OFUL(),
-    *(mb.ROFUL(noise=noise, tighten=tighten) for noise in NOISE for tighten in ("exact", "cone", "none")),
-    *(mb.ROFUL(noise=noise, online=True) for noise in NOISE),
-    mb.ROFUL(tighten="cone", online=True),
-    mb.ROFUL(tighten="none", online=True),
+    *(mb.ROFUL(noise=noise, tighten=tighten, index="clip") for noise in NOISE for tighten in ("exact", "cone", "none")),
+    *(mb.ROFUL(noise=noise, index="clip", online=True) for noise in NOISE),
+    mb.ROFUL(index="clip", tighten="cone", online=True),
+    mb.ROFUL(index="clip", tighten="none", online=True),
     mb.ROFUL(index="plain", regularisation=3.0, failure=0.2),
 ]
 
@@ -153,7 +153,7 @@ class TestIndex:
         agent.pull()  # nothing is said again
         environment = mb.Linear([[1.0, 0.0], [0.9, 0.1]], [0.1, 0.5], low=0.0, high=1.0)
         with pytest.warns(UserWarning, match="contradicted each other|outside its bounds") as caught:
-            mb.simulate({"R-OFUL": mb.ROFUL(index="exact")}, environment, bounds, 3000, 2, seed=1)
+            mb.simulate({"R-OFUL": mb.ROFUL()}, environment, bounds, 3000, 2, seed=1)
         said = [str(warning.message) for warning in caught]
         assert any("arm 0: its mean 0.1 is outside its bounds" in text for text in said)
         assert any("R-OFUL: bounds and data contradicted each other" in text for text in said)
@@ -164,9 +164,11 @@ FAILURE = 0.05
 FEW = stats.binom.isf(1e-6, RUNS, FAILURE)
 MODES: list[mb.OFUL | mb.ROFUL] = [
     *(mb.OFUL(failure=FAILURE, noise=noise) for noise in NOISE),
-    *(mb.ROFUL(failure=FAILURE, noise=noise) for noise in (*NOISE, "restricted-max")),
-    *(mb.ROFUL(failure=FAILURE, noise=noise, online=True) for noise in NOISE),
-    mb.ROFUL(failure=FAILURE, tighten="cone", online=True),
+    *(mb.ROFUL(failure=FAILURE, noise=noise, index="clip") for noise in (*NOISE, "restricted-max")),
+    *(mb.ROFUL(failure=FAILURE, noise=noise, index="clip", online=True) for noise in NOISE),
+    mb.ROFUL(failure=FAILURE, index="clip", tighten="cone", online=True),
+    mb.ROFUL(failure=FAILURE),
+    mb.ROFUL(failure=FAILURE, online=True),
 ]
 
 
@@ -264,7 +266,7 @@ class TestPaperSetting:
     def test_as_printed(self) -> None:
         """The printed algorithm keeps the same arms, and differs from ours in radius and factor alone."""
         instance = linear.paper_instance(1)
-        policies = {"printed": mb.ROFUL.paper(), "R-OFUL": mb.ROFUL(index="exact")}
+        policies = {"printed": mb.ROFUL.paper(), "R-OFUL": mb.ROFUL()}
         result = mb.simulate(policies, instance.environment(5), instance.bounds, 300, 4, seed=1)
         np.testing.assert_array_equal(result.measures["kept"]["printed"], result.measures["kept"]["R-OFUL"])
 
@@ -352,7 +354,7 @@ class TestAgent:
         with pytest.raises(ValueError, match='noise="pool-max" needs all arms in advance'):
             agent.pull(["a", wide])
 
-    @pytest.mark.parametrize("policy", [*POLICIES, mb.ROFUL(index="exact"), mb.ROFUL.paper()], ids=str)
+    @pytest.mark.parametrize("policy", [*POLICIES, mb.ROFUL(), mb.ROFUL.paper()], ids=str)
     def test_a_saved_agent_goes_on_as_the_original_does(self, policy: mb.LinearPolicy) -> None:
         rng = np.random.default_rng(8)
         agent = self.agent(policy)

@@ -8,16 +8,20 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, FancyArrowPatch, Patch, Wedge
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
 
 from meanbounds.bounds import MeanBounds
+from meanbounds.geometry import FeasibleSet, LinearArms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from meanbounds.regret import Regret
 
-__all__ = ["COLOURS", "plot_bounds", "plot_regret", "plot_study"]
+__all__ = ["COLOURS", "plot_bounds", "plot_cone", "plot_kept", "plot_regret", "plot_study"]
 
 COLOURS = (
     "#0072b2",
@@ -58,7 +62,7 @@ def plot_regret(regret: Regret, ax: Axes | None = None, band: str | None = "conf
     ends = {}
     for number, label in enumerate(regret.labels):
         mean = regret.mean(label)
-        colour, style = COLOURS[number % len(COLOURS)], "--" if number >= len(COLOURS) else "-"
+        colour, style = _look(number)
         ax.plot(regret.rounds, mean, style, color=colour, linewidth=1.8)
         ends[regret.name(label)] = (float(mean[-1]), colour)
         if band == "confidence":
@@ -70,16 +74,118 @@ def plot_regret(regret: Regret, ax: Axes | None = None, band: str | None = "conf
         else:
             continue
         ax.fill_between(regret.rounds, np.maximum(lower, 0.0), upper, color=colour, alpha=0.18, linewidth=0)
-    ax.set_xscale("log" if log else "linear")
-    if not log:
-        ax.xaxis.set_major_locator(MaxNLocator(5))
-    ax.set_xlim(1 if log else 0, int(regret.rounds[-1]))
-    ax.set_ylim(bottom=0)
-    ax.set_xlabel("round")
     ax.set_ylabel(f"regret, mean of {len(regret.curves[regret.labels[0]])} runs")
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    _tidy(ax)
-    _name_ends(ax, ends)
+    _against_rounds(ax, regret, ends, log)
+    return ax
+
+
+def plot_kept(regret: Regret, ax: Axes | None = None, log: bool = False) -> Axes:
+    """Draw how many of the arms on offer could still be best, in the mean over runs, a line per linear policy.
+
+    Parameters
+    ----------
+    regret
+        What `meanbounds.simulate` returned for an environment such as `meanbounds.Linear`.
+    ax
+        Axes to draw on; new ones by default.
+    log
+        Whether rounds are on a logarithmic scale.
+    """
+    kept = regret.measures.get("kept", {})
+    if not kept:
+        raise ValueError("no policy restricts what is on offer: simulate OFUL or ROFUL in mb.Linear(...) first")
+    if ax is None:
+        ax = plt.subplots(figsize=(7, 4.2), layout="constrained")[1]
+    ends = {}
+    lengths = np.diff(regret.rounds, prepend=0)
+    for label, sums in kept.items():
+        mean = np.diff(sums.mean(axis=0), prepend=0.0) / lengths
+        colour, style = _look(regret.labels.index(label))
+        ax.plot(regret.rounds, mean, style, color=colour, linewidth=1.8)
+        ends[regret.name(label)] = (float(mean[-1]), colour)
+    ax.set_ylabel("arms on offer that could be best")
+    _against_rounds(ax, regret, ends, log)
+    return ax
+
+
+def plot_cone(
+    features: ArrayLike,
+    bounds: MeanBounds,
+    norm_high: float = 1.0,
+    theta: ArrayLike | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the restricted set in two dimensions: where the parameter can be, and which arms can be best for it.
+
+    The parameter lies in the shaded set, all that satisfies every arm's bounds, and in any case within an angle alpha
+    of the most promising arm, the one with the largest lower bound. An arm as long as that one is best for some such
+    parameter only if it is in the cone of 2 alpha around it.
+
+    Parameters
+    ----------
+    features
+        Two columns, a row for each arm.
+    bounds
+        Bounds on the means.
+    norm_high
+        Upper limit on the norm of the parameter.
+    theta
+        The parameter to mark, where it is known.
+    ax
+        Axes to draw on; new ones by default.
+    """
+    arms = LinearArms(features, bounds)
+    if arms.dimension != 2:
+        raise ValueError(f"a plane has two dimensions; these arms have {arms.dimension} features")
+    feasible = FeasibleSet(arms, norm_high)
+    tight = feasible.tightened()
+    if ax is None:
+        ax = plt.subplots(figsize=(5.2, 5.6), layout="constrained")[1]
+    reach = 1.08 * max(norm_high, float(arms.length.max()))
+    axis = np.linspace(-reach, reach, 500)
+    across, up = np.meshgrid(axis, axis)
+    means = np.stack([across, up], axis=-1) @ arms.features.T
+    inside = np.minimum(means - bounds.lower, bounds.upper - means).min(axis=-1)
+    inside = np.minimum(inside, norm_high - np.hypot(across, up))
+    ax.contourf(across, up, inside, levels=[0.0, np.inf], colors=[COLOURS[2]], alpha=0.35)
+    ax.add_patch(Circle((0, 0), norm_high, fill=False, linestyle=":", color="#7f7f7f"))
+    best = int(np.argmax(bounds.lower))
+    alpha = np.degrees(np.arccos(np.clip(bounds.lower[best] / (arms.length[best] * norm_high), -1.0, 1.0)))
+    middle = np.degrees(np.arctan2(*arms.features[best, ::-1]))
+    wedge = min(2.0 * alpha, 180.0)
+    ax.add_patch(Wedge((0, 0), reach, middle - wedge, middle + wedge, color=COLOURS[4], alpha=0.14, linewidth=0))
+    for k, (x, y) in enumerate(arms.features):
+        colour = COLOURS[1] if k == best else COLOURS[0] if tight.possible[k] else "#b0b0b0"
+        arrow = "-|>,head_length=5,head_width=2.5"
+        ax.add_patch(FancyArrowPatch((0, 0), (x, y), arrowstyle=arrow, color=colour, shrinkA=0, shrinkB=0))
+        ax.annotate(
+            str(bounds.arms[k]),
+            (x, y),
+            textcoords="offset points",
+            xytext=(7.0 * x / max(arms.length[k], 1e-9), 7.0 * y / max(arms.length[k], 1e-9)),
+            ha="center",
+            va="center",
+            color=colour,
+            fontsize=9,
+            parse_math=False,
+        )
+    if theta is not None:
+        ax.plot(*np.asarray(theta, dtype=np.float64), marker="*", markersize=11, color="black", linestyle="none")
+    entries = [
+        Line2D([], [], color=COLOURS[1], label="most promising arm"),
+        Line2D([], [], color=COLOURS[0], label="can be best"),
+        Line2D([], [], color="#b0b0b0", label="cannot be best"),
+        Patch(color=COLOURS[4], alpha=0.3, label="cone of 2 alpha"),
+        Patch(color=COLOURS[2], alpha=0.35, label="feasible parameters"),
+        Line2D([], [], color="#7f7f7f", linestyle=":", label="norm_high"),
+    ]
+    if theta is not None:
+        entries.append(Line2D([], [], color="black", marker="*", linestyle="none", label="true parameter"))
+    ax.legend(handles=entries, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize="small")
+    ax.set_xlim(-1.1 * reach, 1.1 * reach)
+    ax.set_ylim(-1.1 * reach, 1.1 * reach)
+    ax.set_aspect("equal")
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -134,6 +240,24 @@ def plot_study(regret: Regret, title: str | None = None) -> Figure:
     if title:
         figure.suptitle(title, parse_math=False)
     return figure
+
+
+def _look(number: int) -> tuple[str, str]:
+    """Colour and line style of the policy at this place."""
+    return COLOURS[number % len(COLOURS)], "--" if number >= len(COLOURS) else "-"
+
+
+def _against_rounds(ax: Axes, regret: Regret, ends: dict[str, tuple[float, str]], log: bool) -> None:
+    """Finish a picture with a line per policy and rounds from left to right."""
+    ax.set_xscale("log" if log else "linear")
+    if not log:
+        ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.set_xlim(1 if log else 0, int(regret.rounds[-1]))
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("round")
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    _tidy(ax)
+    _name_ends(ax, ends)
 
 
 def _bounds_height(bounds: MeanBounds) -> float:

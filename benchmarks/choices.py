@@ -1,0 +1,158 @@
+"""Which noise, index and tightening of R-OFUL to use: compared where upper bounds decide, and where they do not.
+
+`python -m benchmarks.choices` writes docs/choices.md and its picture.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+
+import meanbounds as mb
+from benchmarks.contestants.base import Array
+from meanbounds.policies import AnyPolicy
+
+DRAWS = 5
+RUNS = 4
+HORIZON = 100_000
+SHOWN = (1_000, 10_000, HORIZON)
+OFFERED = 10
+DOCS = Path(__file__).parents[1] / "docs"
+
+POLICIES: Mapping[str, AnyPolicy] = {
+    "OFUL": mb.OFUL(),
+    "R-OFUL": mb.ROFUL(),
+    "R-OFUL, running-max": mb.ROFUL(noise="running-max"),
+    "R-OFUL, pool-max": mb.ROFUL(noise="pool-max"),
+    "R-OFUL, online": mb.ROFUL(online=True),
+    "R-OFUL, clip": mb.ROFUL(index="clip"),
+    "R-OFUL, clip, running-max": mb.ROFUL(index="clip", noise="running-max"),
+    "R-OFUL, clip, pool-max": mb.ROFUL(index="clip", noise="pool-max"),
+    "R-OFUL, clip, online": mb.ROFUL(index="clip", online=True),
+    "R-OFUL, clip, cone": mb.ROFUL(index="clip", tighten="cone"),
+    "R-OFUL, clip, not tightened": mb.ROFUL(index="clip", tighten="none"),
+    "R-OFUL, as printed": mb.ROFUL.paper(),
+}
+DRAWN = ("OFUL", "R-OFUL", "R-OFUL, running-max", "R-OFUL, clip", "R-OFUL, as printed")
+
+Made = tuple[mb.Linear, mb.MeanBounds]
+
+
+def _paper(rng: np.random.Generator) -> Made:
+    features = rng.normal(size=(100, 10))
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    environment = mb.Linear(features, np.arange(10) / np.linalg.norm(np.arange(10)), OFFERED)
+    below, above = rng.uniform(0.0, 0.5, (2, 100))
+    lower = np.maximum(environment.means - below, environment.low)
+    upper = np.minimum(environment.means + above, environment.high)
+    return environment, mb.MeanBounds(lower, upper, low=environment.low, high=environment.high)
+
+
+def _positive(rng: np.random.Generator) -> tuple[Array, Array]:
+    """Features and a parameter with no negative entry, the parameter of norm 0.95."""
+    features, theta = np.abs(rng.normal(size=(50, 5))), np.abs(rng.normal(size=5))
+    return features / np.linalg.norm(features, axis=1, keepdims=True), 0.95 * theta / np.linalg.norm(theta)
+
+
+def _lower_bounds(rng: np.random.Generator) -> Made:
+    features, theta = _positive(rng)
+    environment = mb.Linear(features, theta, OFFERED, low=0.0, high=1.0)
+    lower = np.maximum(environment.means - rng.uniform(0.0, 0.15, 50), 0.0)
+    return environment, mb.MeanBounds(lower, np.ones(50))
+
+
+def _ranges(rng: np.random.Generator) -> Made:
+    features, theta = _positive(rng)
+    width = rng.choice([0.1, 1.0], 50)
+    low = features @ theta - width / 2.0
+    environment = mb.Linear(features, theta, OFFERED, low=low, high=low + width)
+    return environment, mb.MeanBounds.vacuous(50, low, low + width)
+
+
+SETTINGS: Mapping[str, tuple[str, Callable[[np.random.Generator], Made]]] = {
+    "bounds decide": ("the paper's setting: 100 arms in R^10, bounds up to 0.5 from the mean on either side", _paper),
+    "lower bounds": (
+        "50 arms in R^5 with means up to 0.95 on [0, 1]; lower bounds up to 0.15 below the mean, no upper bounds: "
+        "nothing caps an index",
+        _lower_bounds,
+    ),
+    "two kinds of arms": (
+        "50 arms in R^5, rewards in a range of width 0.1 for some and 1 for others; nothing else is known",
+        _ranges,
+    ),
+}
+
+
+def play(setting: str, horizon: int = HORIZON, draws: int = DRAWS) -> mb.Regret:
+    """Every policy on several draws of a setting, the runs of all draws in one."""
+    parts = []
+    for draw in range(draws):
+        environment, bounds = SETTINGS[setting][1](np.random.default_rng(draw))
+        parts.append(mb.simulate(POLICIES, environment, bounds, horizon, RUNS, seed=draw, checkpoints=200))
+        print(f"{setting}, draw {draw + 1} of {draws}", file=sys.stderr, flush=True)
+    curves = {label: np.vstack([part.curves[label] for part in parts]) for label in POLICIES}
+    plays = {label: np.vstack([part.plays[label] for part in parts]) for label in POLICIES}
+    kept = {label: np.vstack([part.measures["kept"][label] for part in parts]) for label in POLICIES}
+    return mb.Regret(parts[0].rounds, curves, plays, parts[0].settings, {"kept": kept})
+
+
+def table(results: Mapping[str, mb.Regret]) -> str:
+    """Mean regret at some rounds, and arms kept."""
+    header = ["policy"]
+    for setting in results:
+        header += [f"{setting}: {shown:,}" for shown in SHOWN] + ["arms kept"]
+    rows = [header, ["---"] + ["---:"] * (len(header) - 1)]
+    for label in POLICIES:
+        row = [label]
+        for regret in results.values():
+            for shown in SHOWN:
+                at = regret.curves[label][:, int(np.searchsorted(regret.rounds, shown))]
+                row.append(f"{at.mean():.1f} ± {2.0 * at.std(ddof=1) / np.sqrt(at.size):.1f}")
+            row.append(f"{regret.measures['kept'][label][:, -1].mean() / regret.rounds[-1]:.1f}")
+        rows.append(row)
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def picture(results: Mapping[str, mb.Regret], path: Path) -> None:
+    """Regret in each setting, one below the other."""
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    from meanbounds.plots import plot_regret
+
+    figure, axes = plt.subplots(len(results), 1, figsize=(6.4, 3.4 * len(results)), layout="constrained")
+    for ax, (setting, regret) in zip(axes, results.items(), strict=True):
+        some = mb.Regret(regret.rounds, {label: regret.curves[label] for label in DRAWN}, {}, regret.settings)
+        plot_regret(some, ax)
+        ax.set_title(setting, loc="left", fontsize=10)
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    """Play everything and write the page."""
+    results = {setting: play(setting) for setting in SETTINGS}
+    picture(results, DOCS / "images" / "choices.png")
+    lines = [f"- *{setting}*: {text}." for setting, (text, _) in SETTINGS.items()]
+    text = f"""\
+# R-OFUL: what its choices are worth
+
+Written by `python -m benchmarks.choices` on {datetime.datetime.now(datetime.UTC):%Y-%m-%d} with meanbounds {mb.__version__}.
+Mean regret over {DRAWS * RUNS} runs, {RUNS} on each of {DRAWS} draws of the arms, plus or minus two standard errors, with
+{OFFERED} arms on offer in a round and rewards at the two ends of their range.
+
+{chr(10).join(lines)}
+
+{table(results)}
+
+![Regret in the three settings](images/choices.png)
+"""
+    (DOCS / "choices.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
