@@ -138,12 +138,13 @@ def main() -> None:
     results = {setting: play(setting) for setting in SETTINGS}
     picture(results, DOCS / "images" / "choices.png")
     lines = [f"- *{setting}*: {text}." for setting, (text, _) in SETTINGS.items()]
+    today = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
     text = f"""\
 # R-OFUL: what its choices are worth
 
-Written by `python -m benchmarks.choices` on {datetime.datetime.now(datetime.UTC):%Y-%m-%d} with meanbounds {mb.__version__}.
-Mean regret over {DRAWS * RUNS} runs, {RUNS} on each of {DRAWS} draws of the arms, plus or minus two standard errors, with
-{OFFERED} arms on offer in a round and rewards at the two ends of their range.
+Written by `python -m benchmarks.choices` on {today} with meanbounds {mb.__version__}. Mean regret over {DRAWS * RUNS}
+runs, {RUNS} on each of {DRAWS} draws of the arms, plus or minus two standard errors, with {OFFERED} arms on offer in a
+round and rewards at the two ends of their range. `R-OFUL` is `ROFUL()`; what differs from it is named.
 
 {chr(10).join(lines)}
 

@@ -13,17 +13,23 @@ from typing import Any
 from meanbounds import environments
 from meanbounds.bounds import MeanBounds
 from meanbounds.environments import Environment
-from meanbounds.policies import Policy
+from meanbounds.policies import AnyPolicy, Policy
 
 __all__ = ["Study", "StudyError", "read_study"]
 
 _ENVIRONMENTS: dict[str, type[Environment]] = {
     kind.__name__.lower(): kind
-    for kind in (environments.Bernoulli, environments.Uniform, environments.Beta, environments.Table)
+    for kind in (
+        environments.Bernoulli,
+        environments.Uniform,
+        environments.Beta,
+        environments.Table,
+        environments.Linear,
+    )
 }
 _KEYS: dict[str, tuple[type, str, int]] = {
     "policies": (list, 'a list such as ["UCB", "GLUE"] or of tables such as { policy = "GLUE", label = "mine" }', 0),
-    "environment": (dict, 'a table with kind = "bernoulli" (or uniform, beta, table) and its parameters', 0),
+    "environment": (dict, 'a table with kind = "bernoulli" (or uniform, beta, table, linear) and its parameters', 0),
     "bounds": (dict, "a table with lower and upper, and perhaps arms, low, high", 0),
     "horizon": (int, "a whole number of rounds, at least 1", 1),
     "runs": (int, "a whole number of runs, at least 1", 1),
@@ -42,7 +48,7 @@ class StudyError(ValueError):
 class Study:
     """What a study file says; the fields are those of `meanbounds.simulate`."""
 
-    policies: dict[str, Policy]
+    policies: dict[str, AnyPolicy]
     environment: Environment
     bounds: MeanBounds | None
     horizon: int
@@ -116,8 +122,8 @@ def read_study(path: str | Path) -> Study:
     )
 
 
-def _policies(entries: list[Any]) -> dict[str, Policy]:
-    policies: dict[str, Policy] = {}
+def _policies(entries: list[Any]) -> dict[str, AnyPolicy]:
+    policies: dict[str, AnyPolicy] = {}
     for entry in entries:
         if not isinstance(entry, str | dict):
             raise ValueError(f'each policy is a name or a table such as {{ policy = "GLUE" }}; got {entry!r}')

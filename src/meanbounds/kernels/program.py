@@ -20,6 +20,8 @@ __all__ = ["Known", "Maximum", "factorise", "maximise", "maximise_each", "scaled
 
 _STEPS = 60
 _CLOSE = 1e-10  # of the scale of the problem: where the gap between proof and point is small enough
+_FITS = 1e-8  # where a point counts as one that satisfies all limits
+_PROVED = 1e-9  # by how much a proof that nothing is feasible has to hold
 _WIDER = 1e-10  # every row is relaxed by this while searching, so that there is an interior
 _ENORMOUS = 1e64
 _BACK = 0.99  # of the step to the boundary
@@ -99,10 +101,181 @@ def _dot(a: Floats, b: Floats) -> float:
     return value
 
 
+class _Search(NamedTuple):
+    """Where the search is. Each limit has a slack and a multiplier, both positive, whose product goes to zero.
+
+    Side 0 of a row is its upper limit, side 1 its lower one. Curve 0 is the norm and curve 1 the ellipsoid, as limits
+    on half of a square. A change is what the step under consideration would add.
+    """
+
+    point: Floats
+    along: Floats  # change of the point
+    limits: Floats  # 2 x rows, with the sign of the side; infinite where there is none
+    slacks: Floats
+    duals: Floats
+    missing: Floats  # what the slack lacks to fit the point
+    slack_change: Floats
+    dual_change: Floats
+    gradients: Floats  # curves x d
+    curve_slack: Floats
+    curve_dual: Floats
+    curve_missing: Floats
+    curve_bend: Floats  # what the predicted step adds to a curve beyond its gradient
+    curve_slack_change: Floats
+    curve_dual_change: Floats
+    residual: Floats  # gradient of the whole
+    matrix: Floats
+    weights: Floats  # multiplier of each row, with the sign of the side
+
+
 @compiled
-def _times(matrix: Floats, vector: Floats, out: Floats) -> None:
-    for i in range(vector.size):
-        out[i] = _dot(matrix[i], vector)
+def _start(known: Known) -> _Search:
+    """Begin at the centre, with slacks that need not fit."""
+    n, d = known.rows.shape
+    curves = 2 if known.shape.shape[0] else 1
+    point = known.centre * min(1.0, 0.9 / max(sqrt(_dot(known.centre, known.centre)), 1e-300))
+    limit, slack, dual = np.full((2, n), inf), np.ones((2, n)), np.zeros((2, n))
+    for k in range(n):
+        limit[0, k], limit[1, k] = known.upper[k] + _WIDER, -known.lower[k] + _WIDER
+        value = _dot(known.rows[k], point)
+        for side in range(2):
+            if limit[side, k] < inf:
+                slack[side, k] = max(limit[side, k] - (1 - 2 * side) * value, 0.1)
+                dual[side, k] = 0.1 / slack[side, k]
+    return _Search(
+        point=point,
+        along=np.zeros(d),
+        limits=limit,
+        slacks=slack,
+        duals=dual,
+        missing=np.zeros((2, n)),
+        slack_change=np.zeros((2, n)),
+        dual_change=np.zeros((2, n)),
+        gradients=np.zeros((curves, d)),
+        curve_slack=np.full(curves, 0.5),
+        curve_dual=np.ones(curves),
+        curve_missing=np.zeros(curves),
+        curve_bend=np.zeros(curves),
+        curve_slack_change=np.zeros(curves),
+        curve_dual_change=np.zeros(curves),
+        residual=np.zeros(d),
+        matrix=np.zeros((d, d)),
+        weights=np.zeros(n),
+    )
+
+
+@compiled
+def _curved(known: Known, curve: int, vector: Floats, centre: Floats, out: Floats) -> float:
+    """The matrix of a curve times a vector, less the centre if there is one, written to `out`, and the square in it."""
+    if curve == 0:
+        out[:] = vector
+        return _dot(vector, vector)
+    square, d = 0.0, vector.size
+    for i in range(d):
+        out[i] = 0.0
+        for j in range(d):
+            out[i] += known.shape[i, j] * (vector[j] - centre[j])
+        square += out[i] * (vector[i] - centre[i])
+    return square
+
+
+@compiled
+def _look(known: Known, target: Floats, search: _Search) -> tuple[float, float]:
+    """Bring residuals up to date: what the multipliers prove, and how badly the slacks fit.
+
+    For any multipliers z of the limits, target . parameter is at most z . limits plus the largest value of what is
+    left of the target: its length, since the norm is at most 1.
+    """
+    rows = known.rows
+    limits, slacks, duals, missing = search.limits, search.slacks, search.duals, search.missing
+    weights, gradients, curve_slack, curve_dual = (
+        search.weights,
+        search.gradients,
+        search.curve_slack,
+        search.curve_dual,
+    )
+    curve_missing = search.curve_missing
+    point, residual, d = search.point, search.residual, target.size
+    worst, proof = 0.0, 0.0
+    for i in range(d):
+        residual[i] = -target[i]
+    for k in range(weights.size):
+        value = _dot(rows[k], point)
+        weights[k] = 0.0
+        for side in range(2):
+            if limits[side, k] < inf:
+                sign, dual = 1.0 - 2.0 * side, duals[side, k]
+                missing[side, k] = sign * value + slacks[side, k] - limits[side, k]
+                worst = max(worst, abs(missing[side, k]))
+                weights[k] += sign * dual
+                proof += dual * (limits[side, k] - _WIDER)
+        for i in range(d):
+            residual[i] += weights[k] * rows[k, i]
+    for curve in range(curve_dual.size - 1, -1, -1):  # the norm last: it carries what the others leave
+        dual, gradient = curve_dual[curve], gradients[curve]
+        square = _curved(known, curve, point, known.centre, gradient)
+        curve_missing[curve] = 0.5 * (square - 1.0) + curve_slack[curve]
+        worst = max(worst, abs(curve_missing[curve]))
+        if curve:
+            proof += dual * (_dot(gradient, known.centre) + sqrt(max(square, 0.0)))
+        else:
+            proof += sqrt(_dot(residual, residual))
+        for i in range(d):
+            residual[i] += dual * gradient[i]
+    return proof, worst
+
+
+@compiled
+def _products(search: _Search, step: float) -> tuple[float, float]:
+    """Sum of slack times multiplier after a step, and the number of limits."""
+    limits, slacks, duals, slack_change = search.limits, search.slacks, search.duals, search.slack_change
+    dual_change = search.dual_change
+    total, count = 0.0, 0.0
+    for k in range(search.weights.size):
+        for side in range(2):
+            if limits[side, k] < inf:
+                slack = slacks[side, k] + step * slack_change[side, k]
+                total += slack * (duals[side, k] + step * dual_change[side, k])
+                count += 1.0
+    for curve in range(search.curve_dual.size):
+        slack = search.curve_slack[curve] + step * search.curve_slack_change[curve]
+        total += slack * (search.curve_dual[curve] + step * search.curve_dual_change[curve])
+        count += 1.0
+    return total, count
+
+
+@compiled
+def _prepare(known: Known, search: _Search) -> None:
+    """The matrix of Newton's step, factorised."""
+    rows, shape = known.rows, known.shape
+    slacks, duals, gradients = search.slacks, search.duals, search.gradients
+    matrix, d = search.matrix, search.point.size
+    matrix[:] = 0.0
+    for curve in range(search.curve_dual.size):
+        dual = search.curve_dual[curve]
+        stiff = dual / search.curve_slack[curve]
+        for i in range(d):
+            for j in range(i + 1):
+                matrix[i, j] += stiff * gradients[curve, i] * gradients[curve, j]
+                if curve:
+                    matrix[i, j] += dual * shape[i, j]
+            if not curve:
+                matrix[i, i] += dual
+    for k in range(search.weights.size):
+        stiff = 0.0
+        for side in range(2):
+            stiff += duals[side, k] / slacks[side, k]
+        for i in range(d):
+            factor = stiff * rows[k, i]
+            for j in range(i + 1):
+                matrix[i, j] += factor * rows[k, j]
+    factorise(matrix)
+
+
+@compiled
+def _clash(slack: float, dual: float, aim: float, second_order: float) -> float:
+    """By how much slack times multiplier is to fall."""
+    return slack * dual - aim + second_order
 
 
 @compiled
@@ -112,176 +285,101 @@ def _room(value: float, change: float, step: float) -> float:
 
 
 @compiled
-def maximise(target: Floats, known: Known) -> Maximum:
-    """The largest value of ``target . parameter``, for a target of length 1, over what is known.
+def _aim(known: Known, search: _Search, aim: float, corrected: float) -> float:
+    """Newton's step towards products equal to `aim`, and its longest positive length.
 
-    Each limit is a slack s >= 0 with a multiplier z >= 0: side 0 of a row is its upper limit, side 1 its lower one;
-    the norm and the ellipsoid are limits on half of a square. Newton's method drives s z to zero along the central
-    path, for slacks that need not fit at first.
+    With `corrected` the second-order terms of the step that is there, the predicted one, are taken into account.
     """
-    rows, d = known.rows, target.size
-    n = rows.shape[0]
-    round_one = known.shape.shape[0] > 0
-    point, along = np.zeros(d), np.zeros(d)
-    if round_one:
-        length = sqrt(_dot(known.centre, known.centre))
-        for i in range(d):
-            point[i] = known.centre[i] * min(1.0, 0.9 / max(length, 1e-300))
-    limit, slack, dual = np.full((2, n), inf), np.ones((2, n)), np.zeros((2, n))
-    for k in range(n):
-        limit[0, k], limit[1, k] = known.upper[k] + _WIDER, -known.lower[k] + _WIDER
-        value = _dot(rows[k], point)
+    rows = known.rows
+    limits, slacks, duals, missing = search.limits, search.slacks, search.duals, search.missing
+    slack_change, dual_change, gradients = search.slack_change, search.dual_change, search.gradients
+    along, d = search.along, search.point.size
+    for i in range(d):
+        along[i] = -search.residual[i]
+    for k in range(search.weights.size):
+        pull = 0.0
         for side in range(2):
-            if limit[side, k] < inf:
-                slack[side, k] = max(limit[side, k] - (1 - 2 * side) * value, 0.1)
-                dual[side, k] = 0.1 / slack[side, k]
-    ball_slack, ball_dual = max(0.5 * (1.0 - _dot(point, point)), 0.1), 1.0
-    egg_slack, egg_dual = 0.5, 1.0 if round_one else 0.0
-    off, egg_gradient, curved = np.zeros(d), np.zeros(d), np.zeros(d)
-    hessian, residual, right = np.zeros((d, d)), np.zeros(d), np.zeros(d)
-    row_change, missing = np.zeros(n), np.zeros((2, n))
-    slack_change, dual_change = np.zeros((2, n)), np.zeros((2, n))
-    weights, best_value, best_gap, best_point = np.zeros(n), inf, inf, point.copy()
-    best_weights = np.zeros(n)
+            slack, dual = slacks[side, k], duals[side, k]
+            twice = corrected * slack_change[side, k] * dual_change[side, k]
+            if limits[side, k] < inf:
+                clash = _clash(slack, dual, aim, twice)
+                pull += (1.0 - 2.0 * side) * (clash - dual * missing[side, k]) / slack
+        for i in range(d):
+            along[i] += pull * rows[k, i]
+    for curve in range(search.curve_dual.size):
+        slack, dual = search.curve_slack[curve], search.curve_dual[curve]
+        twice = corrected * search.curve_slack_change[curve] * search.curve_dual_change[curve]
+        bend = corrected * search.curve_bend[curve]
+        pull = (_clash(slack, dual, aim, twice) - dual * (search.curve_missing[curve] + bend)) / slack
+        for i in range(d):
+            along[i] += pull * gradients[curve, i]
+    solve_factored(search.matrix, along)
+    step = 1.0
+    for k in range(search.weights.size):
+        moved = _dot(rows[k], along)
+        for side in range(2):
+            if limits[side, k] < inf:
+                slack, dual = slacks[side, k], duals[side, k]
+                twice = corrected * slack_change[side, k] * dual_change[side, k]
+                change = -missing[side, k] - (1.0 - 2.0 * side) * moved
+                slack_change[side, k] = change
+                dual_change[side, k] = (-_clash(slack, dual, aim, twice) - dual * change) / slack
+                step = _room(dual, dual_change[side, k], _room(slack, change, step))
+    for curve in range(search.curve_dual.size):
+        slack, dual = search.curve_slack[curve], search.curve_dual[curve]
+        twice = corrected * search.curve_slack_change[curve] * search.curve_dual_change[curve]
+        bend = corrected * search.curve_bend[curve]
+        change = -(search.curve_missing[curve] + bend) - _dot(gradients[curve], along)
+        search.curve_slack_change[curve] = change
+        search.curve_dual_change[curve] = (-_clash(slack, dual, aim, twice) - dual * change) / slack
+        step = _room(dual, search.curve_dual_change[curve], _room(slack, change, step))
+    return step
+
+
+@compiled
+def _add(to: Floats, step: float, change: Floats) -> None:
+    for i in range(to.size):
+        to[i] += step * change[i]
+
+
+@compiled
+def _move(search: _Search, step: float) -> None:
+    """Take the step."""
+    _add(search.point, step, search.along)
+    _add(search.curve_slack, step, search.curve_slack_change)
+    _add(search.curve_dual, step, search.curve_dual_change)
+    for side in range(2):
+        _add(search.slacks[side], step, search.slack_change[side])
+        _add(search.duals[side], step, search.dual_change[side])
+
+
+@compiled
+def maximise(target: Floats, known: Known) -> Maximum:
+    """The largest value of ``target . parameter``, for a target of length 1, over what is known."""
+    search = _start(known)
+    best, gap, point, weights = inf, inf, search.point.copy(), search.weights.copy()
+    image, nowhere = np.empty(target.size), np.zeros(target.size)
     for _ in range(_STEPS):
-        # Where we are: what is missing to each limit, the gradient, and what the multipliers prove.
-        for i in range(d):
-            off[i] = point[i] - known.centre[i]
-            residual[i] = -target[i]
-        product, count, proof = 0.0, 1.0 + round_one, 0.0
-        worst = 0.0
-        for k in range(n):
-            value = _dot(rows[k], point)
-            weights[k] = 0.0
-            for side in range(2):
-                if limit[side, k] < inf:
-                    sign = 1.0 - 2.0 * side
-                    missing[side, k] = sign * value + slack[side, k] - limit[side, k]
-                    worst = max(worst, abs(missing[side, k]))
-                    product += slack[side, k] * dual[side, k]
-                    count += 1.0
-                    weights[k] += sign * dual[side, k]
-                    proof += dual[side, k] * (limit[side, k] - _WIDER)
-            if weights[k] != 0.0:
-                for i in range(d):
-                    residual[i] += weights[k] * rows[k, i]
-        egg_missing = 0.0
-        if round_one:
-            _times(known.shape, off, egg_gradient)
-            square = _dot(off, egg_gradient)
-            egg_missing = 0.5 * (square - 1.0) + egg_slack
-            product += egg_slack * egg_dual
-            proof += egg_dual * (_dot(egg_gradient, known.centre) + sqrt(max(square, 0.0)))
-            for i in range(d):
-                residual[i] += egg_dual * egg_gradient[i]
-        square = _dot(point, point)
-        ball_missing = 0.5 * (square - 1.0) + ball_slack
-        product += ball_slack * ball_dual
-        value = proof + sqrt(_dot(residual, residual))  # the part of the target that no other limit carries
-        for i in range(d):
-            residual[i] += ball_dual * point[i]
-        worst = max(worst, abs(ball_missing), abs(egg_missing))
-        gap = value - _dot(target, point)
-        if value < best_value:
-            best_value = value
-            best_weights[:] = weights
-        if worst < 1e-8 and best_value - _dot(target, point) < best_gap:
-            best_gap = best_value - _dot(target, point)
-            best_point[:] = point
-        middle = product / count
-        if best_value < -1.0 - 1e-9 or (worst < _CLOSE and gap < _CLOSE) or not product < inf:
+        value, worst = _look(known, target, search)
+        if value < best:
+            best = value
+            weights[:] = search.weights
+        here = best - _dot(target, search.point)
+        if worst < _FITS and here < gap:
+            gap = here
+            point[:] = search.point
+        product, count = _products(search, 0.0)
+        solved = worst < _CLOSE and value - _dot(target, search.point) < _CLOSE
+        if solved or best < -1.0 - _PROVED or not product < inf:
             break
-        # The matrix of Newton's step.
-        for i in range(d):
-            for j in range(d):
-                hessian[i, j] = egg_dual * known.shape[i, j] if round_one else 0.0
-                hessian[i, j] += ball_dual / ball_slack * point[i] * point[j]
-                if round_one:
-                    hessian[i, j] += egg_dual / egg_slack * egg_gradient[i] * egg_gradient[j]
-            hessian[i, i] += ball_dual
-        for k in range(n):
-            stiff = 0.0
-            for side in range(2):
-                if limit[side, k] < inf:
-                    stiff += dual[side, k] / slack[side, k]
-            if stiff > 0.0:
-                for i in range(d):
-                    factor = stiff * rows[k, i]
-                    for j in range(i + 1):
-                        hessian[i, j] += factor * rows[k, j]
-        factorise(hessian)
-        # Predict with no centring, then correct: the same matrix twice.
-        aim, ball_bend, egg_bend = 0.0, 0.0, 0.0
-        ball_slack_change = ball_dual_change = egg_slack_change = egg_dual_change = 0.0
-        step = 1.0
-        for phase in range(2):
-            corrected = float(phase)
-            for i in range(d):
-                right[i] = -residual[i]
-            for k in range(n):
-                pull = 0.0
-                for side in range(2):
-                    if limit[side, k] < inf:
-                        clash = slack[side, k] * dual[side, k] - aim
-                        clash += corrected * slack_change[side, k] * dual_change[side, k]
-                        pull += (1.0 - 2.0 * side) * (clash - dual[side, k] * missing[side, k]) / slack[side, k]
-                if pull != 0.0:
-                    for i in range(d):
-                        right[i] += pull * rows[k, i]
-            ball_clash = ball_slack * ball_dual - aim + corrected * ball_slack_change * ball_dual_change
-            ball_pull = (ball_clash - ball_dual * (ball_missing + ball_bend)) / ball_slack
-            egg_clash = egg_slack * egg_dual - aim + corrected * egg_slack_change * egg_dual_change
-            egg_pull = (egg_clash - egg_dual * (egg_missing + egg_bend)) / egg_slack if round_one else 0.0
-            for i in range(d):
-                along[i] = right[i] + ball_pull * point[i] + egg_pull * egg_gradient[i]
-            solve_factored(hessian, along)
-            step = 1.0
-            for k in range(n):
-                row_change[k] = _dot(rows[k], along)
-                for side in range(2):
-                    if limit[side, k] < inf:
-                        clash = slack[side, k] * dual[side, k] - aim
-                        clash += corrected * slack_change[side, k] * dual_change[side, k]
-                        change = -missing[side, k] - (1.0 - 2.0 * side) * row_change[k]
-                        slack_change[side, k] = change
-                        dual_change[side, k] = (-clash - dual[side, k] * change) / slack[side, k]
-                        step = _room(slack[side, k], change, step)
-                        step = _room(dual[side, k], dual_change[side, k], step)
-            ball_slack_change = -(ball_missing + ball_bend) - _dot(point, along)
-            ball_dual_change = (-ball_clash - ball_dual * ball_slack_change) / ball_slack
-            step = _room(ball_dual, ball_dual_change, _room(ball_slack, ball_slack_change, step))
-            if round_one:
-                egg_slack_change = -(egg_missing + egg_bend) - _dot(egg_gradient, along)
-                egg_dual_change = (-egg_clash - egg_dual * egg_slack_change) / egg_slack
-                step = _room(egg_dual, egg_dual_change, _room(egg_slack, egg_slack_change, step))
-            if phase == 0:
-                ahead = (ball_slack + step * ball_slack_change) * (ball_dual + step * ball_dual_change)
-                ahead += (egg_slack + step * egg_slack_change) * (egg_dual + step * egg_dual_change)
-                for k in range(n):
-                    for side in range(2):
-                        if limit[side, k] < inf:
-                            ahead += (slack[side, k] + step * slack_change[side, k]) * (
-                                dual[side, k] + step * dual_change[side, k]
-                            )
-                aim = middle * min(1.0, (ahead / product) ** 3)
-                ball_bend = 0.5 * _dot(along, along)
-                if round_one:
-                    _times(known.shape, along, curved)
-                    egg_bend = 0.5 * _dot(along, curved)
-        step *= _BACK
-        for i in range(d):
-            point[i] += step * along[i]
-        for k in range(n):
-            for side in range(2):
-                if limit[side, k] < inf:
-                    slack[side, k] += step * slack_change[side, k]
-                    dual[side, k] += step * dual_change[side, k]
-        ball_slack += step * ball_slack_change
-        ball_dual += step * ball_dual_change
-        if round_one:
-            egg_slack += step * egg_slack_change
-            egg_dual += step * egg_dual_change
-    return Maximum(best_value, best_gap, best_point, best_weights)
+        _prepare(known, search)
+        step = _aim(known, search, 0.0, 0.0)
+        ahead, _ = _products(search, step)
+        for curve in range(search.curve_bend.size):
+            search.curve_bend[curve] = 0.5 * _curved(known, curve, search.along, nowhere, image)
+        step = _aim(known, search, product / count * min(1.0, (ahead / product) ** 3), 1.0)
+        _move(search, _BACK * step)
+    return Maximum(best, gap, point, weights)
 
 
 @compiled

@@ -14,7 +14,7 @@ from meanbounds.kernels.linear.settle import rounding, settle
 from meanbounds.kernels.program import Known, maximise
 from meanbounds.kernels.tables import Floats, Integers
 
-__all__ = ["decide", "exact_index", "indices", "measure"]
+__all__ = ["binding", "decide", "exact_index", "indices", "measure"]
 
 
 @compiled
@@ -48,8 +48,29 @@ def _satisfies(known: Known, point: Floats) -> bool:
 
 
 @compiled
+def binding(known: Known, design: Design, norm_high: float, reach: float) -> Known:
+    """What is known, with the confidence set, and without the limits that all of the confidence set satisfies."""
+    n, d = known.rows.shape
+    lower, upper, image = np.empty(n), np.empty(n), np.empty(d)
+    some, count = np.empty(n, np.int64), 0
+    for k in range(n):
+        width, middle = reach * sqrt(spread(design, known.rows[k], image)), 0.0
+        for i in range(d):
+            middle += known.rows[k, i] * design.estimate[i]
+        lower[count] = known.lower[k] if middle - width < known.lower[k] * norm_high else -inf
+        upper[count] = known.upper[k] if middle + width > known.upper[k] * norm_high else inf
+        some[count] = k
+        count += lower[count] > -inf or upper[count] < inf
+    rows = np.empty((count, d))
+    for place in range(count):
+        rows[place] = known.rows[some[place]]
+    shape = design.precision * (norm_high / reach) ** 2
+    return Known(rows, lower[:count], upper[:count], design.estimate / norm_high, shape)
+
+
+@compiled
 def exact_index(pool: Pool, design: Design, known: Known, norm_high: float, reach: float, arm: int) -> float:
-    """The largest mean of an arm over parameters in the confidence set that satisfy all bounds; NaN if there is none.
+    """The largest mean of an arm over what is known, the confidence set included; NaN if nothing satisfies it all.
 
     Nothing is solved where the maximiser over the confidence set satisfies all bounds, or where one over the bounds
     lies in the confidence set.
@@ -76,9 +97,7 @@ def exact_index(pool: Pool, design: Design, known: Known, norm_high: float, reac
             square += part * (peak[i] - design.estimate[i])
         if square <= reach * reach:
             return float(pool.upper[arm])
-    shape = design.precision * (norm_high / reach) ** 2
-    inside = Known(known.rows, known.lower, known.upper, design.estimate / norm_high, shape)
-    found = maximise(x / length, inside).value
+    found = maximise(x / length, known).value
     return float(pool.offset[arm] + norm_high * length * found) if found >= -1.0 else np.nan
 
 
@@ -105,6 +124,7 @@ def _fill(
         plain = pool.offset[arm] + mean[arm] + width
         out[k] = plain if rule.index_kind == PLAIN else min(plain, pool.upper[arm])
     if rule.index_kind == EXACT and (every or kept.size > 1):
+        inside = binding(known, design, rule.norm_high, reach)
         solved = np.zeros(kept.size, np.bool_)
         best = -inf
         for _ in range(kept.size):
@@ -116,7 +136,7 @@ def _fill(
             if not every and out[top] < best - slack:
                 break
             solved[top] = True
-            value = exact_index(pool, design, known, rule.norm_high, reach, kept[top])
+            value = exact_index(pool, design, inside, rule.norm_high, reach, kept[top])
             if value == value:
                 out[top] = min(out[top], value)
             else:
