@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench picture clean kernels
+.PHONY: demo test lint bench picture choices clean kernels
 
 demo: .venv/.demo kernels  ## GLUE against UCB on an instance with mean bounds, with a picture
 	$(BIN)/meanbounds demo -o demo
@@ -19,8 +19,12 @@ lint: .venv/.dev
 bench: .venv/.bench kernels  ## speed against other libraries, as ratios, into benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.run
 
-picture: .venv/.demo kernels  ## the README's picture
+picture: .venv/.demo kernels  ## the pictures of README and guide
 	$(BIN)/meanbounds demo -o docs/images --picture-only
+	$(BIN)/python -m benchmarks.cone
+
+choices: .venv/.bench kernels  ## what R-OFUL's choices are worth, into docs/choices.md; takes a quarter of an hour
+	$(BIN)/python -m benchmarks.choices
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -33,7 +37,7 @@ picture: .venv/.demo kernels  ## the README's picture
 
 # A compiled kernel is cached by the time stamp of its own file, not of the files it calls.
 kernels: .venv/.kernels
-.venv/.kernels: $(wildcard src/meanbounds/kernels/*.py src/meanbounds/kernels/*/*.py) | .venv/bin/python
+.venv/.kernels: $(wildcard src/meanbounds/subgaussian.py src/meanbounds/kernels/*.py src/meanbounds/kernels/*/*.py) | .venv/bin/python
 	@find src -name '*.nb[ic]' -delete
 	@touch $@
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import meanbounds as mb
+from meanbounds.policies import AnyPolicy
 from meanbounds.study import read_study
 from tests.contract import check_policy
 from tests.naive import TWINS
@@ -50,7 +51,8 @@ def test_there_are_examples() -> None:
 
 def test_the_readme_names_every_policy_with_its_source() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for policy in TWINS:
+    policies: list[AnyPolicy] = [*TWINS, mb.OFUL(), mb.ROFUL()]
+    for policy in policies:
         assert re.search(rf"^\| `{type(policy).__name__}` \|.*\| {re.escape(policy.theorem)} \|$", readme, re.MULTILINE)
 
 

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
+import subprocess
+import sys
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.patches import Wedge
 from scipy import stats
 
 import meanbounds as mb
+from meanbounds import plots
 from meanbounds.kernels import linear as kernel
 from meanbounds.kernels.fast.linear import play_linear
 from meanbounds.kernels.rewards import draw
 from meanbounds.kernels.stream import child, reward_key
 from meanbounds.policies import AnyPolicy
+from meanbounds.study import read_study
 from tests import linear
 from tests.linear import Floats, Instance, Twin, random_instance
 from tests.test_geometry import modelled
 
+INTERPRETED = bool(numba.config.DISABLE_JIT)
 NOISE = ("running-max", "pool-max", "weighted")
 POLICIES: list[mb.OFUL | mb.ROFUL] = [
     mb.OFUL(noise="running-max", norm_high=1.2),
@@ -36,25 +45,37 @@ POLICIES: list[mb.OFUL | mb.ROFUL] = [
 
 def play_both(policy: mb.OFUL | mb.ROFUL, instance: Instance, offered: int | None, rounds: int, seed: int) -> None:
     """An agent and the twin are offered the same arms, and told the same rewards; the simulator plays as they do."""
+    play_agent(policy, instance, offered, rounds, seed, Twin(policy, instance))
+
+
+def play_agent(
+    policy: mb.OFUL | mb.ROFUL,
+    instance: Instance,
+    offered: int | None,
+    rounds: int,
+    seed: int,
+    twin: Twin | None = None,
+) -> None:
+    """An agent that is told the simulator's rewards plays as the simulator does, and as its twin, if it has one."""
     environment = instance.environment(offered)
     law = environment.rewards(instance.bounds.low, instance.bounds.high)
     streams, key = np.uint64(reward_key(np.uint64(seed), 0)), linear.tie_key(seed)
     agent = mb.Agent(policy, instance.bounds, seed, features=instance.features, offset=instance.offset)
-    twin = Twin(policy, instance)
     for t in range(1, rounds + 1):
         offer = linear.draw_offer(seed, 0, t, len(instance.bounds), offered)
         arm = int(agent.pull(offer))
-        assert arm == twin.choose(offer, t, key), f"round {t}"
+        assert twin is None or arm == twin.choose(offer, t, key), f"round {t}"
         unit = draw(law, arm, np.uint64(child(streams, arm)), int(agent.plays[arm]))
         reward = float(instance.bounds.low[arm] + (instance.bounds.high[arm] - instance.bounds.low[arm]) * unit)
         agent.update(arm, reward)
-        twin.observe(arm, reward)
+        if twin is not None:
+            twin.observe(arm, reward)
     simulated = mb.simulate({"p": policy}, environment, instance.bounds, rounds, 1, seed)
     assert simulated.plays["p"][0].tolist() == agent.plays.tolist()
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
-@settings(max_examples=12)
+@settings(max_examples=2 if INTERPRETED else 12)
 @given(
     seed=st.integers(0, 2**32 - 1),
     arms=st.integers(2, 12),
@@ -67,7 +88,79 @@ def test_plays_as_its_definition(
     policy: mb.OFUL | mb.ROFUL, seed: int, arms: int, dimension: int, unit: bool, offsets: bool, every: bool
 ) -> None:
     instance = random_instance(np.random.default_rng(seed), arms, dimension, unit=unit, offsets=offsets)
-    play_both(policy, instance, None if every else 1 + arms // 2, 60, seed % 1000)
+    play_both(policy, instance, None if every else 1 + arms // 2, 20 if INTERPRETED else 60, seed % 1000)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="this is the interpreted run that the test starts")
+@pytest.mark.slow
+def test_interpreted() -> None:
+    """The same, with the kernels left as Python."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", __file__]
+    done = subprocess.run(
+        [*command, "-k", "test_plays_as_its_definition or test_exact_can_be_far_below_clip"],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert f"{len(POLICIES) + 1} passed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "policy", [mb.ROFUL(), mb.ROFUL(online=True), mb.ROFUL(tighten="cone"), mb.ROFUL.paper()], ids=str
+)
+def test_agent_and_simulator_agree_on_exact_indices(policy: mb.ROFUL) -> None:
+    for seed in range(3):
+        instance = random_instance(np.random.default_rng(seed), 15, 3, unit=False, offsets=seed > 0)
+        policy = dataclasses.replace(policy, norm_high=1.1)
+        play_agent(policy, instance, 6, 150, seed)
+
+
+class TestContract:
+    """What every policy must satisfy; see tests/contract.py."""
+
+    @pytest.mark.parametrize("policy", [mb.OFUL(), mb.ROFUL()], ids=str)
+    def test_is_data(self, policy: mb.LinearPolicy) -> None:
+        for field in dataclasses.fields(policy):
+            assert f"{field.name}={getattr(policy, field.name)!r}" in repr(policy)
+        assert hash(policy) == hash(dataclasses.replace(policy))
+
+    @pytest.mark.parametrize("policy", [mb.OFUL(), mb.ROFUL(), mb.ROFUL(index="clip")], ids=str)
+    def test_ties_are_uniform(self, policy: mb.LinearPolicy) -> None:
+        """Among equal arms the first pull is uniform (chi-square over 1,000 seeds)."""
+        bounds = mb.MeanBounds.vacuous(4)
+        first = [int(mb.Agent(policy, bounds, seed, features=np.eye(4)).pull()) for seed in range(1000)]
+        assert stats.chisquare(np.bincount(first, minlength=4)).pvalue > 1e-6
+
+    @pytest.mark.parametrize("policy", [mb.OFUL(), mb.ROFUL()], ids=str)
+    def test_order_of_arms(self, policy: mb.LinearPolicy) -> None:
+        """Permuting the arms permutes the plays in law (two-sample test on each arm)."""
+        instance = random_instance(np.random.default_rng(2), 8, 3)
+        order = np.array([3, 0, 4, 1, 2, 7, 6, 5])
+        turned = Instance(
+            instance.features[order], instance.theta, instance.bounds.subset(order), instance.offset[order]
+        )
+        one, other = (
+            mb.simulate({"p": policy}, each.environment(4), each.bounds, 200, 200, seed).plays["p"]
+            for seed, each in enumerate((instance, turned))
+        )
+        for k, arm in enumerate(order):
+            if np.ptp(one[:, arm]) or np.ptp(other[:, k]):
+                assert stats.ks_2samp(one[:, arm], other[:, k]).pvalue > 1e-6
+
+    def test_only_what_can_be_best_is_played(self) -> None:
+        instance = random_instance(np.random.default_rng(6), 12, 3, width=0.2)
+        agent = mb.Agent(mb.ROFUL(), instance.bounds, 1, features=instance.features)
+        tight = mb.tighten(instance.features, instance.bounds, 1.0)
+        rng = np.random.default_rng(7)
+        for _ in range(200):
+            offer = rng.choice(12, 5, replace=False)
+            arm = int(agent.pull(offer.tolist()))
+            assert arm in offer
+            assert tight.upper[arm] >= tight.lower[offer].max()
+            agent.update(arm, float(rng.uniform(instance.bounds.low[arm], instance.bounds.high[arm])))
 
 
 @pytest.mark.parametrize("policy", [p for p in POLICIES if not (isinstance(p, mb.ROFUL) and p.online)], ids=str)
@@ -244,6 +337,7 @@ class TestPaperSetting:
         return np.concatenate(plain), np.concatenate(restricted), np.concatenate(kept)
 
     @pytest.mark.slow
+    @pytest.mark.filterwarnings("ignore:R-OFUL. bounds and data contradicted")  # clipping moves the means
     @pytest.mark.parametrize("offered", [5, 10, 15])
     def test_regret_and_arms_kept(self, offered: int) -> None:
         plain, restricted, kept = self.regret(offered, "clipped-gaussian")
@@ -550,9 +644,8 @@ class TestEnvironment:
 
 def test_a_linear_policy_of_ones_own() -> None:
     """Ten lines: R-OFUL that trusts bounds halfway."""
-    from dataclasses import dataclass
 
-    @dataclass(frozen=True)
+    @dataclasses.dataclass(frozen=True)
     class Half(mb.LinearPolicy):
         def plan(self, arms: mb.LinearArms) -> Any:
             bounds = arms.bounds
@@ -566,3 +659,52 @@ def test_a_linear_policy_of_ones_own() -> None:
     assert np.all(np.isfinite(regret.final["half"]))
     agent = mb.Agent(Half(failure=0.1), instance.bounds, 1, features=instance.features)
     assert mb.Agent.from_dict(agent.to_dict()).policy == Half(failure=0.1)
+
+
+class TestPictures:
+    def test_arms_kept(self) -> None:
+        instance = random_instance(np.random.default_rng(3), 10, 2, width=0.2)
+        policies: dict[str, AnyPolicy] = {"OFUL": mb.OFUL(), "R-OFUL": mb.ROFUL()}
+        regret = mb.simulate(policies, instance.environment(5), instance.bounds, 100, 4, seed=1, checkpoints=10)
+        ax = plots.plot_kept(regret)
+        lines = [np.asarray(line.get_ydata(), dtype=float) for line in ax.get_lines()]
+        np.testing.assert_allclose(lines[0], 5.0)
+        expected = regret.measures["kept"]["R-OFUL"][:, -1].mean() / 100
+        assert lines[1].mean() == pytest.approx(expected)
+        assert [text.get_text() for text in ax.texts] == ["R-OFUL", "OFUL"]
+        regret = mb.simulate(mb.UCB(), mb.Bernoulli([0.5, 0.4]), horizon=10, runs=2, seed=1)
+        with pytest.raises(ValueError, match="no policy restricts what is on offer"):
+            plots.plot_kept(regret)
+
+    def test_cone(self) -> None:
+        """l_max = 0.5 and norm 1: alpha is 60 degrees, and the cone has 120 degrees on either side of the first arm."""
+        bounds = mb.MeanBounds([0.5, -1.0, -1.0], [1.0, 1.0, 1.0], arms=["a", "b", "c"], low=-1.0, high=1.0)
+        features = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]
+        ax = plots.plot_cone(features, bounds, theta=[0.7, 0.3])
+        (wedge,) = [patch for patch in ax.patches if isinstance(patch, Wedge)]
+        assert (wedge.theta1, wedge.theta2) == pytest.approx((-120.0, 120.0))
+        assert [text.get_text() for text in ax.texts] == ["a", "b", "c"]
+        with pytest.raises(ValueError, match="a plane has two dimensions; these arms have 3 features"):
+            plots.plot_cone(np.eye(3), mb.MeanBounds.vacuous(3))
+
+
+def test_a_study_file(tmp_path: Any) -> None:
+    text = """
+policies = ["OFUL", { policy = "ROFUL", index = "clip", label = "clip" }]
+horizon = 50
+runs = 3
+
+[environment]
+kind = "linear"
+features = [[1.0, 0.0], [0.6, 0.8]]
+theta = [0.5, 0.5]
+offered = 1
+"""
+    path = tmp_path / "study.toml"
+    path.write_text(text)
+    study = read_study(path)
+    regret = mb.simulate(study.policies, study.environment, study.bounds, study.horizon, study.runs, study.seed)
+    assert regret.labels == ("OFUL", "clip")
+    path.write_text(text.replace("theta = [0.5, 0.5]", "theta = [0.5]"))
+    with pytest.raises(ValueError, match="line 8: environment: features need a row for each arm"):
+        read_study(path)

@@ -136,10 +136,10 @@ class FeasibleSet:
     Examples
     --------
     >>> import meanbounds as mb
-    >>> arms = mb.LinearArms([[1.0, 0.0], [0.0, 1.0]], mb.MeanBounds([0.6, 0.0], [0.9, 1.0]))
+    >>> arms = mb.LinearArms([[1.0, 0.0], [0.0, 1.0]], mb.MeanBounds([0.6, 0.1], [0.9, 1.0]))
     >>> lower, upper = mb.FeasibleSet(arms, norm_high=1.0).bound([0.0, 1.0])
     >>> round(lower, 6), round(upper, 6)  # 0.6^2 + 0.8^2 = 1
-    (0.0, 0.8)
+    (0.1, 0.8)
     """
 
     def __init__(self, arms: LinearArms, norm_high: float, norm_low: float = 0.0, extra: Extra | None = None) -> None:

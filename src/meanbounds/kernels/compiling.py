@@ -17,15 +17,15 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def compiled(function: _Function) -> _Function:
     """Compile to machine code, cached on disk, free of the interpreter lock.
 
-    With ``NUMBA_DISABLE_JIT=1`` the function stays Python, apart from unsigned overflow, which must wrap silently as
-    it does in machine code. Arithmetic is strict (no reordering, no fused operations), so that both give the same
-    numbers.
+    With ``NUMBA_DISABLE_JIT=1`` the function stays Python, apart from unsigned overflow and division by zero, which
+    are as silent as in machine code. Arithmetic is strict (no reordering, no fused operations), so that both give the
+    same numbers.
     """
     if numba.config.DISABLE_JIT:
 
         @functools.wraps(function)
         def interpreted(*arguments: Any) -> Any:
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 return function(*arguments)
 
         return cast(_Function, interpreted)
