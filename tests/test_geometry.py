@@ -252,7 +252,10 @@ class TestContradictions:
             r"extra must be \(matrix, low, high\)",
         ),
         (lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, extra=([[1.0, 2.0]], 0, 1)), "must have 1 finite columns"),
-        (lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, extra=([[1.0]], 1, 0)), "extra constraint 0: low=1.0 is above"),
+        (
+            lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, extra=([[1.0]], 1, 0)),
+            "extra constraint 0: nothing is between",
+        ),
         (
             lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, offset=[1.0, 2.0, 3.0]),
             "one finite number, or one for each of 2",

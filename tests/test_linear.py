@@ -7,7 +7,8 @@ import json
 import os
 import subprocess
 import sys
-from typing import Any
+import warnings
+from typing import Any, cast
 
 import numba
 import numpy as np
@@ -113,7 +114,8 @@ def test_interpreted() -> None:
 )
 def test_agent_and_simulator_agree_on_exact_indices(policy: mb.ROFUL) -> None:
     for seed in range(3):
-        instance = random_instance(np.random.default_rng(seed), 15, 3, unit=False, offsets=seed > 0)
+        plain = policy.printed  # for arms of norm 1 alone
+        instance = random_instance(np.random.default_rng(seed), 15, 3, unit=plain, offsets=seed > 0 and not plain)
         policy = dataclasses.replace(policy, norm_high=1.1)
         play_agent(policy, instance, 6, 150, seed)
 
@@ -255,14 +257,24 @@ class TestIndex:
 RUNS = 2000
 FAILURE = 0.05
 FEW = stats.binom.isf(1e-6, RUNS, FAILURE)
+EVERY_NOISE = (*NOISE, "restricted-max")
+PART: dict[str, Any] = {
+    "regularisation": 1e-3,
+    "failure": FAILURE,
+}  # hardly any room that the norm gives and noise does not need
 MODES: list[mb.OFUL | mb.ROFUL] = [
-    *(mb.OFUL(failure=FAILURE, noise=noise) for noise in NOISE),
-    *(mb.ROFUL(failure=FAILURE, noise=noise, index="clip") for noise in (*NOISE, "restricted-max")),
-    *(mb.ROFUL(failure=FAILURE, noise=noise, index="clip", online=True) for noise in NOISE),
-    mb.ROFUL(failure=FAILURE, index="clip", tighten="cone", online=True),
-    mb.ROFUL(failure=FAILURE),
-    mb.ROFUL(failure=FAILURE, online=True),
+    *(mb.OFUL(noise=noise, **PART) for noise in EVERY_NOISE),
+    *(mb.ROFUL(noise=noise, index="clip", **PART) for noise in EVERY_NOISE),
+    *(mb.ROFUL(noise=noise, index="clip", online=True, **PART) for noise in NOISE),
+    mb.ROFUL(index="clip", tighten="cone", online=True, **PART),
+    mb.ROFUL(**PART),
+    mb.ROFUL(online=True, **PART),
 ]
+COVERED = {
+    "almost known": random_instance(np.random.default_rng(2), 12, 2, width=0.05),
+    "of any norm": random_instance(np.random.default_rng(3), 12, 2, width=0.1, unit=False, offsets=True),
+    "all negative": Instance(np.eye(2), np.array([-0.5, -0.6]), mb.MeanBounds.vacuous(2, -1.0, 0.0), np.zeros(2)),
+}
 
 
 class TestCoverage:
@@ -273,28 +285,51 @@ class TestCoverage:
     """
 
     @pytest.mark.slow
+    @pytest.mark.parametrize("setting", COVERED)
     @pytest.mark.parametrize("policy", MODES, ids=str)
-    def test_drawn_offers(self, policy: AnyPolicy) -> None:
-        """Two dimensions and almost known means: factors are small, and the set is about as small as it may be."""
-        instance = random_instance(np.random.default_rng(2), 12, 2, width=0.05)
-        regret = mb.simulate({"p": policy}, instance.environment(4), instance.bounds, 400, RUNS, seed=5)
-        missed = int(np.sum(regret.measures["strain"]["p"][:, -1] > 1.0 + 1e-9))
+    def test_drawn_offers(self, policy: mb.OFUL | mb.ROFUL, setting: str) -> None:
+        """Two dimensions: factors are small, and the set is about as small as it may be."""
+        missed, contradicted = self.misses(policy, setting, 400)
         assert missed <= FEW
-        assert regret.measures["clashes"]["p"][:, -1].astype(bool).sum() <= FEW
+        assert contradicted <= FEW
 
-    def test_a_promise_that_does_not_hold_is_noticed(self) -> None:
-        """With a norm that is said to be a tenth of what it is, the same test fails."""
-        instance = random_instance(np.random.default_rng(2), 12, 2, width=0.05)
-        policy = mb.OFUL(norm_high=0.01, regularisation=100.0, failure=FAILURE)
-        regret = mb.simulate({"p": policy}, instance.environment(4), instance.bounds, 400, 500, seed=5)
-        assert np.mean(regret.measures["strain"]["p"][:, -1] > 1.0) > 0.5
+    @staticmethod
+    def misses(policy: mb.OFUL | mb.ROFUL, setting: str, horizon: int, runs: int = RUNS) -> tuple[int, int]:
+        """Runs in which the set missed the parameter, and in which bounds and data contradicted each other."""
+        instance = COVERED[setting]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*contradicted each other")
+            environment = instance.environment(None if len(instance.bounds) < 4 else 4)
+            regret = mb.simulate({"p": policy}, environment, instance.bounds, horizon, runs, seed=5)
+        strain, clashes = (regret.measures[name]["p"][:, -1] for name in ("strain", "clashes"))
+        return int(np.sum(strain > 1.0 + 1e-9)), int(np.count_nonzero(clashes))
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("noise", EVERY_NOISE)
+    def test_too_small_a_factor_is_noticed(self, noise: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """With every variance proxy a sixteenth of what it is, the same test fails."""
+        actual = mb.ROFUL.plan
+
+        def shrunk(self: mb.ROFUL, arms: mb.LinearArms) -> Any:
+            plan = actual(self, arms)
+            rule = plan.rule._replace(proxy=plan.rule.proxy / 16)
+            return plan._replace(pool=plan.pool._replace(proxy=plan.pool.proxy / 16), rule=rule)
+
+        monkeypatch.setattr(mb.ROFUL, "plan", shrunk)
+        missed, _ = self.misses(mb.ROFUL(noise=noise, index="clip", **PART), "almost known", 400)
+        assert missed > FEW
+
+    def test_the_printed_algorithm(self) -> None:
+        """Where the printed factor would be zero: arms on [-1, 0] and no lower limit on the norm."""
+        missed, _ = self.misses(mb.ROFUL.paper(failure=FAILURE), "all negative", 300, 500)
+        assert missed <= stats.binom.isf(1e-6, 500, FAILURE)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("policy", MODES, ids=str)
     def test_offers_chosen_by_an_adversary(self, policy: mb.LinearPolicy) -> None:
         """It knows the parameter and the past, and offers what is noisiest where the estimate is most wrong."""
         instance = random_instance(np.random.default_rng(4), 12, 2, width=0.05)
-        rng = np.random.default_rng(6)
+        rng = np.random.default_rng(6)  # rewards
         plan = policy.plan(mb.LinearArms(instance.features, instance.bounds))
         share = (instance.means - instance.bounds.low) / (instance.bounds.high - instance.bounds.low)
         image, room = np.empty(2), np.empty((2, 12))
@@ -367,7 +402,10 @@ class TestPaperSetting:
 
 class TestPrintedFactor:
     def test_the_factor_of_the_paper(self) -> None:
-        """Unit arms on [0, 1], l_max = 0.95, M = m = 1: alpha = 0.3176, cos(3 alpha) = 0.5795; c(0.5795) = 0.24788."""
+        """Unit arms on [0, 1], l_max = 0.95, M = m = 1: alpha = 0.3176, cos(3 alpha) = 0.5795; c(0.5795) = 0.24788.
+
+        With l_max = 0.8, 3 alpha = 1.93 is above pi / 2, and the factor is that of the arms.
+        """
         bounds = mb.MeanBounds([0.95, 0.0], [1.0, 1.0])
         policy = mb.ROFUL.paper(norm_low=1.0)
         plan = policy.plan(mb.LinearArms([[1.0, 0.0], [0.99, np.sqrt(1 - 0.99**2)]], bounds))
@@ -375,8 +413,12 @@ class TestPrintedFactor:
         both = np.arange(2)
         alpha = np.arccos(0.95)
         expected = mb.variance_proxy(float(np.cos(3.0 * alpha)))
-        assert kernel.printed_proxy(pool, plan.rule, both, both) == pytest.approx(expected)
+        assert kernel.restricted_proxy(pool, plan.rule, both, both) == pytest.approx(expected)
         assert expected == pytest.approx(0.24788, abs=1e-5)
+        lower = pool._replace(lower=np.array([0.8, 0.0]))
+        assert kernel.restricted_proxy(lower, plan.rule, both, both) == 0.25
+        with pytest.raises(ValueError, match=r"arm 1 has norm 0\.5 and offset 0; the printed algorithm"):
+            policy.plan(mb.LinearArms([[1.0, 0.0], [0.5, 0.0]], mb.MeanBounds.vacuous(2)))
 
 
 class TestAgent:
@@ -436,6 +478,11 @@ class TestAgent:
             (lambda: mb.ROFUL(noise="loud"), ValueError, "ROFUL: noise must be one of 'running-max'"),
             (lambda: mb.ROFUL(index="best"), ValueError, "ROFUL: index must be one of 'plain', 'clip', 'exact'"),
             (lambda: mb.ROFUL(tighten="some"), ValueError, "ROFUL: tighten must be one of"),
+            (lambda: mb.ROFUL(norm_low=5.0), ValueError, "ROFUL: norm_low must be between 0 and norm_high = 1.0"),
+            (lambda: mb.ROFUL(online=cast(Any, "no")), ValueError, "ROFUL: online must be one of True, False"),
+            (lambda: agent.pull(cast(Any, mb.Candidate([1.0, 0.0]))), TypeError, "eligible is a list"),
+            (lambda: mb.Candidate([1.0], lower=cast(Any, "x")), ValueError, "a candidate needs finite numbers"),
+            (lambda: mb.Candidate([1.0], name=cast(Any, [1])), ValueError, "a candidate's name is a text"),
         ]
         for action, kind, message in cases:
             with pytest.raises(kind, match=message):
@@ -503,6 +550,51 @@ class TestAgent:
         assert agent.to_dict()["moment"] == before["moment"]
         agent.cancel(new)
 
+    @pytest.mark.parametrize(
+        "policy", [mb.ROFUL(), mb.ROFUL(online=True), mb.ROFUL(tighten="cone", online=True)], ids=str
+    )
+    def test_pulls_without_answers_teach_nothing(self, policy: mb.LinearPolicy) -> None:
+        bounds = mb.MeanBounds([0.8, 0.0], [0.95, 1.0], arms=["a", "b"])
+        agent: Any = mb.Agent(policy, bounds, 1, features=[[1.0, 0.0], [0.6, 0.8]])
+        new = mb.Candidate([0.7, 0.7])
+        before = agent.to_dict()
+        for _ in range(200):
+            agent.pull(["a", "b", new], pending="count")
+        after = agent.to_dict()
+        assert {name for name in before if before[name] != after[name]} <= {"pulls", "pending", "waiting"}
+
+    def test_outcomes_that_no_pull_preceded_count(self) -> None:
+        """The radius of every mode knows of the noise in history."""
+        for noise in EVERY_NOISE:
+            agent = self.agent(mb.OFUL(noise=noise))
+            for _ in range(100):
+                agent.update("a", 1.0)
+            grown = np.log(101.0)
+            expected = 1.0 + np.sqrt(0.25 * (grown - 2.0 * np.log(0.01)))
+            assert kernel.radius(agent._design, agent._rule) == pytest.approx(expected)
+
+    def test_oful_takes_no_notice_of_a_candidates_bounds(self) -> None:
+        agent = self.agent(mb.OFUL())
+        assert agent._proxy(mb.Candidate([1.0, 0.0], lower=0.99)) == 0.25
+
+    def test_what_was_learned_stays_when_an_arm_is_added(self) -> None:
+        agent = self.agent(mb.ROFUL(online=True))
+        for _ in range(500):
+            agent.update("a", 0.7)
+        agent.pull()
+        learned = agent.tight
+        agent.add("d", features=[0.8, 0.6])
+        assert agent.tight.lower[0] == learned.lower[0] > 0.55
+
+    def test_a_late_reward_of_a_candidate_that_can_no_longer_be(self) -> None:
+        agent = self.agent()
+        new = mb.Candidate([0.6, 0.8], lower=0.5)
+        agent.pull([new])
+        agent.replace_bounds(mb.MeanBounds([0.1, 0.0, 0.0], [0.2, 0.3, 0.2], arms=["a", "b", "c"]))
+        agent.update(new, 0.7)
+        with pytest.raises(mb.BoundsError):
+            agent.pull([new])
+
     def test_history_and_delays(self) -> None:
         agent = self.agent()
         first = agent.pull()
@@ -545,6 +637,29 @@ class TestAgent:
         assert np.sqrt(error @ precision @ error) < 1e-6  # a millionth of a confidence radius
         grown = np.linalg.slogdet(precision)[1] - d * np.log(regularisation)
         assert design.numbers[0] == pytest.approx(grown, abs=1e-8)
+
+    @pytest.mark.parametrize("scale", [1.0, 30.0, 3000.0])
+    @pytest.mark.parametrize("noise", ["pool-max", "weighted"])
+    def test_the_first_updates_lose_no_digits(self, scale: float, noise: str) -> None:
+        """Large features against a small regularisation: the inverse shrinks by many orders at once."""
+        rng = np.random.default_rng(10)
+        features = rng.normal(size=(12, 5))
+        features *= scale / np.linalg.norm(features, axis=1)[:, None]
+        bounds = mb.MeanBounds(np.linspace(0.0, 0.98, 12), np.ones(12))
+        regularisation = 1e-6 if scale < 3000.0 else 1e-2
+        policy = mb.OFUL(noise=noise, regularisation=regularisation)
+        plan = policy.plan(mb.LinearArms(features, bounds))
+        design, image = kernel.new_design(5, regularisation), np.empty(5)
+        for n in range(1, 1001):
+            arm = int(rng.integers(12))
+            kernel.observe(design, plan.rule, features[arm], float(rng.random()), plan.pool.proxy[arm], image)
+            if n in (10, 100, 1000):  # from when every direction was seen
+                inverse = np.linalg.inv(design.precision)
+                exact = np.einsum("ij,jk,ik->i", features, inverse, features)
+                kept = np.einsum("ij,jk,ik->i", features, design.inverse, features)
+                np.testing.assert_allclose(kept, exact, rtol=1e-9)
+        with pytest.raises(ValueError, match=r"features of length .* against regularisation .* would round it away"):
+            policy.plan(mb.LinearArms(1e5 * features, bounds))
 
 
 class TestEnvironment:
@@ -612,6 +727,11 @@ class TestEnvironment:
             for label, values in by_label.items():
                 np.testing.assert_array_equal(loaded.measures[name][label], values)
 
+    def test_a_norm_outside_its_limits_is_said(self) -> None:
+        environment = mb.Linear(np.eye(2) * 0.2, [3.0, 4.0])
+        with pytest.warns(UserWarning, match=r"OFUL: theta has norm 5, outside the limits .* \[0, 1\]"):
+            mb.simulate(mb.OFUL(), environment, horizon=5, runs=1, seed=1)
+
     def test_mistakes_are_named(self) -> None:
         features = [[1.0, 0.0], [0.0, 1.0]]
         cases: list[tuple[Any, type[Exception], str]] = [
@@ -624,6 +744,7 @@ class TestEnvironment:
             (lambda: mb.Linear(features, [0.5, 0.5], offered=3), ValueError, "a number of arms from 1 to 2"),
             (lambda: mb.Linear(features, [0.5, 0.5], offered=[[0, 0]]), ValueError, "row 0 has an arm twice"),
             (lambda: mb.Linear(features, [0.5, 0.5], offered=[[0, 5]]), ValueError, "a table of arms' places"),
+            (lambda: mb.Linear(features, [0.5, 0.5], offered=[[0, 1], [1]]), ValueError, "all of one length"),
             (lambda: mb.Linear(features, [0.5, 0.5], rewards="odd"), ValueError, "rewards must be one of 'two-point'"),
             (lambda: mb.Linear(features, [0.5, 0.5], variance=0.0), ValueError, "variance must be a positive number"),
             (

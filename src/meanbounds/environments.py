@@ -334,14 +334,17 @@ def _offers(offered: int | ArrayLike | None, arms: int) -> int | NDArray[np.int6
     """What is on offer: how many, which in each round, or all."""
     if offered is None:
         return None
-    given = np.asarray(offered)
+    try:
+        given = np.asarray(offered)
+    except ValueError:  # rows of different lengths
+        given = np.zeros(0)
     if given.ndim == 0 and np.issubdtype(given.dtype, np.integer) and 1 <= given <= arms:
         return int(given)
     places = given.ndim == 2 and given.size > 0 and np.issubdtype(given.dtype, np.integer)
     if not places or given.min() < 0 or given.max() >= arms:
         raise ValueError(
             f"offered must be a number of arms from 1 to {arms}, None for all, or a table of arms' places with a row "
-            f"for each round; got {offered!r}"
+            f"for each round, all of one length; got {offered!r}"
         )
     for t, row in enumerate(given):
         if len(set(row.tolist())) < len(row):

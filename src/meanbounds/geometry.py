@@ -202,7 +202,7 @@ class FeasibleSet:
         top, bottom = np.minimum(top, 1.0), np.maximum(-bottom, -1.0)
         lower, upper = reach * np.minimum(top, bottom), reach * np.maximum(top, bottom)
         reaches = [
-            (gap < _SOLVED)
+            (np.abs(gap) < _SOLVED)
             & np.array([self._long_enough(point, unit) for point, unit in zip(points, units, strict=True)])
             for gap, points in ((bottom_gap, bottom_point), (top_gap, top_point))
         ]
@@ -270,8 +270,8 @@ def _extra(extra: Extra | None, dimension: int) -> tuple[Floats, Floats, Floats]
         raise ValueError(f"extra must be (matrix, low, high), a row for each constraint; got {extra!r}") from error
     if rows.shape[1] != dimension or not np.all(np.isfinite(rows)):
         raise ValueError(f"extra: the matrix must have {dimension} finite columns; got shape {rows.shape}")
-    for k in np.flatnonzero(~(ends[0] <= ends[1])):
-        raise ValueError(f"extra constraint {k}: low={ends[0][k]} is above high={ends[1][k]}")
+    for k in np.flatnonzero(~((ends[0] <= ends[1]) & (ends[0] < np.inf) & (ends[1] > -np.inf))):
+        raise ValueError(f"extra constraint {k}: nothing is between low={ends[0][k]} and high={ends[1][k]}")
     return rows, ends[0], ends[1]
 
 
@@ -300,7 +300,8 @@ def tighten(
     """The tightest bounds on each arm's mean over all parameters that satisfy every arm's bounds.
 
     The mean of an arm is ``offset + features . parameter``, so bounds on one arm say something about all others. Each
-    side of each arm is a second-order cone program, solved to 1e-9 of the norm and never on the wrong side.
+    side of each arm is a second-order cone program, solved to about 1e-9 of the norm and never on the wrong side; a
+    feasible set that is thinner than that itself may be bounded less tightly.
 
     Parameters
     ----------
@@ -310,7 +311,8 @@ def tighten(
         Bounds on the means, offsets included.
     norm_high, norm_low
         Limits on the Euclidean norm of the parameter. The set is not convex if ``norm_low`` is positive; that limit is
-        then left out, which gives valid bounds, and the result says on which sides they are exact all the same.
+        then left out, which gives valid bounds, and the result says on which sides they are exact all the same. That
+        nothing is as long as ``norm_low`` is not noticed.
     extra
         ``(matrix, low, high)`` for ``low <= matrix @ parameter <= high``; a box is ``(np.eye(d), low, high)``.
     offset

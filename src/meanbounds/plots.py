@@ -114,6 +114,7 @@ def plot_cone(
     norm_high: float = 1.0,
     theta: ArrayLike | None = None,
     ax: Axes | None = None,
+    offset: ArrayLike = 0.0,
 ) -> Axes:
     """Draw the restricted set in two dimensions: where the parameter can be, and which arms can be best for it.
 
@@ -133,8 +134,10 @@ def plot_cone(
         The parameter to mark, where it is known.
     ax
         Axes to draw on; new ones by default.
+    offset
+        Known part of each arm's mean.
     """
-    arms = LinearArms(features, bounds)
+    arms = LinearArms(features, bounds, offset)
     if arms.dimension != 2:
         raise ValueError(f"a plane has two dimensions; these arms have {arms.dimension} features")
     feasible = FeasibleSet(arms, norm_high)
@@ -144,13 +147,14 @@ def plot_cone(
     reach = 1.08 * max(norm_high, float(arms.length.max()))
     axis = np.linspace(-reach, reach, 500)
     across, up = np.meshgrid(axis, axis)
-    means = np.stack([across, up], axis=-1) @ arms.features.T
+    means = np.stack([across, up], axis=-1) @ arms.features.T + arms.offset
     inside = np.minimum(means - bounds.lower, bounds.upper - means).min(axis=-1)
     inside = np.minimum(inside, norm_high - np.hypot(across, up))
     ax.contourf(across, up, inside, levels=[0.0, np.inf], colors=[COLOURS[2]], alpha=0.35)
     ax.add_patch(Circle((0, 0), norm_high, fill=False, linestyle=":", color="#7f7f7f"))
     best = int(np.argmax(bounds.lower))
-    alpha = np.degrees(np.arccos(np.clip(bounds.lower[best] / (arms.length[best] * norm_high), -1.0, 1.0)))
+    near = (bounds.lower[best] - arms.offset[best]) / max(arms.length[best] * norm_high, 1e-300)
+    alpha = np.degrees(np.arccos(np.clip(near, -1.0, 1.0))) if arms.length[best] else 180.0
     middle = np.degrees(np.arctan2(*arms.features[best, ::-1]))
     wedge = min(2.0 * alpha, 180.0)
     ax.add_patch(Wedge((0, 0), reach, middle - wedge, middle + wedge, color=COLOURS[4], alpha=0.14, linewidth=0))

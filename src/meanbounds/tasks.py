@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
@@ -56,6 +57,7 @@ def task_for(
     if isinstance(policy, LinearPolicy):
         if not isinstance(environment, Linear):
             raise TypeError(f"{policy} needs arms with features: an environment such as mb.Linear(features, theta)")
+        _check_norm(policy, float(np.linalg.norm(environment.theta)))
         plan = policy.plan(LinearArms(environment.features, bounds, environment.offset))
         return _LinearTask(
             plan.pool, plan.rule, plan.known, law, environment.theta, *_offers(environment), seed, rounds
@@ -67,6 +69,16 @@ def task_for(
         )
     plan_table, parameters = policy.plan(bounds), policy.parameters
     return _ArmsTask(policy.kernel, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds)
+
+
+def _check_norm(policy: LinearPolicy, norm: float) -> None:
+    least = float(getattr(policy, "norm_low", 0.0))
+    if not least - 1e-9 <= norm <= policy.norm_high * (1.0 + 1e-9):
+        warnings.warn(
+            f"{policy}: theta has norm {norm:.6g}, outside the limits that the policy was given, [{least:g}, "
+            f"{policy.norm_high:g}]; it has no guarantee. Give it norm_high= (and norm_low=) that hold",
+            stacklevel=4,
+        )
 
 
 class _ArmsTask(NamedTuple):

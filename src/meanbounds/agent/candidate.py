@@ -55,10 +55,17 @@ class Candidate:
         offset: float = 0.0,
         name: str | int | None = None,
     ) -> None:
-        row = np.asarray(features, dtype=np.float64)
-        numbers = (low, high, offset, *(bound for bound in (lower, upper) if bound is not None))
+        given = (low, high, offset, *(bound for bound in (lower, upper) if bound is not None))
+        try:
+            row, numbers = np.asarray(features, dtype=np.float64), np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            row, numbers = np.zeros(0), np.zeros(0)
         if row.ndim != 1 or row.size == 0 or not (np.all(np.isfinite(row)) and np.all(np.isfinite(numbers))):
-            raise ValueError(f"a candidate needs finite numbers, one for each feature; got {features!r} and {numbers}")
+            raise ValueError(f"a candidate needs finite numbers, one for each feature; got {features!r} and {given}")
+        name = name.item() if isinstance(name, np.generic) else name
+        if name is not None and not isinstance(name, str | int):
+            raise ValueError(f"a candidate's name is a text or a whole number; got {name!r}")
+        lower, upper = (None if bound is None else float(bound) for bound in (lower, upper))
         least, most = low if lower is None else lower, high if upper is None else upper
         if not (low < high and low <= least <= most <= high):
             raise BoundsError(

@@ -17,6 +17,7 @@ from meanbounds.geometry import LinearArms
 from meanbounds.kernels import linear as kernel
 from meanbounds.kernels.linear import Design, Pool
 from meanbounds.policies import LinearPolicy
+from meanbounds.policies.linear import LinearPlan
 from meanbounds.subgaussian import variance_proxy_from_bounds
 
 __all__ = ["LinearAgent"]
@@ -41,10 +42,10 @@ class LinearAgent(Agent, policies=LinearPolicy):
         self._seen_total = np.zeros(len(self._bounds))
         self._waiting: Counter[Candidate] = Counter()
         self._warned = False
-        self._plan_anew()
+        self._adopt(self._policy.plan(self._arms))
 
-    def _plan_anew(self) -> None:
-        self._plan = self._policy.plan(self._arms)
+    def _adopt(self, plan: LinearPlan) -> None:
+        self._plan = plan
         self._pool, self._rule = self._plan.pool, self._plan.rule
         self._room = np.empty((2, len(self._bounds)))
         self._known_bounds: dict[tuple[Any, ...], tuple[float, float]] = {}
@@ -56,9 +57,9 @@ class LinearAgent(Agent, policies=LinearPolicy):
     def _take(self, bounds: MeanBounds) -> None:
         """Retired arms still say something of the parameter: only new bounds need a new plan."""
         if bounds is not self._bounds:
-            self._bounds = bounds
-            self._arms = LinearArms(self._arms.features, bounds, self._arms.offset)
-            self._plan_anew()
+            arms = LinearArms(self._arms.features, bounds, self._arms.offset)
+            self._adopt(self._policy.plan(arms))
+            self._arms, self._bounds = arms, bounds
         self._offer_all()
 
     @property
@@ -101,11 +102,11 @@ class LinearAgent(Agent, policies=LinearPolicy):
         self._check_offered(places)
         if pending not in ("ignore", "count"):
             raise ValueError(f'pending must be "ignore" or "count"; got {pending!r}')
-        design = self._as_if_answered() if pending == "count" else self._design
+        counted = pending == "count"
         if new:
             pool, order = self._pool_with(places, new), np.arange(len(offered))
-            k = self._decide(pool, design, order, np.empty((2, len(offered))))
-            for name in _LEARNED:
+            k = self._decide(pool, order, np.empty((2, len(offered))), counted)
+            for name in () if counted else _LEARNED:
                 getattr(self._pool, name)[places] = getattr(pool, name)[: len(places)]
             if k >= len(places):
                 chosen = new[k - len(places)]
@@ -113,17 +114,20 @@ class LinearAgent(Agent, policies=LinearPolicy):
                 return chosen
             k = places[k]
         else:
-            k = self._decide(self._pool, design, np.array(places, dtype=np.int64), self._room)
+            k = self._decide(self._pool, np.array(places, dtype=np.int64), self._room, counted)
         self._pending[k] += 1
         return self._bounds.arms[k]
 
-    def _decide(self, pool: Pool, design: Design, offered: NDArray[np.int64], room: NDArray[np.float64]) -> int:
-        known, mean, square = self._plan.known, room[0], room[1]
-        k, _, _ = kernel.decide(pool, self._rule, known, design, offered, mean, square, False, self._pulls, self._key)
+    def _decide(self, pool: Pool, offered: NDArray[np.int64], room: NDArray[np.float64], counted: bool) -> int:
+        """Choose; with `counted`, as if every pending pull had been answered, which must teach the agent nothing."""
+        rule, design = self._rule, self._design
+        if counted:
+            pool, design = kernel.own_bounds(pool), self._as_if_answered()
+            rule = rule._replace(online=False, index_kind=min(rule.index_kind, kernel.CLIP))
+        number, known = self._pulls, self._plan.known
+        k, _, _ = kernel.decide(pool, rule, known, design, offered, room[0], room[1], False, number, self._key)
         self._pulls += 1
-        for place in (kernel.PROXY, kernel.CONTRADICTIONS):  # what a pull may change
-            self._design.numbers[place] = max(self._design.numbers[place], design.numbers[place])
-        if design.numbers[kernel.CONTRADICTIONS] and not self._warned:
+        if self._design.numbers[kernel.CONTRADICTIONS] and not self._warned:
             self._warned = True
             warnings.warn(
                 "bounds and data contradict each other: no parameter satisfies the bounds and lies in the confidence "
@@ -137,7 +141,7 @@ class LinearAgent(Agent, policies=LinearPolicy):
         """Tell the agent a reward; see `meanbounds.Agent.update`."""
         if isinstance(arm, Candidate):
             value = check_reward(arm.name, reward, arm.low, arm.high)
-            x, offset, proxy = self._features(arm), arm.offset, self._proxy(arm)
+            x, offset, proxy = self._features(arm), arm.offset, self._proxy(arm, late=True)
             if self._waiting[arm] and not history:
                 self._waiting[arm] -= 1
             self._waiting += Counter()  # forget those that no longer wait
@@ -184,11 +188,13 @@ class LinearAgent(Agent, policies=LinearPolicy):
             raise TypeError(f"arm {arm!r}: {self._policy} learns from features: give features=")
         rows = np.vstack([self._arms.features, self._features(Candidate(features))])
         grown = LinearArms(rows, self._grown(arm, lower, upper, low, high), np.append(self._arms.offset, offset))
-        self._policy.plan(grown)  # says so if the new bounds contradict the others, before anything is changed
+        plan = self._policy.plan(grown)  # says so if the new bounds contradict the others, before anything is changed
+        for k, (lower, upper) in enumerate(zip(self._pool.lower, self._pool.upper, strict=True)):
+            kernel.narrow(plan.pool, k, lower, upper)  # what was learned of the others stays
         self._arms, self._bounds = grown, grown.bounds
         self._seen_plays, self._seen_total = (np.append(row, 0.0) for row in (self._seen_plays, self._seen_total))
         self._pending.append(0)
-        self._plan_anew()
+        self._adopt(plan)
 
     def _features(self, candidate: Candidate) -> NDArray[np.float64]:
         x = np.array(candidate.features)
@@ -196,10 +202,13 @@ class LinearAgent(Agent, policies=LinearPolicy):
             raise ValueError(
                 f"candidate {candidate.name!r} has {x.size} features; this agent's arms have {self._arms.dimension}"
             )
+        self._policy.check_scale(float(np.linalg.norm(x)))
         return x
 
     def _bounds_of(self, candidate: Candidate) -> tuple[float, float]:
         """What is known of a candidate's mean: its own bounds, and those that the other arms' bounds give it."""
+        if not self._rule.prune:  # a policy that takes no notice of bounds
+            return candidate.low, candidate.high
         lower = candidate.low if candidate.lower is None else candidate.lower
         upper = candidate.high if candidate.upper is None else candidate.upper
         if self._plan.feasible is None:
@@ -219,9 +228,16 @@ class LinearAgent(Agent, policies=LinearPolicy):
         lower, upper = max(lower, least), min(upper, most)
         return min(lower, upper), max(lower, upper)
 
-    def _proxy(self, candidate: Candidate) -> float:
-        proxy = variance_proxy_from_bounds(*self._bounds_of(candidate), candidate.low, candidate.high)
-        if self._rule.noise == kernel.POOL_MAX and proxy > self._rule.proxy * (1.0 + 1e-12):
+    def _proxy(self, candidate: Candidate, late: bool = False) -> float:
+        """Variance proxy of a candidate's rewards; that of its range if by now its bounds contradict the others."""
+        try:
+            lower, upper = self._bounds_of(candidate)
+        except BoundsError:
+            if not late:
+                raise
+            lower, upper = candidate.low, candidate.high
+        proxy = variance_proxy_from_bounds(lower, upper, candidate.low, candidate.high)
+        if self._rule.noise == kernel.POOL_MAX and not late and proxy > self._rule.proxy * (1.0 + 1e-12):
             raise ValueError(
                 f"candidate {candidate.name!r} has variance proxy {proxy:.4g}, more than any arm that was known in "
                 f'advance ({self._rule.proxy:.4g}); noise="pool-max" needs all arms in advance: use another noise'
@@ -238,14 +254,14 @@ class LinearAgent(Agent, policies=LinearPolicy):
         return Pool(*(np.concatenate([old[places], column]) for old, column in zip(self._pool, columns, strict=True)))
 
     def _as_if_answered(self) -> Design:
-        """What would have been seen if every pending pull had returned what the estimate says."""
+        """Widths as if every pending pull had been answered; estimate and radius are those of what was seen."""
         design = Design(*(part.copy() for part in self._design))
         waiting = [(self._pool.features[k], self._pool.proxy[k], n) for k, n in enumerate(self._pending) if n]
-        waiting += [(self._features(arm), self._proxy(arm), n) for arm, n in self._waiting.items()]
+        waiting += [(self._features(arm), self._proxy(arm, late=True), n) for arm, n in self._waiting.items()]
         for x, proxy, times in waiting:
             for _ in range(times):
                 kernel.observe(design, self._rule, x, float(x @ design.estimate), float(proxy), self._image)
-        return design
+        return design._replace(estimate=self._design.estimate.copy(), numbers=self._design.numbers.copy())
 
     def _seen(self) -> dict[str, Any]:
         learned = {name: getattr(self._pool, name).tolist() for name in _LEARNED}
@@ -276,6 +292,8 @@ class LinearAgent(Agent, policies=LinearPolicy):
 
 def _distinct(eligible: Iterable[Arm | Candidate]) -> list[Arm | Candidate]:
     """What is on offer, each once, in the order given."""
+    if isinstance(eligible, str | Candidate):
+        raise TypeError(f"eligible is a list of what is on offer; got {eligible!r} alone")
     offered = list(eligible)
     for arm in offered:
         if isinstance(arm, list | tuple | np.ndarray):

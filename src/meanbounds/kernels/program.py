@@ -379,7 +379,7 @@ def maximise(target: Floats, known: Known) -> Maximum:
             search.curve_bend[curve] = 0.5 * _curved(known, curve, search.along, nowhere, image)
         step = _aim(known, search, product / count * min(1.0, (ahead / product) ** 3), 1.0)
         _move(search, _BACK * step)
-    return Maximum(best, gap, point, weights)
+    return Maximum(min(best, 1.0), gap, point, weights)
 
 
 @compiled

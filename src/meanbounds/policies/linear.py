@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -25,6 +26,7 @@ _NOISE = {
 }
 _INDEX = {"plain": kernel.PLAIN, "clip": kernel.CLIP, "exact": kernel.EXACT}
 _TIGHTEN = ("exact", "cone", "none")
+_LONGEST = 1e9  # squared length of features over the regularisation; weights may add four digits
 
 
 class LinearPlan(NamedTuple):
@@ -51,7 +53,7 @@ class LinearPolicy(Described, ABC):
     noise
         How the variance proxies of arms that differ enter: ``"weighted"`` weights each reward by the inverse of its
         proxy; ``"running-max"`` takes the largest proxy among the arms played so far, ``"pool-max"`` the largest among
-        all arms; ``"restricted-max"`` (the paper) the largest among all arms that could have been played so far.
+        all arms; ``"restricted-max"`` (the paper) the largest among all arms that were on offer and could be best.
     """
 
     theorem: ClassVar[str] = ""
@@ -62,13 +64,33 @@ class LinearPolicy(Described, ABC):
     noise: str = "weighted"
 
     def __post_init__(self) -> None:
-        name = type(self).__name__
-        for label, value in (("norm_high", self.norm_high), ("regularisation", self.regularisation)):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < np.inf:
-                raise ValueError(f"{name}: {label} must be a positive number; got {value!r}")
-        if isinstance(self.failure, bool) or not isinstance(self.failure, float) or not 0.0 < self.failure < 1.0:
-            raise ValueError(f"{name}: failure must be a probability between 0 and 1; got {self.failure!r}")
-        _check_choice(name, "noise", self.noise, _NOISE)
+        self._check_number("norm_high", "a positive number", 0.0, np.inf)
+        self._check_number("regularisation", "a positive number", 0.0, np.inf)
+        self._check_number("failure", "a probability between 0 and 1", 0.0, 1.0)
+        self._check_choice("noise", _NOISE)
+
+    def _check_number(self, name: str, what: str, above: float, below: float) -> None:
+        """Refuse what is no number between the two, and keep the others as plain numbers."""
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not above < value < below:
+            raise ValueError(f"{type(self).__name__}: {name} must be {what}; got {value!r}")
+        object.__setattr__(self, name, float(value))
+
+    def _check_choice(self, name: str, choices: Iterable[object]) -> None:
+        """Refuse what is none of these."""
+        value = getattr(self, name)
+        if value not in list(choices):
+            known = ", ".join(map(repr, choices))
+            raise ValueError(f"{type(self).__name__}: {name} must be one of {known}; got {value!r}")
+
+    def check_scale(self, length: float) -> None:
+        """Refuse features so long that adding their squares would round the regularisation away."""
+        if length**2 > _LONGEST * self.regularisation:
+            raise ValueError(
+                f"{type(self).__name__}: features of length {length:.3g} against regularisation "
+                f"{self.regularisation:g}: their squares would round it away. Divide the features by some number and "
+                f"multiply norm_high by it, or raise the regularisation"
+            )
 
     @abstractmethod
     def plan(self, arms: LinearArms) -> LinearPlan:
@@ -91,6 +113,7 @@ class LinearPolicy(Described, ABC):
         worst = (bounds.high - bounds.low) ** 2 / 4.0
         own = bounds.variance_proxy
         fixed = worst.max() if self.noise == "weighted" else own.max()
+        self.check_scale(float(arms.length.max()))
         peaks = bounds.peaks if isinstance(bounds, TightBounds) else np.full(arms.features.shape, np.nan)
         pool = Pool(
             features=arms.features,
@@ -204,14 +227,20 @@ class ROFUL(LinearPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_choice("ROFUL", "index", self.index, _INDEX)
-        _check_choice("ROFUL", "tighten", self.tighten, _TIGHTEN)
+        self._check_choice("index", _INDEX)
+        self._check_choice("tighten", _TIGHTEN)
+        self._check_choice("online", (True, False))
+        self._check_choice("printed", (True, False))
+        self._check_number(
+            "norm_low", f"between 0 and norm_high = {self.norm_high}", -1e-300, self.norm_high * (1 + 1e-12)
+        )
 
     @classmethod
     def paper(cls, norm_high: float = 1.0, norm_low: float = 0.0, failure: float = 0.01) -> ROFUL:
         """The algorithm as printed: exact index, d log(1 + t / (d lambda)) in the radius, the factor sigma_t.
 
-        Its guarantee is for arms of norm 1 with one common range, and while 3 alpha is at most pi.
+        It is for arms of norm 1 without offsets; others are refused. The printed factor is no bound once 3 alpha is
+        above pi / 2, and is left out then. Ties are settled as everywhere here.
 
         Examples
         --------
@@ -223,6 +252,11 @@ class ROFUL(LinearPolicy):
 
     def plan(self, arms: LinearArms) -> LinearPlan:
         """Tighten the bounds, once."""
+        for k in np.flatnonzero((np.abs(arms.length - 1.0) > 1e-9) | (arms.offset != 0.0)) if self.printed else ():
+            raise ValueError(
+                f"arm {arms.bounds.arms[k]!r} has norm {arms.length[k]:.6g} and offset {arms.offset[k]:g}; the printed "
+                f"algorithm is for arms of norm 1 without offsets: use mb.ROFUL()"
+            )
         solves = self.tighten == "exact" or self.index == "exact"
         feasible = FeasibleSet(arms, self.norm_high, self.norm_low) if solves else None
         tight = feasible is not None and self.tighten == "exact"
@@ -236,9 +270,3 @@ class ROFUL(LinearPolicy):
             online=self.online,
             printed=self.printed,
         )
-
-
-def _check_choice(policy: str, name: str, value: str, choices: object) -> None:
-    known = list(choices) if isinstance(choices, dict | tuple) else []
-    if value not in known:
-        raise ValueError(f"{policy}: {name} must be one of {', '.join(map(repr, known))}; got {value!r}")

@@ -11,7 +11,7 @@ from math import log, log1p, sqrt
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.linear.design import REFRESH, SMALLEST_PROXY
+from meanbounds.kernels.linear.design import LEAP, REFRESH, SMALLEST_PROXY
 from meanbounds.kernels.linear.play import LinearBlock, true_means
 from meanbounds.kernels.linear.pool import PLAIN, RUNNING_MAX, WEIGHTED, Pool, Rule
 from meanbounds.kernels.linear.settle import settle
@@ -210,7 +210,7 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
                     moment[i] += weight * target * x
                     carried[i] += push * x
                 t += 1
-                if (t - 1) % REFRESH == 0:
+                if (t - 1) % REFRESH == 0 or weight * width > LEAP:
                     log_determinant = _refresh(features, mass, moment, regularisation, inverse, estimate)
                     if keep_all:
                         for arm in range(arms):

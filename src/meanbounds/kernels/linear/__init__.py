@@ -13,8 +13,9 @@ from meanbounds.kernels.linear.pool import (
     WEIGHTED,
     Pool,
     Rule,
+    own_bounds,
 )
-from meanbounds.kernels.linear.restrict import printed_proxy
+from meanbounds.kernels.linear.restrict import narrow, restricted_proxy
 
 __all__ = [
     "CLIP",
@@ -32,11 +33,13 @@ __all__ = [
     "Rule",
     "decide",
     "indices",
+    "narrow",
     "new_design",
     "observe",
     "offer",
+    "own_bounds",
     "play",
-    "printed_proxy",
     "radius",
     "refresh",
+    "restricted_proxy",
 ]

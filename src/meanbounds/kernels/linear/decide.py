@@ -9,7 +9,7 @@ import numpy as np
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, radius, spread
 from meanbounds.kernels.linear.pool import EXACT, PLAIN, RESTRICTED_MAX, Pool, Rule, own_bounds
-from meanbounds.kernels.linear.restrict import narrow, printed_proxy, restrict
+from meanbounds.kernels.linear.restrict import narrow, restrict, restricted_proxy
 from meanbounds.kernels.linear.settle import rounding, settle
 from meanbounds.kernels.program import Known, maximise
 from meanbounds.kernels.tables import Floats, Integers
@@ -182,7 +182,7 @@ def decide(
     scores = np.empty(count)
     _fill(pool, rule, known, design, reach, kept, mean, square, False, scores)
     if rule.noise == RESTRICTED_MAX:
-        design.numbers[PROXY] = max(design.numbers[PROXY], printed_proxy(pool, rule, offered, kept))
+        design.numbers[PROXY] = max(design.numbers[PROXY], restricted_proxy(pool, rule, offered, kept))
     place = settle(scores, count, kept, pool.offset, mean, square, pool.length, reach, rule.norm_high, number, key)
     return int(kept[place]), count, reach
 

@@ -8,12 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.linear.pool import POOL_MAX, RESTRICTED_MAX, WEIGHTED, Rule
+from meanbounds.kernels.linear.pool import POOL_MAX, WEIGHTED, Rule
 from meanbounds.kernels.program import factorise, solve_factored
 from meanbounds.kernels.tables import Floats
 
 __all__ = [
     "CONTRADICTIONS",
+    "LEAP",
     "PROXY",
     "REFRESH",
     "SMALLEST_PROXY",
@@ -33,6 +34,7 @@ UPDATES = 2
 CONTRADICTIONS = 3
 _NUMBERS = 4
 REFRESH = 1024  # updates of the inverse between two fresh ones
+LEAP = 1e4  # an update that shrinks a width by more loses too many digits, and is followed by a fresh inverse
 SMALLEST_PROXY = 1e-4  # of the largest: no reward weighs more than ten thousand times another
 
 
@@ -123,9 +125,8 @@ def observe(design: Design, rule: Rule, x: Floats, target: float, proxy: float, 
             design.precision[i, j] += across * x[j]
     numbers[LOG_DETERMINANT] += log1p(weight * width)
     numbers[UPDATES] += 1.0
-    if rule.noise != RESTRICTED_MAX:
-        numbers[PROXY] = max(numbers[PROXY], proxy)
-    anew = numbers[UPDATES] % REFRESH == 0.0
+    numbers[PROXY] = max(numbers[PROXY], proxy)
+    anew = numbers[UPDATES] % REFRESH == 0.0 or weight * width > LEAP
     if anew:
         refresh(design, rule.regularisation)
     return Update(weight, factor, shift, anew)
@@ -135,7 +136,9 @@ def observe(design: Design, rule: Rule, x: Floats, target: float, proxy: float, 
 def radius(design: Design, rule: Rule) -> float:
     """How far the parameter can be from the estimate, in the norm of V, with the probability that was asked for."""
     numbers, d = design.numbers, design.moment.size
-    proxy = rule.proxy if rule.noise == POOL_MAX or rule.noise == WEIGHTED else numbers[PROXY]
+    proxy = rule.proxy if rule.noise == WEIGHTED else numbers[PROXY]
+    if rule.noise == POOL_MAX:
+        proxy = max(proxy, rule.proxy)
     growth = numbers[LOG_DETERMINANT]
     if rule.printed:
         growth = d * log1p(numbers[UPDATES] / (d * rule.regularisation))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import cos, sqrt
+from math import acos, cos, pi, sqrt
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from meanbounds.kernels.linear.pool import Pool, Rule
 from meanbounds.kernels.tables import Integers
 from meanbounds.subgaussian import unit_proxy
 
-__all__ = ["bounded_proxy", "narrow", "printed_proxy", "restrict"]
+__all__ = ["bounded_proxy", "narrow", "restrict", "restricted_proxy"]
 
 _unit_proxy = compiled(unit_proxy)
 
@@ -92,14 +92,18 @@ def restrict(pool: Pool, rule: Rule, offered: Integers, kept: Integers) -> tuple
 
 
 @compiled
-def printed_proxy(pool: Pool, rule: Rule, offered: Integers, kept: Integers) -> float:
-    """The square of the printed sigma_t: the lesser of the factor at m cos(3 alpha) and of the largest of an arm."""
-    best = _most_promising(pool, offered)
-    near = min(max(pool.lower[best] / rule.norm_high, -1.0), 1.0)
-    floor = rule.norm_low * cos(3.0 * np.arccos(near))
+def restricted_proxy(pool: Pool, rule: Rule, offered: Integers, kept: Integers) -> float:
+    """Largest variance proxy of the arms that are kept.
+
+    As printed it is at most that of a mean m cos(3 alpha), the least one of an arm of norm 1 in the cone while 3 alpha
+    is at most pi / 2; beyond that it is no bound, and is not used.
+    """
     own, common = 0.0, 0.0
+    best = _most_promising(pool, offered)
+    angle = 3.0 * acos(min(max(pool.lower[best] / rule.norm_high, -1.0), 1.0))
     for arm in kept:
         low, high = pool.low[arm], pool.high[arm]
         own = max(own, pool.proxy[arm])
-        common = max(common, bounded_proxy(min(max(floor, low), high), high, low, high))
-    return min(own, common)
+        floor = min(max(rule.norm_low * cos(angle), low), high)
+        common = max(common, bounded_proxy(floor, high, low, high))
+    return min(own, common) if rule.printed and angle <= 0.5 * pi else own
