@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import sys
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -101,19 +102,16 @@ def play(setting: str, horizon: int = HORIZON, draws: int = DRAWS) -> mb.Regret:
     return mb.Regret(parts[0].rounds, curves, plays, parts[0].settings, {"kept": kept})
 
 
-def table(results: Mapping[str, mb.Regret]) -> str:
+def table(regret: mb.Regret) -> str:
     """Mean regret at some rounds, and arms kept."""
-    header = ["policy"]
-    for setting in results:
-        header += [f"{setting}: {shown:,}" for shown in SHOWN] + ["arms kept"]
+    header = ["policy", *(f"{shown:,} rounds" for shown in SHOWN), "arms kept"]
     rows = [header, ["---"] + ["---:"] * (len(header) - 1)]
     for label in POLICIES:
         row = [label]
-        for regret in results.values():
-            for shown in SHOWN:
-                at = regret.curves[label][:, int(np.searchsorted(regret.rounds, shown))]
-                row.append(f"{at.mean():.1f} ± {2.0 * at.std(ddof=1) / np.sqrt(at.size):.1f}")
-            row.append(f"{regret.measures['kept'][label][:, -1].mean() / regret.rounds[-1]:.1f}")
+        for shown in SHOWN:
+            at = regret.curves[label][:, int(np.searchsorted(regret.rounds, shown))]
+            row.append(f"{at.mean():.1f} ± {2.0 * at.std(ddof=1) / np.sqrt(at.size):.1f}")
+        row.append(f"{regret.measures['kept'][label][:, -1].mean() / regret.rounds[-1]:.1f}")
         rows.append(row)
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
@@ -137,7 +135,10 @@ def main() -> None:
     """Play everything and write the page."""
     results = {setting: play(setting) for setting in SETTINGS}
     picture(results, DOCS / "images" / "choices.png")
-    lines = [f"- *{setting}*: {text}." for setting, (text, _) in SETTINGS.items()]
+    sections = [
+        f"## {setting.capitalize()}\n\n{textwrap.fill(f'Here: {text}.', 118)}\n\n{table(results[setting])}"
+        for setting, (text, _) in SETTINGS.items()
+    ]
     today = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
     text = f"""\
 # R-OFUL: what its choices are worth
@@ -146,11 +147,9 @@ Written by `python -m benchmarks.choices` on {today} with meanbounds {mb.__versi
 runs, {RUNS} on each of {DRAWS} draws of the arms, plus or minus two standard errors, with {OFFERED} arms on offer in a
 round and rewards at the two ends of their range. `R-OFUL` is `ROFUL()`; what differs from it is named.
 
-{chr(10).join(lines)}
-
-{table(results)}
-
 ![Regret in the three settings](images/choices.png)
+
+{(chr(10) * 2).join(sections)}
 """
     (DOCS / "choices.md").write_text(text, encoding="utf-8")
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import subprocess
-import sys
 import warnings
 from typing import Any, cast
 
@@ -27,6 +24,7 @@ from meanbounds.kernels.stream import child, reward_key
 from meanbounds.policies import AnyPolicy
 from meanbounds.study import read_study
 from tests import linear
+from tests.interpreted import run_interpreted
 from tests.linear import Floats, Instance, Twin, random_instance
 from tests.test_geometry import modelled
 
@@ -96,17 +94,8 @@ def test_plays_as_its_definition(
 @pytest.mark.slow
 def test_interpreted() -> None:
     """The same, with the kernels left as Python."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", __file__]
-    done = subprocess.run(
-        [*command, "-k", "test_plays_as_its_definition or test_exact_can_be_far_below_clip"],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert f"{len(POLICIES) + 1} passed" in done.stdout
+    said = run_interpreted(__file__, "-k", "test_plays_as_its_definition or test_exact_can_be_far_below_clip")
+    assert f"{len(POLICIES) + 1} passed" in said
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numba
 import numpy as np
 import pytest
@@ -18,6 +14,7 @@ from meanbounds.kernels import textbook
 from meanbounds.kernels.block import Block
 from meanbounds.kernels.tables import State
 from tests import naive, strategies
+from tests.interpreted import run_interpreted
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 EXAMPLES = 10 if INTERPRETED else 100
@@ -121,14 +118,5 @@ def test_almost_no_exploration(rate: float) -> None:
 @pytest.mark.slow
 def test_interpreted() -> None:
     """The same, with the kernels left as Python."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", __file__]
-    done = subprocess.run(
-        command,
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert f"{2 * len(naive.TWINS)} passed" in done.stdout  # all that is not skipped there
+    said = run_interpreted(__file__)
+    assert f"{2 * len(naive.TWINS)} passed" in said  # all that is not skipped there

@@ -114,23 +114,10 @@ class ArmsAgent(Agent, policies=Policy):
             indices[self._plan[0].astype(np.intp)] = out
         return indices
 
-    def add(
-        self,
-        arm: Arm,
-        lower: float | None = None,
-        upper: float | None = None,
-        low: float = 0.0,
-        high: float = 1.0,
-        *,
-        features: ArrayLike | None = None,
-        offset: float = 0.0,
-    ) -> None:
-        """Offer one more arm; see `meanbounds.Agent.add`."""
+    def _extend(self, bounds: MeanBounds, features: ArrayLike | None, offset: float) -> None:
         if features is not None or offset:
             raise TypeError(f"{self._policy} does not learn from features; leave them out")
-        bounds = self._grown(arm, lower, upper, low, high)
         self._state = np.hstack([self._state, np.zeros((len(self._state), 1))])
-        self._pending.append(0)
         self._take(bounds)
 
     def _seen(self) -> dict[str, Any]:

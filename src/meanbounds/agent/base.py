@@ -202,13 +202,6 @@ class Agent:
                 )
         self._take(bounds)
 
-    def _grown(self, arm: Arm, lower: float | None, upper: float | None, low: float, high: float) -> MeanBounds:
-        """The bounds with one more arm; a bound that is not given is the end of the range."""
-        columns = {"lower": low if lower is None else lower, "upper": high if upper is None else upper}
-        columns |= {"low": low, "high": high}
-        grown = {name: np.append(getattr(self._bounds, name), value) for name, value in columns.items()}
-        return MeanBounds(arms=[*self._bounds.arms, arm], **grown)
-
     def add(
         self,
         arm: Arm,
@@ -220,7 +213,15 @@ class Agent:
         features: ArrayLike | None = None,
         offset: float = 0.0,
     ) -> None:
-        """Offer one more arm; a bound that is not given is the end of the range."""
+        """Offer one more arm; a bound that is not given is the end of the range. Some policies need its features."""
+        columns = {"lower": low if lower is None else lower, "upper": high if upper is None else upper}
+        columns |= {"low": low, "high": high}
+        grown = {name: np.append(getattr(self._bounds, name), value) for name, value in columns.items()}
+        self._extend(MeanBounds(arms=[*self._bounds.arms, arm], **grown), features, offset)
+        self._pending.append(0)
+
+    def _extend(self, bounds: MeanBounds, features: ArrayLike | None, offset: float) -> None:
+        """Adopt bounds that have one more arm, the last one."""
         raise NotImplementedError
 
     def retire(self, arm: Arm) -> None:

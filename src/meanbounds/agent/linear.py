@@ -172,28 +172,16 @@ class LinearAgent(Agent, policies=LinearPolicy):
             out[self._all] = kernel.indices(self._pool, self._rule, self._plan.known, self._design, self._all)
         return out
 
-    def add(
-        self,
-        arm: Arm,
-        lower: float | None = None,
-        upper: float | None = None,
-        low: float = 0.0,
-        high: float = 1.0,
-        *,
-        features: ArrayLike | None = None,
-        offset: float = 0.0,
-    ) -> None:
-        """Offer one more arm; see `meanbounds.Agent.add`. Bounds are tightened again."""
+    def _extend(self, bounds: MeanBounds, features: ArrayLike | None, offset: float) -> None:
         if features is None:
-            raise TypeError(f"arm {arm!r}: {self._policy} learns from features: give features=")
+            raise TypeError(f"arm {bounds.arms[-1]!r}: {self._policy} learns from features: give features=")
         rows = np.vstack([self._arms.features, self._features(Candidate(features))])
-        grown = LinearArms(rows, self._grown(arm, lower, upper, low, high), np.append(self._arms.offset, offset))
-        plan = self._policy.plan(grown)  # says so if the new bounds contradict the others, before anything is changed
+        arms = LinearArms(rows, bounds, np.append(self._arms.offset, offset))
+        plan = self._policy.plan(arms)  # says so if the new bounds contradict the others, before anything is changed
         for k, (lower, upper) in enumerate(zip(self._pool.lower, self._pool.upper, strict=True)):
             kernel.narrow(plan.pool, k, lower, upper)  # what was learned of the others stays
-        self._arms, self._bounds = grown, grown.bounds
+        self._arms, self._bounds = arms, bounds
         self._seen_plays, self._seen_total = (np.append(row, 0.0) for row in (self._seen_plays, self._seen_total))
-        self._pending.append(0)
         self._adopt(plan)
 
     def _features(self, candidate: Candidate) -> NDArray[np.float64]:

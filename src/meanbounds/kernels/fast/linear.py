@@ -11,11 +11,10 @@ from math import log, log1p, sqrt
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.linear.design import LEAP, REFRESH, SMALLEST_PROXY
+from meanbounds.kernels.linear.design import LEAP, REFRESH, SMALLEST_PROXY, invert
 from meanbounds.kernels.linear.play import LinearBlock, true_means
 from meanbounds.kernels.linear.pool import PLAIN, RUNNING_MAX, WEIGHTED, Pool, Rule
 from meanbounds.kernels.linear.settle import settle
-from meanbounds.kernels.program import factorise, solve_factored
 from meanbounds.kernels.rewards import UNIFORM, draw, draw_simple, law_of
 from meanbounds.kernels.stream import child, offer_key, policy_key, reward_key, uniform
 from meanbounds.kernels.tables import Floats
@@ -29,24 +28,15 @@ def _refresh(
 ) -> float:
     """The inverse and the estimate from what each arm weighs; the result is log(det V / regularisation^d)."""
     arms, d = features.shape
-    factor, column = np.eye(d) * regularisation, np.empty(d)
+    matrix = np.eye(d) * regularisation
     for arm in range(arms):
         if mass[arm] > 0.0:
             for i in range(d):
                 part = mass[arm] * features[arm, i]
                 for j in range(d):
-                    factor[i, j] += part * features[arm, j]
-    factorise(factor)
-    log_determinant = -float(d) * log(regularisation)
-    for j in range(d):
-        log_determinant += 2.0 * log(float(factor[j, j]))
-        column[:] = 0.0
-        column[j] = 1.0
-        solve_factored(factor, column)
-        inverse[:, j] = column
-    estimate[:] = moment
-    solve_factored(factor, estimate)
-    return max(0.0, log_determinant)
+                    matrix[i, j] += part * features[arm, j]
+    log_determinant: float = invert(matrix, moment, inverse, estimate)
+    return max(0.0, log_determinant - d * log(regularisation))
 
 
 @compiled

@@ -21,6 +21,7 @@ __all__ = [
     "UPDATES",
     "Design",
     "Update",
+    "invert",
     "new_design",
     "observe",
     "radius",
@@ -74,21 +75,27 @@ def new_design(dimension: int, regularisation: float) -> Design:
 
 
 @compiled
-def refresh(design: Design, regularisation: float) -> None:
-    """The inverse, the estimate and the determinant from the matrix itself: rounding errors of updates are gone."""
-    d = design.moment.size
-    factor = design.precision.copy()
-    factorise(factor)
-    column, log_determinant = np.zeros(d), 0.0
+def invert(matrix: Floats, moment: Floats, inverse: Floats, estimate: Floats) -> float:
+    """The inverse of a matrix, which is used up, its product with the moment, and log of the determinant."""
+    factorise(matrix)
+    d, log_determinant = moment.size, 0.0
+    column = np.empty(d)
     for j in range(d):
-        log_determinant += 2.0 * log(factor[j, j])
+        log_determinant += 2.0 * log(float(matrix[j, j]))
         column[:] = 0.0
         column[j] = 1.0
-        solve_factored(factor, column)
-        design.inverse[:, j] = column
-    design.estimate[:] = design.moment
-    solve_factored(factor, design.estimate)
-    design.numbers[LOG_DETERMINANT] = max(0.0, log_determinant - d * log(regularisation))
+        solve_factored(matrix, column)
+        inverse[:, j] = column
+    estimate[:] = moment
+    solve_factored(matrix, estimate)
+    return log_determinant
+
+
+@compiled
+def refresh(design: Design, regularisation: float) -> None:
+    """The inverse, the estimate and the determinant from the matrix itself: rounding errors of updates are gone."""
+    log_determinant = invert(design.precision.copy(), design.moment, design.inverse, design.estimate)
+    design.numbers[LOG_DETERMINANT] = max(0.0, log_determinant - design.moment.size * log(regularisation))
 
 
 @compiled

@@ -1,0 +1,21 @@
+"""Tests run once more, with the kernels left as Python."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+
+def run_interpreted(path: str, *options: str) -> str:
+    """What pytest says of a file under NUMBA_DISABLE_JIT=1; a failure there is one here."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", path, *options],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    return done.stdout
