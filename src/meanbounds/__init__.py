@@ -1,13 +1,14 @@
 """Bandits that start from bounds on each arm's mean instead of from nothing."""
 
-from meanbounds import theory
+from meanbounds import logs, theory
 from meanbounds._version import __version__
-from meanbounds.agent import Agent, Candidate, NoIndexError, RewardError
+from meanbounds.agent import Agent, Candidate, ContextualAgent, NoIndexError, RewardError
 from meanbounds.bounds import BoundsError, MeanBounds, UnknownArmError
 from meanbounds.divergence import bernoulli_kl, bernoulli_kl_upper
 from meanbounds.environments import Bernoulli, Beta, Environment, Linear, Table, Uniform
 from meanbounds.geometry import FeasibleSet, LinearArms, TightBounds, tighten
 from meanbounds.instances import INSTANCES, Instance
+from meanbounds.laboratory import HiddenContexts
 from meanbounds.policies import (
     BIMED,
     BKLUCB,
@@ -45,8 +46,10 @@ __all__ = [
     "Beta",
     "BoundsError",
     "Candidate",
+    "ContextualAgent",
     "Environment",
     "FeasibleSet",
+    "HiddenContexts",
     "ImprovedUCB",
     "Instance",
     "Linear",
@@ -66,6 +69,7 @@ __all__ = [
     "__version__",
     "bernoulli_kl",
     "bernoulli_kl_upper",
+    "logs",
     "make_plan",
     "simulate",
     "theory",

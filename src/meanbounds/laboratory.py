@@ -1,0 +1,210 @@
+"""A world in which the truth is known: an expert who sees everything, the log that is left, and the agent after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from meanbounds.bounds import Arm
+from meanbounds.environments import Bernoulli
+from meanbounds.logs.counts import Context, Counts
+from meanbounds.seeding import Seed, as_seed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["HiddenContexts"]
+
+Floats = NDArray[np.float64]
+_CHUNK = 1_000_000  # rows of a log that are drawn at once
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenContexts:
+    """Visible and hidden contexts, arms with a mean in each, and an expert who sees both and plays the best arm.
+
+    The expert's log keeps the visible context, the arm and the reward (at either end of its range). An agent that sees
+    the visible context alone lives in the same world.
+
+    Parameters
+    ----------
+    means
+        Visible contexts x hidden contexts x arms.
+    probabilities
+        How likely each pair of contexts is: visible x hidden, or hidden alone if it is the same for all (visible ones
+        are then equally likely). Scaled to sum to 1.
+    low, high
+        Range of the rewards.
+    contexts, arms
+        Names; "z0", "z1", ... and 0, 1, ... by default.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> lab = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]])
+    >>> lab.means_seen  # what the agent can hope to learn
+    array([[0.6, 0.5]])
+    >>> lab.shares, lab.gap_low, lab.gap_high
+    (array([[0.5, 0.5]]), array([0.3]), array([0.5]))
+    >>> bounds = mb.logs.bounds(lab.counts(), lab.gap_low, lab.gap_high)["z0"]
+    >>> bounds.lower.round(3), bounds.upper.round(3)
+    (array([0.5, 0.5]), array([0.6, 0.6]))
+    """
+
+    means: Floats
+    probabilities: Floats
+    low: float
+    high: float
+    contexts: tuple[Context, ...]
+    arms: tuple[Arm, ...]
+
+    def __init__(
+        self,
+        means: ArrayLike,
+        probabilities: ArrayLike | None = None,
+        low: float = 0.0,
+        high: float = 1.0,
+        contexts: Sequence[Context] | None = None,
+        arms: Sequence[Arm] | None = None,
+    ) -> None:
+        table = np.array(means, dtype=np.float64)
+        if table.ndim != 3 or not table.size or not np.all((table >= low) & (table <= high)):
+            raise ValueError(f"means must be visible x hidden x arms, all in [{low}, {high}]; got shape {table.shape}")
+        given = np.ones(table.shape[:2]) if probabilities is None else np.asarray(probabilities, dtype=np.float64)
+        weights = (
+            np.broadcast_to(given, table.shape[:2]) if given.shape in (table.shape[:2], table.shape[1:2]) else None
+        )
+        if weights is None or not (np.all(weights >= 0.0) and np.all(weights.sum(axis=1) > 0.0)):
+            raise ValueError(f"probabilities must be {table.shape[:2]} numbers, none negative; got shape {given.shape}")
+        names = tuple(f"z{z}" for z in range(len(table))) if contexts is None else tuple(contexts)
+        options = tuple(range(table.shape[2])) if arms is None else tuple(arms)
+        if len(names) != len(table) or len(options) != table.shape[2]:
+            raise ValueError(
+                f"{len(names)} contexts and {len(options)} arms are named for means of shape {table.shape}"
+            )
+        parts: dict[str, Any] = {"means": table, "probabilities": weights / weights.sum(), "low": float(low)}
+        parts |= {"high": float(high), "contexts": names, "arms": options}
+        for name, value in parts.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def random(
+        cls, visible: int = 2, hidden: int = 5, arms: int = 4, seed: Seed = None, low: float = 0.0, high: float = 1.0
+    ) -> HiddenContexts:
+        """Uniform means, and probabilities that are uniform on the simplex."""
+        rng = np.random.default_rng(as_seed(seed))
+        return cls(rng.uniform(low, high, (visible, hidden, arms)), rng.exponential(size=(visible, hidden)), low, high)
+
+    @property
+    def best(self) -> NDArray[np.intp]:
+        """What the expert plays: visible x hidden."""
+        return np.argmax(self.means, axis=2)
+
+    @property
+    def hidden_given_visible(self) -> Floats:
+        """P(u | z)."""
+        share: Floats = self.probabilities / self.probabilities.sum(axis=1, keepdims=True)
+        return share
+
+    @property
+    def means_seen(self) -> Floats:
+        """Each arm's mean for an agent who sees the visible context alone: visible x arms."""
+        seen: Floats = np.einsum("zu,zuk->zk", self.hidden_given_visible, self.means)
+        return seen
+
+    def _played(self) -> Floats:
+        """Whether the expert plays an arm: visible x hidden x arms."""
+        played: Floats = (np.arange(self.means.shape[2]) == self.best[..., None]).astype(np.float64)
+        return played
+
+    @property
+    def shares(self) -> Floats:
+        """p_z(k): how often the expert plays each arm."""
+        shares: Floats = np.einsum("zu,zuk->zk", self.hidden_given_visible, self._played())
+        return shares
+
+    @property
+    def contributions(self) -> Floats:
+        """mu_z(k): what each arm contributes to the expert's mean reward."""
+        parts: Floats = np.einsum("zu,zuk->zk", self.hidden_given_visible, self._played() * self.means)
+        return parts
+
+    @property
+    def gap_low(self) -> Floats:
+        """Least distance from the best to the second-best arm, in each visible context."""
+        ordered = np.sort(self.means, axis=2)
+        gaps: Floats = (ordered[..., -1] - ordered[..., -2]).min(axis=1, where=self.probabilities > 0.0, initial=np.inf)
+        return gaps
+
+    @property
+    def gap_high(self) -> Floats:
+        """Largest distance from the best to the worst arm, in each visible context."""
+        gaps: Floats = np.ptp(self.means, axis=2).max(axis=1, where=self.probabilities > 0.0, initial=0.0)
+        return gaps
+
+    def counts(self) -> Counts:
+        """The log that the expert would leave if it went on for ever: shares instead of counts."""
+        weight = self.probabilities.sum(axis=1, keepdims=True)
+        count, total = weight * self.shares, weight * self.contributions
+        ones = (total - self.low * count) / (self.high - self.low)
+        squares = self.low**2 * (count - ones) + self.high**2 * ones
+        ends = np.array([self.low, self.high])
+        histogram = np.stack([count - ones, ones], axis=2)
+        return Counts(self.contexts, self.arms, count, total, squares, self.low, self.high, {}, ends, ends, histogram)
+
+    def _chunks(self, rows: int, seed: Seed) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Floats]]:
+        """Visible context, arm and reward of each row, some rows at a time."""
+        rng = np.random.default_rng(as_seed(seed))
+        visible, hidden, _ = self.means.shape
+        for first in range(0, rows, _CHUNK):
+            size = min(_CHUNK, rows - first)
+            pair = rng.choice(visible * hidden, size=size, p=self.probabilities.ravel())
+            z, u = np.divmod(pair, hidden)
+            arm = self.best[z, u]
+            share = (self.means[z, u, arm] - self.low) / (self.high - self.low)
+            yield z, arm, np.where(rng.random(size) < share, self.high, self.low)
+
+    def log(self, rows: int, seed: Seed = None) -> pd.DataFrame:
+        """The expert's log as a pandas data frame: context, arm, reward."""
+        import pandas as pd
+
+        parts = [
+            pd.DataFrame({"context": np.array(self.contexts)[z], "arm": np.array(self.arms)[arm], "reward": reward})
+            for z, arm, reward in self._chunks(rows, seed)
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    def write_log(self, path: str | Path, rows: int, seed: Seed = None) -> None:
+        """The expert's log as a Parquet file, a million rows at a time."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        writer = None
+        try:
+            for z, arm, reward in self._chunks(rows, seed):
+                columns = {"context": np.array(self.contexts)[z], "arm": np.array(self.arms)[arm], "reward": reward}
+                table = pa.table(columns)
+                writer = writer or pq.ParquetWriter(Path(path), table.schema)
+                writer.write_table(table)
+        finally:
+            if writer is not None:
+                writer.close()
+
+    def sample(self, rows: int, seed: Seed = None) -> Counts:
+        """Counts of a log of this many rows, without writing it."""
+        shape = (len(self.contexts), len(self.arms), 2)
+        histogram = np.zeros(shape)
+        for z, arm, reward in self._chunks(rows, seed):
+            np.add.at(histogram, (z, arm, (reward == self.high).astype(np.intp)), 1.0)
+        ends = np.array([self.low, self.high])
+        count, total, squares = histogram.sum(axis=2), histogram @ ends, histogram @ ends**2
+        return Counts(self.contexts, self.arms, count, total, squares, self.low, self.high, {}, ends, ends, histogram)
+
+    def environment(self, context: Context) -> Bernoulli:
+        """Where an agent lives that sees this context and not what is hidden."""
+        return Bernoulli(self.means_seen[self.contexts.index(context)], self.low, self.high)

@@ -1,0 +1,142 @@
+"""Confidence limits on the mean of a bounded variable, from what a GROUP BY can give.
+
+Each limit is one-sided: it fails with probability at most `failure` for a number of rows that is fixed in advance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanbounds.divergence import bernoulli_kl_upper
+
+__all__ = ["METHODS", "Sample", "lower_limit", "upper_limit"]
+
+Floats = NDArray[np.float64]
+
+_BETS = np.arange(24)
+_LARGEST_BET = 0.9  # of the wealth
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of a variable in [0, 1]: how many, their sum, the sum of their squares, and perhaps how many of each value.
+
+    Where values were binned, each bin has two ends, and a limit uses the end that is on its safe side.
+    """
+
+    rows: float
+    total: float
+    squares: float
+    values_low: Floats | None = None
+    values_high: Floats | None = None
+    counts: Floats | None = None
+
+    @property
+    def mean(self) -> float:
+        """Sample mean, kept in [0, 1]."""
+        return min(max(self.total / self.rows, 0.0), 1.0)
+
+    def mirrored(self) -> Sample:
+        """The same rows of one minus the variable."""
+        low, high = (None if values is None else 1.0 - values for values in (self.values_high, self.values_low))
+        return Sample(
+            self.rows, self.rows - self.total, self.rows - 2.0 * self.total + self.squares, low, high, self.counts
+        )
+
+
+def upper_limit(sample: Sample, failure: float, method: str = "bernstein") -> float:
+    """A number that the mean exceeds with probability at most `failure`.
+
+    Parameters
+    ----------
+    sample
+        What was seen, scaled to [0, 1].
+    failure
+        Probability with which the limit may fail.
+    method
+        ``"hoeffding"`` (1963); ``"bernstein"``, empirical (Maurer and Pontil, 2009), from the second moment;
+        ``"kl"``, Chernoff's for the mean alone; ``"betting"`` (Waudby-Smith and Ramdas, 2024): the wealth of a gambler
+        who bets against every mean above the limit with a fixed mixture of stakes, so that the order of rows does not
+        matter; needs how many there are of each value.
+
+    Examples
+    --------
+    >>> sample = Sample(rows=100, total=50, squares=50)
+    >>> round(upper_limit(sample, 0.05, "hoeffding"), 4), round(upper_limit(sample, 0.05, "kl"), 4)
+    (0.6224, 0.6206)
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
+    if not 0.0 < failure < 1.0:
+        raise ValueError(f"failure must be a probability between 0 and 1; got {failure!r}")
+    return 1.0 if sample.rows < 1 else float(min(1.0, max(METHODS[method](sample, failure), 0.0)))
+
+
+def lower_limit(sample: Sample, failure: float, method: str = "bernstein") -> float:
+    """A number that the mean is below with probability at most `failure`; see `upper_limit`."""
+    return 1.0 - upper_limit(sample.mirrored(), failure, method)
+
+
+def _hoeffding(sample: Sample, failure: float) -> float:
+    return sample.mean + sqrt(-log(failure) / (2.0 * sample.rows))
+
+
+def _bernstein(sample: Sample, failure: float) -> float:
+    if sample.rows < 2:
+        return 1.0
+    spread = max(sample.squares - sample.total**2 / sample.rows, 0.0) / (sample.rows - 1.0)
+    level = log(2.0 / failure)
+    return sample.mean + sqrt(2.0 * spread * level / sample.rows) + 7.0 * level / (3.0 * (sample.rows - 1.0))
+
+
+def _kl(sample: Sample, failure: float) -> float:
+    return float(bernoulli_kl_upper(sample.mean, -log(failure) / sample.rows))
+
+
+def _betting(sample: Sample, failure: float) -> float:
+    """One minus the largest mean of one minus the variable that is ruled out.
+
+    If X in [0, 1] has mean at most m, the wealth 1 + b (X - m) has expectation at most 1 for every stake b in [0, 1/m],
+    and so has a fixed mixture over stakes of the products over rows. By Markov's inequality it reaches 1 / failure with
+    probability at most `failure`. Each product falls as m grows, so what is ruled out is an interval from 0.
+
+    A stake is best for one variance, sqrt(2 log(1 / failure) / (rows variance)); the mixture has those for variances
+    1/4, 1/8, 1/16, ..., none above 0.9 / m, the first ones with more weight.
+    """
+    if sample.counts is None or sample.values_high is None:
+        raise ValueError(
+            'method="betting" needs how many rewards there are of each value: read the log with histogram=True'
+        )
+    seen = sample.counts > 0.0
+    counts, values = sample.counts[seen], 1.0 - sample.values_high[seen]
+    goal = -log(failure)
+    stakes = np.sqrt(2.0 * goal / sample.rows * 4.0 * 2.0**_BETS)
+    below, above = 0.0, float(counts @ values) / sample.rows  # nothing above the sample's mean is ruled out
+    for _ in range(60):
+        middle = 0.5 * (below + above)
+        if middle > 0.0 and _wealth(values, counts, middle, stakes) >= goal:
+            below = middle
+        else:
+            above = middle
+    return 1.0 - below
+
+
+def _wealth(values: Floats, counts: Floats, mean: float, stakes: Floats) -> float:
+    """Logarithm of the wealth; weights 1/2, 1/6, 1/12, ... of the stakes sum to less than 1."""
+    bets = np.minimum(stakes, _LARGEST_BET / mean)
+    gains = np.log1p(bets[:, None] * (values - mean)) @ counts - np.log((_BETS + 1.0) * (_BETS + 2.0))
+    top = float(gains.max())
+    return top + float(np.log(np.sum(np.exp(gains - top))))
+
+
+METHODS: dict[str, Callable[[Sample, float], float]] = {
+    "hoeffding": _hoeffding,
+    "bernstein": _bernstein,
+    "kl": _kl,
+    "betting": _betting,
+}
