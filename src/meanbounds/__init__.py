@@ -28,6 +28,7 @@ from meanbounds.policies import (
 )
 from meanbounds.regret import Regret
 from meanbounds.simulate import simulate
+from meanbounds.stroke import stroke_trial
 from meanbounds.subgaussian import variance_proxy, variance_proxy_from_bounds
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "logs",
     "make_plan",
     "simulate",
+    "stroke_trial",
     "theory",
     "tighten",
     "variance_proxy",

@@ -15,7 +15,10 @@ __all__ = ["main"]
 
 _EXAMPLES = """\
 examples:
-  meanbounds demo                            GLUE against UCB, with a picture in ./demo
+  meanbounds demo                            from a log to decisions, with a page of pictures in ./demo
+  meanbounds lab -o lab                      write an expert's log to try the next two on
+  meanbounds bounds lab/log.parquet --context context --arm arm --reward reward --gap-low 0.05 --confidence 0.95
+  meanbounds sensitivity lab/log.parquet --context context --arm arm --reward reward --gap-low 0.1 0.05 0
   meanbounds simulate study.toml -o results  run a study, or go on with an interrupted one
   meanbounds proxy 0.9                       variance proxy of a reward on [0, 1] with mean 0.9
   meanbounds proxy 0.6 0.8                   ... with a mean between 0.6 and 0.8
@@ -66,6 +69,25 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--backend", help="joblib backend to run on, for example loky or dask")
     simulate.set_defaults(run=_simulate)
 
+    bounds = commands.add_parser("bounds", help="bounds on every arm's mean from the log of an expert who saw more")
+    _add_log(bounds, several=False)
+    bounds.add_argument("--any-expert", action="store_true", help="assume nothing of the expert; gaps are not used")
+    bounds.add_argument("-o", "--output", type=Path, metavar="BOUNDS.json", help="write the bounds")
+    bounds.add_argument("--plot", type=Path, metavar="PICTURE.png", help="draw the bounds")
+    bounds.set_defaults(run=_bounds)
+
+    sensitivity = commands.add_parser("sensitivity", help="how much hangs on the gaps, the confidence and a shift")
+    _add_log(sensitivity, several=True)
+    sensitivity.add_argument("-o", "--output", type=Path, metavar="TABLE.csv", help="write the whole grid")
+    sensitivity.add_argument("--plot", type=Path, metavar="PICTURE.png", help="heat map over both gaps")
+    sensitivity.set_defaults(run=_sensitivity)
+
+    lab = commands.add_parser("lab", help="write the log of an expert in a made-up world, and its truth")
+    lab.add_argument("-o", "--output", type=Path, default=Path("lab"), metavar="DIR", help="default: lab")
+    for name, default in (("rows", 20_000), ("visible", 3), ("hidden", 6), ("arms", 5), ("seed", 7)):
+        lab.add_argument(f"--{name}", type=int, default=default, help=f"default: {default}")
+    lab.set_defaults(run=_lab)
+
     proxy = commands.add_parser("proxy", help="variance proxy from a mean, or from bounds on it")
     proxy.add_argument("mean", type=float, nargs="+", metavar="MEAN", help="the mean, or a lower and an upper bound")
     proxy.add_argument("--range", type=float, nargs=2, default=(0.0, 1.0), metavar=("LOW", "HIGH"))
@@ -75,6 +97,107 @@ def _parser() -> argparse.ArgumentParser:
     prune.add_argument("arm", nargs="+", metavar="LOWER:UPPER")
     prune.set_defaults(run=_prune)
     return parser
+
+
+def _add_log(parser: argparse.ArgumentParser, several: bool) -> None:
+    """What says how to read a log, and what is assumed of it."""
+    values = "+" if several else None
+    parser.add_argument("log", metavar="LOG", help="Parquet or CSV file, folder, or pattern such as 'logs/*.parquet'")
+    parser.add_argument("--context", nargs="+", metavar="COLUMN", help="what was recorded; none: one context for all")
+    parser.add_argument("--arm", required=True, metavar="COLUMN", help="what the expert chose")
+    parser.add_argument("--reward", required=True, metavar="COLUMN", help="how it went")
+    parser.add_argument("--range", type=float, nargs=2, default=(0.0, 1.0), metavar=("LOW", "HIGH"))
+    parser.add_argument("--gap-low", type=float, nargs=values, default=[0.0] if several else 0.0, metavar="GAP")
+    parser.add_argument("--gap-high", type=float, nargs=values, default=None, metavar="GAP")
+    parser.add_argument(
+        "--confidence", type=float, nargs=values, default=None, metavar="SHARE", help="for example 0.95"
+    )
+    parser.add_argument("--shift", type=float, nargs=values, default=[0.0] if several else 0.0, metavar="DISTANCE")
+    parser.add_argument("--method", default="bernstein", help="bernstein, betting, kl or hoeffding")
+    parser.add_argument("--on-bad", choices=("error", "drop"), default="error", help="rows that cannot be used")
+
+
+def _read(options: argparse.Namespace) -> mb.logs.Counts:
+    low, high = options.range
+    counts = mb.logs.read(
+        options.log,
+        context=options.context,
+        arm=options.arm,
+        reward=options.reward,
+        low=low,
+        high=high,
+        on_bad=options.on_bad,
+        histogram=True if options.method == "betting" else "auto",
+    )
+    for kind, number in counts.dropped.items():
+        print(f"dropped: {number:,} rows, {kind}")
+    return counts
+
+
+def _bounds(options: argparse.Namespace) -> None:
+    counts = _read(options)
+    assumed = {
+        "gap_low": options.gap_low,
+        "gap_high": options.gap_high,
+        "confidence": options.confidence,
+        "method": options.method,
+        "shift": options.shift,
+        "assumption": "any-expert" if options.any_expert else "optimal-expert",
+    }
+    found = mb.logs.bounds(counts, **assumed)
+    print(f"{counts.rows:,.0f} rows, {len(found)} contexts, {len(counts.arms)} arms")
+    width = max(len(str(name)) for name in ("context", *found))
+    names = max(len(str(arm)) for arm in ("arm", *counts.arms))
+    print(f"{'context':<{width}}  {'arm':<{names}}  {'rows':>9}  {'lower':>8}  {'upper':>8}  can be best")
+    for c, (context, own) in enumerate(found.items()):
+        for k, arm in enumerate(own.arms):
+            word = "yes" if own.possible[k] else "no"
+            rows = f"{counts.count[c, k]:,.0f}"
+            print(
+                f"{context!s:<{width}}  {arm!s:<{names}}  {rows:>9}  {own.lower[k]:>8.4f}  {own.upper[k]:>8.4f}  {word}"
+            )
+    if options.output:
+        mb.logs.save_bounds(found, options.output, assumed)
+        print(f"written: {options.output}")
+    if options.plot:
+        from meanbounds.plots import plot_contexts
+
+        plot_contexts(found).savefig(options.plot, dpi=150)
+        print(f"written: {options.plot}")
+
+
+def _sensitivity(options: argparse.Namespace) -> None:
+    counts = _read(options)
+    found = mb.logs.sensitivity(
+        counts, options.gap_low, options.gap_high, options.confidence, options.shift, options.method
+    )
+    print(found.summary())
+    if options.output:
+        found.to_frame().to_csv(options.output, index=False)
+        print(f"written: {options.output}")
+    if options.plot:
+        from matplotlib import pyplot as plt
+
+        found.plot()
+        plt.savefig(options.plot, dpi=150)
+        print(f"written: {options.plot}")
+
+
+def _lab(options: argparse.Namespace) -> None:
+    options.output.mkdir(parents=True, exist_ok=True)
+    lab = mb.HiddenContexts.random(options.visible, options.hidden, options.arms, options.seed)
+    log, truth = options.output / "log.parquet", options.output / "truth.csv"
+    lab.write_log(log, options.rows, options.seed)
+    with truth.open("w", encoding="utf-8") as file:
+        file.write("context,arm,mean,gap_low,gap_high\n")
+        for z, context in enumerate(lab.contexts):
+            for k, arm in enumerate(lab.arms):
+                file.write(f"{context},{arm},{lab.means_seen[z, k]:.6f},{lab.gap_low[z]:.6f},{lab.gap_high[z]:.6f}\n")
+    print(f"written: {log} ({options.rows:,} rows), {truth}")
+    print(
+        f"next: meanbounds bounds {log} --context context --arm arm --reward reward --gap-low {lab.gap_low.min():.3f} "
+        f"--gap-high {lab.gap_high.max():.3f} --confidence 0.95"
+    )
 
 
 def _demo(options: argparse.Namespace) -> None:

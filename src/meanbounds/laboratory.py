@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import Arm
-from meanbounds.environments import Bernoulli
+from meanbounds.environments import Table
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.seeding import Seed, as_seed
 
@@ -28,8 +28,8 @@ _CHUNK = 1_000_000  # rows of a log that are drawn at once
 class HiddenContexts:
     """Visible and hidden contexts, arms with a mean in each, and an expert who sees both and plays the best arm.
 
-    The expert's log keeps the visible context, the arm and the reward (at either end of its range). An agent that sees
-    the visible context alone lives in the same world.
+    The expert's log keeps the visible context, the arm and the reward. An agent that sees the visible context alone
+    lives in the same world. Rewards are at either end of their range, or those of a trial, see `from_trial`.
 
     Parameters
     ----------
@@ -42,6 +42,9 @@ class HiddenContexts:
         Range of the rewards.
     contexts, arms
         Names; "z0", "z1", ... and 0, 1, ... by default.
+    values, law
+        The rewards there are, and how likely each is: visible x hidden x arms x values. Both ends of the range by
+        default.
 
     Examples
     --------
@@ -62,6 +65,8 @@ class HiddenContexts:
     high: float
     contexts: tuple[Context, ...]
     arms: tuple[Arm, ...]
+    values: Floats
+    law: Floats
 
     def __init__(
         self,
@@ -71,6 +76,9 @@ class HiddenContexts:
         high: float = 1.0,
         contexts: Sequence[Context] | None = None,
         arms: Sequence[Arm] | None = None,
+        *,
+        values: ArrayLike | None = None,
+        law: ArrayLike | None = None,
     ) -> None:
         table = np.array(means, dtype=np.float64)
         if table.ndim != 3 or not table.size or not np.all((table >= low) & (table <= high)):
@@ -88,7 +96,12 @@ class HiddenContexts:
                 f"{len(names)} contexts and {len(options)} arms are named for means of shape {table.shape}"
             )
         parts: dict[str, Any] = {"means": table, "probabilities": weights / weights.sum(), "low": float(low)}
-        parts |= {"high": float(high), "contexts": names, "arms": options}
+        share = (table - low) / (high - low)
+        seen = np.array([low, high] if values is None else values, dtype=np.float64)
+        chances = np.stack([1.0 - share, share], axis=-1) if law is None else np.array(law, dtype=np.float64)
+        if chances.shape != (*table.shape, seen.size) or not np.allclose(chances @ seen, table):
+            raise ValueError("law needs a probability for each of values in each cell, with the means that are given")
+        parts |= {"high": float(high), "contexts": names, "arms": options, "values": seen, "law": chances}
         for name, value in parts.items():
             object.__setattr__(self, name, value)
 
@@ -99,6 +112,44 @@ class HiddenContexts:
         """Uniform means, and probabilities that are uniform on the simplex."""
         rng = np.random.default_rng(as_seed(seed))
         return cls(rng.uniform(low, high, (visible, hidden, arms)), rng.exponential(size=(visible, hidden)), low, high)
+
+    @classmethod
+    def from_trial(
+        cls,
+        frame: pd.DataFrame,
+        visible: str,
+        hidden: str | Sequence[str],
+        arm: str,
+        reward: str,
+        low: float = 0.0,
+        high: float = 1.0,
+    ) -> HiddenContexts:
+        """The world of a randomised trial, in which every arm was tried in every cell.
+
+        Rewards are those of the patients (or whatever the rows are) of a cell. Cells in which some arm was never tried
+        are refused: merge them with others first.
+        """
+        columns = [hidden] if isinstance(hidden, str) else list(hidden)
+        rows = frame.assign(_hidden=frame[columns].astype(str).agg(" / ".join, axis=1))
+        axes = [sorted(rows[name].unique().tolist()) for name in (visible, "_hidden", arm, reward)]
+        tally = np.zeros([len(axis) for axis in axes])
+        places = [
+            rows[name].map({x: k for k, x in enumerate(axis)}).to_numpy()
+            for name, axis in zip((visible, "_hidden", arm, reward), axes, strict=True)
+        ]
+        np.add.at(tally, tuple(places), 1.0)
+        cells = tally.sum(axis=3)
+        for z, u, k in np.argwhere((cells == 0.0) & (cells.sum(axis=2, keepdims=True) > 0.0)):
+            raise ValueError(
+                f"arm {axes[2][k]!r} was never tried where {visible} is {axes[0][z]!r} and {' / '.join(columns)} is "
+                f"{axes[1][u]!r}: merge that cell with another"
+            )
+        law = np.divide(
+            tally, cells[..., None], out=np.full(tally.shape, 1.0 / tally.shape[3]), where=cells[..., None] > 0
+        )
+        values = np.array(axes[3], dtype=np.float64)
+        means = np.clip(law @ values, low, high)
+        return cls(means, cells.sum(axis=2), low, high, axes[0], axes[2], values=values, law=law)
 
     @property
     def best(self) -> NDArray[np.intp]:
@@ -149,35 +200,38 @@ class HiddenContexts:
 
     def counts(self) -> Counts:
         """The log that the expert would leave if it went on for ever: shares instead of counts."""
-        weight = self.probabilities.sum(axis=1, keepdims=True)
-        count, total = weight * self.shares, weight * self.contributions
-        ones = (total - self.low * count) / (self.high - self.low)
-        squares = self.low**2 * (count - ones) + self.high**2 * ones
-        ends = np.array([self.low, self.high])
-        histogram = np.stack([count - ones, ones], axis=2)
-        return Counts(self.contexts, self.arms, count, total, squares, self.low, self.high, {}, ends, ends, histogram)
+        return self._counted(np.einsum("zu,zuk,zukv->zkv", self.probabilities, self._played(), self.law))
 
-    def _chunks(self, rows: int, seed: Seed) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Floats]]:
-        """Visible context, arm and reward of each row, some rows at a time."""
+    def _counted(self, histogram: Floats) -> Counts:
+        """Counts with these numbers of each value: visible x arms x values."""
+        count, total, squares = histogram.sum(axis=2), histogram @ self.values, histogram @ self.values**2
+        values = self.values
+        return Counts(
+            self.contexts, self.arms, count, total, squares, self.low, self.high, {}, values, values, histogram
+        )
+
+    def _chunks(self, rows: int, seed: Seed) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]]:
+        """Visible context, arm and place of the reward among the values, of each row, some rows at a time."""
         rng = np.random.default_rng(as_seed(seed))
         visible, hidden, _ = self.means.shape
+        steps = np.cumsum(self.law, axis=3)[..., :-1]
         for first in range(0, rows, _CHUNK):
             size = min(_CHUNK, rows - first)
             pair = rng.choice(visible * hidden, size=size, p=self.probabilities.ravel())
             z, u = np.divmod(pair, hidden)
             arm = self.best[z, u]
-            share = (self.means[z, u, arm] - self.low) / (self.high - self.low)
-            yield z, arm, np.where(rng.random(size) < share, self.high, self.low)
+            yield z, arm, np.sum(rng.random((size, 1)) >= steps[z, u, arm], axis=1)
 
     def log(self, rows: int, seed: Seed = None) -> pd.DataFrame:
         """The expert's log as a pandas data frame: context, arm, reward."""
         import pandas as pd
 
-        parts = [
-            pd.DataFrame({"context": np.array(self.contexts)[z], "arm": np.array(self.arms)[arm], "reward": reward})
-            for z, arm, reward in self._chunks(rows, seed)
-        ]
+        parts = [pd.DataFrame(self._columns(z, arm, place)) for z, arm, place in self._chunks(rows, seed)]
         return pd.concat(parts, ignore_index=True)
+
+    def _columns(self, z: NDArray[np.intp], arm: NDArray[np.intp], place: NDArray[np.intp]) -> dict[str, Any]:
+        names, options = np.array(self.contexts), np.array(self.arms)
+        return {"context": names[z], "arm": options[arm], "reward": self.values[place]}
 
     def write_log(self, path: str | Path, rows: int, seed: Seed = None) -> None:
         """The expert's log as a Parquet file, a million rows at a time."""
@@ -186,9 +240,8 @@ class HiddenContexts:
 
         writer = None
         try:
-            for z, arm, reward in self._chunks(rows, seed):
-                columns = {"context": np.array(self.contexts)[z], "arm": np.array(self.arms)[arm], "reward": reward}
-                table = pa.table(columns)
+            for z, arm, place in self._chunks(rows, seed):
+                table = pa.table(self._columns(z, arm, place))
                 writer = writer or pq.ParquetWriter(Path(path), table.schema)
                 writer.write_table(table)
         finally:
@@ -197,14 +250,13 @@ class HiddenContexts:
 
     def sample(self, rows: int, seed: Seed = None) -> Counts:
         """Counts of a log of this many rows, without writing it."""
-        shape = (len(self.contexts), len(self.arms), 2)
-        histogram = np.zeros(shape)
-        for z, arm, reward in self._chunks(rows, seed):
-            np.add.at(histogram, (z, arm, (reward == self.high).astype(np.intp)), 1.0)
-        ends = np.array([self.low, self.high])
-        count, total, squares = histogram.sum(axis=2), histogram @ ends, histogram @ ends**2
-        return Counts(self.contexts, self.arms, count, total, squares, self.low, self.high, {}, ends, ends, histogram)
+        histogram = np.zeros((len(self.contexts), len(self.arms), self.values.size))
+        for z, arm, place in self._chunks(rows, seed):
+            np.add.at(histogram, (z, arm, place), 1.0)
+        return self._counted(histogram)
 
-    def environment(self, context: Context) -> Bernoulli:
+    def environment(self, context: Context) -> Table:
         """Where an agent lives that sees this context and not what is hidden."""
-        return Bernoulli(self.means_seen[self.contexts.index(context)], self.low, self.high)
+        z = self.contexts.index(context)
+        weights = np.einsum("u,ukv->kv", self.hidden_given_visible[z], self.law[z])
+        return Table([self.values] * len(self.arms), list(weights), self.low, self.high)

@@ -17,11 +17,22 @@ from meanbounds.bounds import MeanBounds
 from meanbounds.geometry import FeasibleSet, LinearArms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
+    from meanbounds.logs.sensitivity import Sensitivity
     from meanbounds.regret import Regret
 
-__all__ = ["COLOURS", "plot_bounds", "plot_cone", "plot_kept", "plot_regret", "plot_study"]
+__all__ = [
+    "COLOURS",
+    "plot_bounds",
+    "plot_cone",
+    "plot_contexts",
+    "plot_kept",
+    "plot_regret",
+    "plot_sensitivity",
+    "plot_study",
+]
 
 COLOURS = (
     "#0072b2",
@@ -229,6 +240,92 @@ def plot_bounds(bounds: MeanBounds, means: Sequence[float] | None = None, ax: Ax
     ax.set_xlabel("mean reward")
     _tidy(ax)
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize="small")
+    return ax
+
+
+def plot_contexts(
+    bounds: Mapping[Any, MeanBounds], means: Mapping[Any, Sequence[float]] | None = None, most: int = 12
+) -> Figure:
+    """Draw the bounds of each context, one below the other; see `plot_bounds`.
+
+    Parameters
+    ----------
+    bounds
+        Bounds by context, such as `meanbounds.logs.bounds` returns.
+    means
+        True means by context, where they are known.
+    most
+        How many contexts to draw, the first ones.
+    """
+    shown = dict(list(bounds.items())[:most])
+    heights = [_bounds_height(own) for own in shown.values()]
+    figure, axes = plt.subplots(
+        len(shown),
+        1,
+        figsize=(6.4, 0.4 + sum(heights)),
+        height_ratios=heights,
+        layout="constrained",
+        sharex=True,
+        squeeze=False,
+    )
+    for number, (ax, (context, own)) in enumerate(zip(axes[:, 0], shown.items(), strict=True)):
+        plot_bounds(own, None if means is None else means[context], ax)
+        ax.set_title(str(context), loc="left", fontsize=10, parse_math=False)
+        if number:
+            ax.get_legend().remove()
+        if number < len(shown) - 1:
+            ax.set_xlabel("")
+    if len(bounds) > most:
+        figure.suptitle(f"the first {most} of {len(bounds)} contexts", fontsize=9)
+    return figure
+
+
+_SENSITIVITY = {
+    "width": "mean width of the bounds",
+    "pruned": "arms that cannot be best",
+    "best_lower": "largest lower bound",
+    "saved": "share of the exploration saved",
+}
+
+
+def plot_sensitivity(sensitivity: Sensitivity, value: str = "width", ax: Axes | None = None) -> Axes:
+    """Draw a heat map over both gaps, in the mean over contexts, at the first confidence and shift.
+
+    Parameters
+    ----------
+    sensitivity
+        What `meanbounds.logs.sensitivity` returned.
+    value
+        ``"width"``, ``"pruned"``, ``"best_lower"`` or ``"saved"``.
+    ax
+        Axes to draw on; new ones by default.
+    """
+    if value not in _SENSITIVITY:
+        raise ValueError(f"value must be one of {', '.join(map(repr, _SENSITIVITY))}; got {value!r}")
+    rows = [
+        row for row in sensitivity.rows if all(row[name] == sensitivity.base[name] for name in ("confidence", "shift"))
+    ]
+    across, up = (sorted({row[name] for row in rows}) for name in ("gap_low", "gap_high"))
+    table = np.full((len(up), len(across)), np.nan)
+    for i, high in enumerate(up):
+        for j, low in enumerate(across):
+            cells = [row for row in rows if row["gap_high"] == high and row["gap_low"] == low]
+            if cells and not any(row["impossible"] for row in cells):
+                table[i, j] = np.mean([row[value] for row in cells])
+    if ax is None:
+        size = (1.8 + 0.75 * len(across), 1.7 + 0.5 * len(up))
+        ax = plt.subplots(figsize=(max(size[0], 4.0), max(size[1], 3.0)), layout="constrained")[1]
+    image = ax.imshow(table, origin="lower", aspect="auto", cmap="viridis")
+    for i, j in np.ndindex(*table.shape):
+        cell = table[i, j]
+        text = "not\npossible" if np.isnan(cell) else f"{cell:.2f}"
+        dark = np.isnan(cell) or image.norm(cell) > 0.6
+        ax.text(j, i, text, ha="center", va="center", fontsize=8, color="black" if dark else "white")
+    ax.set_xticks(range(len(across)), [f"{gap:.3g}" for gap in across])
+    ax.set_yticks(range(len(up)), [f"{gap:.3g}" for gap in up])
+    ax.set_xlabel("gap_low: best to second best, at least")
+    ax.set_ylabel("gap_high: best to worst, at most")
+    ax.set_title(_SENSITIVITY[value], loc="left", fontsize=10)
     return ax
 
 
