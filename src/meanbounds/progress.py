@@ -16,7 +16,7 @@ class Progress:
     Parameters
     ----------
     total
-        How many units there are to do.
+        How many units there are to do; 0 if nobody knows, then the time so far is shown.
     title
         What is being done.
     show
@@ -56,10 +56,15 @@ class Progress:
         if not self._show or now - self._start < self._patience or now - self._last < 0.1:
             return
         self._last = now
-        share = self._done / self._total
-        left = (now - self._start) * (1.0 / share - 1.0)
-        filled = int(24 * share)
-        text = f"{self._title} [{'#' * filled}{'.' * (24 - filled)}] {share:4.0%}, {left:.0f} s left"
+        text = self._text(now - self._start)
         self._stream.write("\r" + text.ljust(self._width))
         self._stream.flush()
         self._width = len(text)
+
+    def _text(self, seconds: float) -> str:
+        if not self._total or not self._done:
+            return f"{self._title}, {seconds:.0f} s"
+        share = self._done / self._total
+        filled = int(24 * share)
+        left = seconds * (1.0 / share - 1.0)
+        return f"{self._title} [{'#' * filled}{'.' * (24 - filled)}] {share:4.0%}, {left:.0f} s left"

@@ -1,8 +1,20 @@
-"""From a confounded log to honest bounds."""
+"""From a log written by experts who saw more than was recorded to bounds on the mean of each arm (Section 6)."""
 
-from meanbounds.logs.counts import Counts
+from meanbounds.logs.counts import Context, Counts, LogError
 from meanbounds.logs.expert import bounds, expert_bounds
 from meanbounds.logs.files import load_bounds, save_bounds
+from meanbounds.logs.reading import read
 from meanbounds.logs.sensitivity import Sensitivity, sensitivity
 
-__all__ = ["Counts", "Sensitivity", "bounds", "expert_bounds", "load_bounds", "save_bounds", "sensitivity"]
+__all__ = [
+    "Context",
+    "Counts",
+    "LogError",
+    "Sensitivity",
+    "bounds",
+    "expert_bounds",
+    "load_bounds",
+    "read",
+    "save_bounds",
+    "sensitivity",
+]

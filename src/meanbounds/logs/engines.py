@@ -1,0 +1,324 @@
+"""Where the counting runs: DuckDB inside this process, a Spark session, or a PostgreSQL server."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import sys
+import tempfile
+import threading
+import uuid
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from meanbounds.logs.counts import LogError
+from meanbounds.logs.query import Column, Dialect
+from meanbounds.logs.sources import Frame, Source, Table, missing_columns, needed
+from meanbounds.progress import Progress
+
+__all__ = ["ENGINES", "Log", "open_log"]
+
+Result = TypeVar("Result")
+Rows = Iterator[tuple[Any, ...]]
+
+_MEMORY = "600MB"  # of DuckDB; with Python and the rest this stays below 1 GB, and larger groupings go to disk
+_AT_ONCE = 10_000  # rows of a result that are Python objects at the same time
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log that is open in some engine: what follows FROM, its columns, and how to ask it something."""
+
+    dialect: Dialect
+    table: str
+    columns: dict[str, Column]
+    ask: Callable[[str], Rows]
+
+
+@contextmanager
+def open_log(
+    engine: str, source: Source, connection: Any, wanted: Sequence[str], reward: str, progress: bool | None
+) -> Iterator[Log]:
+    """Open a log in one of the `ENGINES`."""
+    show = sys.stderr.isatty() if progress is None else progress
+    with ENGINES[engine](source, connection, wanted, reward, show) as log:
+        yield log
+
+
+# ---------------------------------------------------------------------------------------------------------- DuckDB
+
+_DUCKDB = Dialect('"', "DOUBLE", "VARCHAR", "~", "TRY_CAST", "FSUM")
+_DUCKDB_TYPES = {
+    "text": r"VARCHAR|ENUM\b.*",
+    "integer": r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|BIGNUM|VARINT|\"?NULL\"?",
+    "decimal": r"DECIMAL\b.*",
+    "float": r"FLOAT|DOUBLE",
+    "boolean": r"BOOLEAN",
+}
+
+
+@contextmanager
+def _duckdb(source: Source, connection: Any, wanted: Sequence[str], reward: str, show: bool) -> Iterator[Log]:
+    duckdb = needed("duckdb", "logs", "logs")
+    with ExitStack() as stack, _errors("DuckDB", duckdb.Error):
+        own = connection is None
+        if own:
+            scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="meanbounds-"))
+            settings = {"memory_limit": _MEMORY, "temp_directory": scratch, "preserve_insertion_order": "false"}
+            connection = duckdb.connect(config=settings)
+            stack.callback(connection.close)
+        elif isinstance(connection, str | os.PathLike):
+            connection = duckdb.connect(os.fspath(connection), read_only=True)
+            stack.callback(connection.close)
+        if own and show:
+            connection.execute("SET enable_progress_bar = true")
+            connection.execute("SET enable_progress_bar_print = false")
+        table = _duckdb_table(stack, connection, source, wanted, reward)
+        described = connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
+        types = {str(row[0]): str(row[1]) for row in described}
+
+        def done() -> float:
+            return float(connection.query_progress()) / 100.0
+
+        def ask(sql: str) -> Rows:
+            cursor = _watched(lambda: connection.execute(sql), show, done, connection.interrupt)
+            while rows := cursor.fetchmany(_AT_ONCE):
+                yield from rows
+
+        yield Log(_DUCKDB, table, _columns(wanted, types, _DUCKDB_TYPES), ask)
+
+
+def _duckdb_table(stack: ExitStack, connection: Any, source: Source, wanted: Sequence[str], reward: str) -> str:
+    if isinstance(source, Table):
+        return _DUCKDB.name(*source.parts)
+    if isinstance(source, Frame):
+        name = f"meanbounds_{uuid.uuid4().hex}"
+        connection.register(name, source.arrow(wanted, reward))
+        stack.callback(connection.unregister, name)
+        return _DUCKDB.name(name)
+    paths = source.paths if source.remote else [glob.escape(path) for path in source.paths]
+    options = ["union_by_name = true"] * (len(paths) > 1 or source.remote)
+    if source.format == "csv":
+        # Everything is text: a guess from the first rows would fail at, or change with, what comes later.
+        separator = source.separator(wanted)
+        options += ["all_varchar = true", "header = true", "quote = '\"'", "escape = '\"'"]
+        if separator is not None:
+            options.append(f"delim = {_literal(separator)}")
+    files = f"[{', '.join(map(_literal, paths))}]"
+    return f"read_{source.format}({', '.join((files, *options))})"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+# ----------------------------------------------------------------------------------------------------------- Spark
+
+_SPARK = Dialect("`", "DOUBLE", "STRING", "RLIKE", "TRY_CAST", None)
+_SPARK_TYPES = {
+    "text": r"string.*|varchar\b.*|char\b.*",
+    "integer": r"tinyint|smallint|int|bigint|void",
+    "decimal": r"decimal\b.*",
+    "float": r"float|double",
+    "boolean": r"boolean",
+}
+_SPARK_SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "8",
+}
+
+
+@contextmanager
+def _spark(source: Source, connection: Any, wanted: Sequence[str], reward: str, show: bool) -> Iterator[Log]:
+    with ExitStack() as stack:
+        with warnings.catch_warnings():
+            # Spark warns about versions of pandas, which has no part in this.
+            warnings.simplefilter("ignore", FutureWarning)
+            module = needed("pyspark.sql", "spark", "logs in Spark")
+            errors = needed("pyspark.errors", "spark", "logs in Spark").PySparkException
+            stack.enter_context(_errors("Spark", errors))
+            session = connection or module.SparkSession.getActiveSession()
+            if session is None:
+                builder = module.SparkSession.builder.master("local[2]").appName("meanbounds")
+                for name, value in _SPARK_SETTINGS.items():
+                    builder = builder.config(name, value)
+                session = builder.getOrCreate()
+                stack.callback(session.stop)
+            frame = _spark_frame(session, source, wanted, reward)
+        types = dict(frame.dtypes)
+        missing_columns(wanted, list(types))
+        view = f"meanbounds_{uuid.uuid4().hex}"
+        frame.createOrReplaceTempView(view)
+        stack.callback(session.catalog.dropTempView, view)
+
+        def ask(sql: str) -> Rows:
+            rows = _watched(lambda: session.sql(sql).collect(), show)
+            yield from map(tuple, rows)
+
+        yield Log(_SPARK, _SPARK.name(view), _columns(wanted, types, _SPARK_TYPES), ask)
+
+
+def _spark_frame(session: Any, source: Source, wanted: Sequence[str], reward: str) -> Any:
+    if isinstance(source, Table):
+        return session.table(_SPARK.name(*source.parts))
+    if isinstance(source, Frame):
+        if type(source.table).__module__.startswith("pyspark"):
+            return source.table
+        return session.createDataFrame(_simple_arrow(source.arrow(wanted, reward)))
+    paths = list(source.paths) if source.remote else [_hadoop(path) for path in source.paths]
+    reader = session.read
+    if source.folder is not None:
+        reader = reader.option("basePath", _hadoop(source.folder))
+    if source.format == "parquet":
+        return reader.option("mergeSchema", len(paths) > 1).parquet(*paths)
+    # Strict: a line with too few or too many fields, or files with different columns, are errors, not guesses.
+    strict = {"mode": "FAILFAST", "enforceSchema": False, "columnPruning": False}
+    options = {"header": True, "quote": '"', "escape": '"', "sep": source.separator(wanted) or ",", **strict}
+    return reader.options(**options).csv(paths)
+
+
+def _hadoop(path: str) -> str:
+    """A local path that is neither looked for in a distributed file system nor read as a pattern."""
+    return "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", str(Path(path).absolute()))
+
+
+def _simple_arrow(table: Any) -> Any:
+    """Without dictionaries and views, which Spark does not take."""
+    arrow = needed("pyarrow", "logs", "tables in memory")
+    types = arrow.types
+    for place, field in enumerate(table.schema):
+        plain = field.type.value_type if types.is_dictionary(field.type) else field.type
+        if types.is_string_view(plain) or types.is_large_string(plain):
+            plain = arrow.string()
+        if plain != field.type:
+            table = table.set_column(place, field.name, table.column(place).cast(plain))
+    return table
+
+
+# ------------------------------------------------------------------------------------------------------ PostgreSQL
+
+_POSTGRES = Dialect('"', "double precision", "text", "~", "CAST", None)
+_POSTGRES_TYPES = {
+    "text": r"text|character varying|character|name",
+    "integer": r"smallint|integer|bigint",
+    "decimal": r"numeric",
+    "float": r"real|double precision",
+    "boolean": r"boolean",
+}
+
+
+@contextmanager
+def _postgres(source: Source, connection: Any, wanted: Sequence[str], _: str, show: bool) -> Iterator[Log]:
+    if not isinstance(source, Table):
+        raise LogError('engine="postgres" reads tables of the database; for files and tables in memory leave it out')
+    with ExitStack() as stack:
+        if isinstance(connection, str):
+            psycopg = needed("psycopg", "postgres", "logs in PostgreSQL")
+            stack.enter_context(_errors("PostgreSQL", psycopg.Error))
+            connection = stack.enter_context(psycopg.connect(connection, autocommit=True))
+        else:
+            stack.enter_context(_errors("PostgreSQL", Exception))
+            stack.callback(_end_transaction(connection))
+        cursor = connection.cursor()
+        stack.callback(cursor.close)
+        table = _POSTGRES.name(*source.parts)
+        cursor.execute(f"SELECT * FROM {table} WHERE false")
+        missing_columns(wanted, [str(column[0]) for column in cursor.description])
+        # One row of NULLs has the types even if the table is empty.
+        parts = ", ".join(f"CAST(pg_typeof(log.{_POSTGRES.name(name)}) AS text)" for name in wanted)
+        cursor.execute(f"SELECT {parts} FROM (SELECT 1) AS one LEFT JOIN {table} AS log ON false")
+        types = dict(zip(wanted, cursor.fetchone(), strict=True))
+
+        def ask(sql: str) -> Rows:
+            _watched(lambda: cursor.execute(sql), show, cancel=getattr(connection, "cancel", None))
+            while rows := cursor.fetchmany(_AT_ONCE):
+                yield from rows
+
+        yield Log(_POSTGRES, table, _columns(wanted, types, _POSTGRES_TYPES), ask)
+
+
+def _end_transaction(connection: Any) -> Callable[[], None]:
+    """What leaves a connection as it was found: out of a transaction if it was in none."""
+
+    def inside() -> bool | None:
+        status = getattr(getattr(connection, "info", None), "transaction_status", None)
+        return None if status is None else int(status) != 0
+
+    before = inside()
+
+    def end() -> None:
+        if before is False and inside():
+            connection.rollback()
+
+    return end
+
+
+# ------------------------------------------------------------------------------------------------------- all of them
+
+ENGINES = {"duckdb": _duckdb, "spark": _spark, "postgres": _postgres}
+
+
+def _columns(wanted: Sequence[str], types: dict[str, str], known: dict[str, str]) -> dict[str, Column]:
+    missing_columns(wanted, list(types))
+
+    def holds(kind: str) -> str:
+        return next((word for word, pattern in known.items() if re.fullmatch(pattern, kind)), "other")
+
+    return {name: Column(name, holds(types[name]), types[name]) for name in wanted}
+
+
+@contextmanager
+def _errors(engine: str, kind: type[BaseException]) -> Iterator[None]:
+    """Errors of an engine as errors of the log; ours and those of Python itself stay what they are."""
+    try:
+        yield
+    except (LogError, OSError, ModuleNotFoundError):
+        raise
+    except kind as error:
+        said = str(error).strip().splitlines()[:3]
+        raise LogError(f"{engine} cannot read this log: {' '.join(said)}") from error
+
+
+def _watched(
+    work: Callable[[], Result],
+    show: bool,
+    done: Callable[[], float] | None = None,
+    cancel: Callable[[], object] | None = None,
+) -> Result:
+    """Do some work; with a progress bar it runs in a thread, since the engine gives no control while it runs."""
+    if not show:
+        return work()
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    with Progress(0 if done is None else 1000, "counting", True) as bar:
+        try:
+            reached = 0
+            while thread.is_alive():
+                thread.join(0.1)
+                share = done() if done is not None else -1.0
+                step = max(0, int(1000 * min(share, 1.0)) - reached)
+                reached += step
+                bar.advance(step)
+        except KeyboardInterrupt:
+            if cancel is not None:
+                cancel()
+            thread.join()
+            raise
+    return future.result()

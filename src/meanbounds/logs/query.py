@@ -1,0 +1,204 @@
+"""The same questions in the SQL of each engine.
+
+Every name a user gives is quoted and every number is a literal that is cast, so that all engines see the same bits. The
+expressions avoid what engines do differently: text becomes a number by one pattern, and backslashes are never needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from meanbounds.logs.counts import MOST_VALUES, LogError
+
+__all__ = ["KINDS", "Column", "Dialect", "Question"]
+
+KINDS = (
+    "missing context",
+    "missing arm",
+    "missing reward",
+    "reward is not a number",
+    "reward is NaN",
+    "reward is infinite",
+    "reward below range",
+    "reward above range",
+)
+"""What can be wrong with a row; one that is wrong in several ways counts as the first."""
+
+SAMPLE = 2_000
+"""Rows looked at to guess whether there are few different rewards."""
+
+# Few enough digits that no engine overflows; the longest double has 17 that matter.
+_NUMBER = "^[+-]?([0-9]{1,200}[.]?[0-9]{0,200}|[.][0-9]{1,200})([eE][+-]?0{0,9}[0-9]{1,2})?$"
+_ROWS_BITS = 31  # how many rows of a cell, as a power of two, can be added without any rounding
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How one engine spells what the others spell differently."""
+
+    quote: str
+    double: str
+    text: str
+    matches: str
+    careful_cast: str  # one that gives NULL where it cannot: used on what already looks like a number
+    compensated_sum: str | None  # an aggregate that carries its rounding errors, if there is one
+
+    def name(self, *parts: str) -> str:
+        """A quoted name, of several parts if it has a schema."""
+        return ".".join(f"{self.quote}{part.replace(self.quote, 2 * self.quote)}{self.quote}" for part in parts)
+
+    def number(self, value: float) -> str:
+        """A literal with all bits of a double."""
+        return f"CAST('{value!r}' AS {self.double})"
+
+    def sums(self, expression: str, size: float) -> list[str]:
+        """Aggregates that add up to the sum of an expression, at most `size` in magnitude, whatever the order of rows.
+
+        A plain sum of a million times 0.1 is off by 1e-11 of its value, and each engine is off in its own way. Where
+        there is no compensated sum, each number is split in a coarse part, whose sums are exact for up to 2^31 rows,
+        and a rest so small that its rounding does not matter: adding and subtracting 1.5 2^(e + 30) rounds to multiples
+        of 2^(e - 22).
+        """
+        if self.compensated_sum is not None:
+            return [f"{self.compensated_sum}({expression})"]
+        exponent = math.frexp(size)[1]
+        large = self.number(math.ldexp(1.5, exponent + _ROWS_BITS - 1))
+        coarse = f"(({expression}) + {large}) - {large}"
+        return [f"SUM({coarse})", f"SUM(({expression}) - ({coarse}))"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a log: its name, what it holds in our words (`holds`) and in the engine's (`type`)."""
+
+    name: str
+    holds: str  # text, integer, decimal, float, boolean or other
+    type: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that is asked of a log, as SQL."""
+
+    dialect: Dialect
+    table: str
+    context: Sequence[Column]
+    arm: Column
+    reward: Column
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if self.reward.holds == "other":
+            raise LogError(f"column {self.reward.name!r} is of type {self.reward.type}; rewards must be numbers")
+
+    @property
+    def _keys(self) -> list[str]:
+        return [*(f"context_{i}" for i in range(len(self.context))), "arm"]
+
+    @cached_property
+    def _rows(self) -> str:
+        """The log with columns context_0, ..., arm, written (the reward as it stands) and number (as a double)."""
+        parts = [f"{self._key(c)} AS {name}" for c, name in zip((*self.context, self.arm), self._keys, strict=True)]
+        return f"SELECT {', '.join(parts)}, {self._written} AS written, {self._number} AS number FROM {self.table}"
+
+    @cached_property
+    def _good(self) -> str:
+        """The same with the reward where it is a number in the range, and NULL where it is not."""
+        low, high = map(self.dialect.number, (self.low, self.high))
+        inside = f"CASE WHEN number >= {low} AND number <= {high} THEN number END"
+        return f"SELECT {', '.join(self._keys)}, {inside} AS reward FROM ({self._rows}) AS numbers"
+
+    def _key(self, column: Column) -> str:
+        name = self.dialect.name(column.name)
+        return f"CAST({name} AS {self.dialect.text})" if column.holds == "other" else name
+
+    @property
+    def _written(self) -> str:
+        name = self.dialect.name(self.reward.name)
+        return f"NULLIF(TRIM(CAST({name} AS {self.dialect.text})), '')" if self.reward.holds == "text" else name
+
+    @property
+    def _number(self) -> str:
+        name, double, number = self._written, self.dialect.double, self.dialect.number
+        if self.reward.holds == "boolean":
+            return f"CASE WHEN {name} THEN {number(1.0)} WHEN NOT {name} THEN {number(0.0)} END"
+        if self.reward.holds != "text":
+            return f"CAST({name} AS {double})"
+        return (
+            f"CASE WHEN {name} {self.dialect.matches} '{_NUMBER}' THEN {self.dialect.careful_cast}({name} AS {double}) "
+            f"WHEN LOWER({name}) IN ('nan', '+nan', '-nan') THEN {number(math.nan)} "
+            f"WHEN LOWER({name}) IN ('inf', '+inf', 'infinity', '+infinity') THEN {number(math.inf)} "
+            f"WHEN LOWER({name}) IN ('-inf', '-infinity') THEN {number(-math.inf)} END"
+        )
+
+    @property
+    def _sums(self) -> list[str]:
+        size = max(abs(self.low), abs(self.high))
+        return [*self.dialect.sums("reward", size), *self.dialect.sums("reward * reward", size * size)]
+
+    @property
+    def sum_parts(self) -> int:
+        """Of how many aggregates a sum is made."""
+        return len(self._sums) // 2
+
+    def sample(self) -> str:
+        """Some rewards, without those that are bad."""
+        return f"SELECT reward FROM ({self._good}) AS good LIMIT {SAMPLE}"
+
+    def totals(self) -> str:
+        """For each cell: its rows, the good ones, and the sums."""
+        keys = ", ".join(self._keys)
+        sums = ", ".join(self._sums)
+        return f"SELECT {keys}, COUNT(*), COUNT(reward), {sums} FROM ({self._good}) AS good GROUP BY {keys}"
+
+    def by_value(self, most: int) -> str:
+        """For each cell and reward (NULL: bad rows): its rows."""
+        keys = ", ".join((*self._keys, "reward"))
+        return f"SELECT {keys}, COUNT(*) FROM ({self._good}) AS good GROUP BY {keys} LIMIT {most}"
+
+    def by_bin(self) -> str:
+        """For each cell and bin (NULL: bad rows): its rows, the good ones, and the sums."""
+        number = self.dialect.number
+        place = f"FLOOR((reward - {number(self.low)}) * {number(MOST_VALUES / (self.high - self.low))})"
+        keys, sums = ", ".join(self._keys), ", ".join(self._sums)
+        inner = f"SELECT {keys}, reward, CAST({place} AS {self.dialect.double}) AS bin FROM ({self._good}) AS good"
+        return f"SELECT {keys}, bin, COUNT(*), COUNT(reward), {sums} FROM ({inner}) AS bins GROUP BY {keys}, bin"
+
+    def _kinds(self) -> str:
+        """The log with the kind of each row: its place in `KINDS`, or NULL for a good one."""
+        keys = dict(zip(self._keys, (*self.context, self.arm), strict=True))
+        missing = {key: self._missing(key, column) for key, column in keys.items()}
+        contexts = [test for key, test in missing.items() if key != "arm"]
+        number = self.dialect.number
+        tests = (
+            " OR ".join(contexts) or "1 = 0",
+            missing["arm"],
+            "written IS NULL",
+            "number IS NULL",
+            f"number = {number(math.nan)}",
+            f"number = {number(math.inf)} OR number = {number(-math.inf)}",
+            f"number < {number(self.low)}",
+            f"number > {number(self.high)}",
+        )
+        kind = " ".join(f"WHEN {test} THEN {place}" for place, test in enumerate(tests))
+        return f"SELECT {', '.join(self._keys)}, written, CASE {kind} END AS kind FROM ({self._rows}) AS numbers"
+
+    def _missing(self, key: str, column: Column) -> str:
+        tests = [f"{key} IS NULL"]
+        if column.holds in ("text", "other"):
+            tests.append(f"TRIM(CAST({key} AS {self.dialect.text})) = ''")
+        if column.holds == "float":
+            tests.append(f"{key} = {self.dialect.number(math.nan)}")
+        return " OR ".join(tests)
+
+    def bad(self) -> str:
+        """How many rows there are of each bad kind."""
+        return f"SELECT kind, COUNT(*) FROM ({self._kinds()}) AS kinds WHERE kind IS NOT NULL GROUP BY kind"
+
+    def example(self, kind: int) -> str:
+        """One row of a kind: context columns, arm, reward."""
+        return f"SELECT {', '.join(self._keys)}, written FROM ({self._kinds()}) AS kinds WHERE kind = {kind} LIMIT 1"
