@@ -1,6 +1,6 @@
 """Bandits that start from bounds on each arm's mean instead of from nothing."""
 
-from meanbounds import theory
+from meanbounds import logs, theory
 from meanbounds._version import __version__
 from meanbounds.agent import Agent, Candidate, NoIndexError, RewardError
 from meanbounds.bounds import BoundsError, MeanBounds, UnknownArmError
@@ -66,6 +66,7 @@ __all__ = [
     "__version__",
     "bernoulli_kl",
     "bernoulli_kl_upper",
+    "logs",
     "make_plan",
     "simulate",
     "theory",

@@ -123,6 +123,17 @@ def _entering(state: _Tableau, row: int, up: bool, cautious: bool) -> int:
 
 
 @compiled
+def _out_of_reach(state: _Tableau, row: int, up: bool, limit: float) -> bool:
+    """Whether the limit is beyond what the variables inside allow, entries that count as zero included."""
+    reach = 0.0
+    for j in range(state.cost.size):
+        entry, variable = state.table[row, j], state.inside[j]
+        if entry != 0.0:
+            reach += entry * (state.high[variable] if (entry > 0.0) == up else state.low[variable])
+    return reach < limit if up else reach > limit
+
+
+@compiled
 def _swap(state: _Tableau, row: int, column: int, limit: float) -> None:
     """Bring the variable outside at `row` inside, at `limit`, in exchange for the one at `column`."""
     n, d = state.table.shape
@@ -154,8 +165,11 @@ def _solve(state: _Tableau, clash: Floats) -> int:
         if row < 0:
             return _FEASIBLE
         leaving = state.outside[row]
-        column = _entering(state, row, limit == state.low[leaving], cautious)
+        up = limit == state.low[leaving]
+        column = _entering(state, row, up, cautious)
         if column < 0:
+            if not _out_of_reach(state, row, up, limit):
+                return _TIRED
             if leaving >= d:
                 clash[leaving - d] = 1.0
             for j in range(d):
