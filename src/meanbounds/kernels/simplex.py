@@ -67,11 +67,12 @@ def _start(target: Floats, space: Polytope) -> _Tableau:
         low[j], high[j] = space.low[j], space.high[j]
         size[j] = max(abs(low[j]), abs(high[j]))
     for i in range(n):
-        low[d + i], high[d + i] = space.lower[i], space.upper[i]
         reach = 0.0
         for j in range(d):
             reach += abs(space.rows[i, j]) * size[j]
         size[d + i] = reach
+        low[d + i] = max(space.lower[i], -2.0 * reach)  # the box implies half of that: all limits are finite from here
+        high[d + i] = min(space.upper[i], 2.0 * reach)
     at = np.empty(d)
     for j in range(d):
         at[j] = high[j] if target[j] > 0.0 else low[j]
@@ -189,10 +190,7 @@ def _proved(target: Floats, space: Polytope, state: _Tableau) -> float:
         i, weight = state.inside[j] - d, state.cost[j]
         if i < 0 or weight == 0.0:
             continue
-        limit = space.upper[i] if weight > 0.0 else space.lower[i]
-        if abs(limit) == inf:  # rounding noise in a cost that is zero
-            continue
-        value += weight * limit
+        value += weight * (state.high[d + i] if weight > 0.0 else state.low[d + i])
         for k in range(d):
             left[k] -= weight * space.rows[i, k]
     for k in range(d):
