@@ -251,9 +251,9 @@ def linear_bounds(
     if method == "sharp":
         seen = shares > 0.0
         found = _programs(setting, means, means, solve=seen, certain=seen, progress=progress)
-        lower = np.maximum(lower, setting.offset + shares[seen] @ found.least[seen])
-        upper = np.minimum(upper, setting.offset + shares[seen] @ found.most[seen])
-        lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)  # they may cross by a rounding error
+        upper = np.maximum(lower, upper)  # where both are the same but for rounding
+        sides = (setting.offset + shares[seen] @ values[seen] for values in (found.least, found.most))
+        lower, upper = (np.clip(side, lower, upper) for side in sides)
     return setting.result(lower, upper)
 
 
