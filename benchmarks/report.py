@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 import meanbounds as mb
-from benchmarks import contestants, fresh, ours, solves
+from benchmarks import contestants, fresh, ours, solvers, solves
 from benchmarks.contestants.base import Contestant, LinearContestant
 from benchmarks.results import AGENTS, BOUNDED, LINEAR_BOUNDED, Results
 from benchmarks.targets import Target
@@ -38,6 +38,7 @@ def report(results: Results, targets: Sequence[Target], load: float) -> str:
         "Policies with bounds": _bounded(results),
         "Linear simulation": _linear_simulations(results),
         "Linear policies with bounds": _linear_bounded(results),
+        "Cone programs": _solvers(results),
         "What an exact index costs": _solves(results),
         "One pull and one update": _calls(results),
         "Peak memory and time from end to end": _processes(results),
@@ -143,6 +144,17 @@ def _linear_simulations(results: Results) -> str:
 def _linear_bounded(results: Results) -> str:
     rows = [_row(results.linear_bounded, label, "OFUL") for label in LINEAR_BOUNDED]
     return f"In bold, how many times longer than OFUL.\n\n{_table(('', *results.linear_bounded), rows)}"
+
+
+def _solvers(results: Results) -> str:
+    apart = max(apart for _, apart in results.solvers.values())
+    intro = (
+        "Time per program of `tighten`, two for each arm. In bold, how many times longer than ours; values differ by "
+        f"{apart:.1e} at most."
+    )
+    races = {title: race for title, (race, _) in results.solvers.items()}
+    rows = [_row(races, label, solvers.OURS) for label in (solvers.OURS, solvers.CLARABEL)]
+    return f"{intro}\n\n{_table(('', *races), rows)}"
 
 
 def _solves(results: Results) -> str:

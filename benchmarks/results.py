@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import meanbounds as mb
-from benchmarks import contestants, fresh, ours, solves
+from benchmarks import contestants, fresh, ours, solvers, solves
 from benchmarks.contestants.base import Call, Contestant, LinearContestant, uniform_draws
 from benchmarks.timing import Case, Race, race
 from benchmarks.workloads import (
@@ -50,6 +50,7 @@ class Results:
     linear_simulations: dict[str, Race] = field(default_factory=dict)
     linear_bounded: dict[str, Race] = field(default_factory=dict)
     solves: dict[int, Race] = field(default_factory=dict)
+    solvers: dict[str, tuple[Race, float]] = field(default_factory=dict)
     calls: dict[str, Race] = field(default_factory=dict)
     usages: dict[str, fresh.Usage] = field(default_factory=dict)
     import_seconds: float = math.nan
@@ -114,6 +115,10 @@ def _measure_linear(results: Results) -> None:
     for offered in solves.OFFERED:
         _say(f"exact indices, {offered} arms on offer")
         results.solves[offered] = solves.solves(offered)
+    for arms, dimension in solvers.SIZES:
+        title = f"{arms:,} arms in R^{dimension}"
+        _say(f"cone programs, {title}")
+        results.solvers[title] = solvers.solvers(arms, dimension)
 
 
 def _linear_simulations(results: Results, workload: LinearWorkload) -> list[Case]:

@@ -192,7 +192,8 @@ class ROFUL(LinearPolicy):
         bound; never below ``"exact"``, and a hundred times cheaper. ``"plain"``: OFUL's own.
     tighten
         How bounds inform each other: ``"exact"`` solves for each arm once, see `meanbounds.tighten`. ``"cone"`` bounds
-        the arms of a round by the most promising one: cheap, for very large pools. ``"none"``: not at all.
+        the arms of a round by the most promising one, where there are too many to solve for. ``"none"``: not at all.
+        Clipped at bounds that are not tightened, an index can lose more than that of `OFUL`.
     online
         Whether the confidence set bounds the means as well: it raises l_max, shrinks what is left of an offer, and
         lowers variance proxies. These bounds hold in all rounds at once with probability at least ``1 - failure``:

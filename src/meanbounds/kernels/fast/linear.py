@@ -35,8 +35,7 @@ def _refresh(
                 part = mass[arm] * features[arm, i]
                 for j in range(d):
                     matrix[i, j] += part * features[arm, j]
-    log_determinant: float = invert(matrix, moment, inverse, estimate)
-    return max(0.0, log_determinant - d * log(regularisation))
+    return max(0.0, invert(matrix, moment, inverse, estimate) - moment.size * log(regularisation))
 
 
 @compiled
