@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import meanbounds as mb
+from meanbounds import demo, plots
+from meanbounds.cli import main
 from meanbounds.logs.confidence import METHODS, Sample, lower_limit, upper_limit
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -209,18 +212,22 @@ class TestLimits:
     @pytest.mark.parametrize("method", sorted(METHODS))
     @pytest.mark.parametrize("rows", [5, 50, 500])
     def test_each_side_fails_as_seldom_as_promised(self, method: str, rows: int) -> None:
-        """Three laws, 4,000 samples each; false failure once in a million."""
+        """Three laws, 2,000 samples each; false failure once in a million."""
         rng = np.random.default_rng(rows)
-        laws: list[tuple[Any, Any]] = [([0.0, 1.0], [0.9, 0.1]), ([0.0, 0.3, 1.0], [0.2, 0.5, 0.3]), ([0.4, 0.6], [0.5, 0.5])]
+        laws: list[tuple[Any, Any]] = [
+            ([0.0, 1.0], [0.9, 0.1]),
+            ([0.0, 0.3, 1.0], [0.2, 0.5, 0.3]),
+            ([0.4, 0.6], [0.5, 0.5]),
+        ]
         for values, shares in laws:
             true = float(np.dot(values, shares))
             missed = [0, 0]
-            for tallies in rng.multinomial(rows, shares, size=4000).astype(float):
+            for tallies in rng.multinomial(rows, shares, size=2000).astype(float):
                 v = np.array(values)
                 sample = Sample(rows, float(tallies @ v), float(tallies @ v**2), v, v, tallies)
                 missed[0] += upper_limit(sample, 0.1, method) < true
                 missed[1] += lower_limit(sample, 0.1, method) > true
-            assert max(missed) <= stats.binom.isf(1e-6, 4000, 0.1)
+            assert max(missed) <= stats.binom.isf(1e-6, 2000, 0.1)
 
     def test_bins_are_on_the_safe_side(self) -> None:
         rng = np.random.default_rng(4)
@@ -302,8 +309,8 @@ class TestLaboratory:
         frame = lab.log(20_000, seed=2)
         counts = lab.sample(20_000, seed=2)
         grouped = frame.groupby(["context", "arm"])["reward"].agg(["count", "sum"])
-        for (context, arm), row in grouped.iterrows():
-            place = counts.contexts.index(context), counts.arms.index(arm)
+        for row in grouped.reset_index().to_dict("records"):
+            place = counts.contexts.index(row["context"]), counts.arms.index(row["arm"])
             assert counts.count[place] == row["count"]
             assert counts.total[place] == row["sum"]
         lab.write_log(tmp_path / "log.parquet", 20_000, seed=2)
@@ -328,7 +335,10 @@ class TestLaboratory:
 
 
 class TestContextualAgent:
-    bounds = {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.6]), ("old", 3): mb.MeanBounds([0.1, 0.2], [0.5, 0.6])}
+    bounds: ClassVar[dict[Any, mb.MeanBounds]] = {
+        "young": mb.MeanBounds([0.7, 0.2], [0.9, 0.6]),
+        ("old", 3): mb.MeanBounds([0.1, 0.2], [0.5, 0.6]),
+    }
 
     def test_each_context_has_its_own_agent(self) -> None:
         agent = mb.ContextualAgent(mb.GLUE(), self.bounds, seed=1)
@@ -373,3 +383,89 @@ def test_end_to_end_glue_from_the_log_beats_ucb_from_nothing() -> None:
         differences.append(regret.final["UCB"].mean() - regret.final["GLUE"].mean())
     assert np.mean(differences) > 0.0
     assert stats.wilcoxon(differences, alternative="greater").pvalue < 1e-6
+
+
+class TestStrokeTrial:
+    trial = mb.stroke_trial()
+
+    def test_every_arm_was_tried_in_every_cell(self) -> None:
+        assert self.trial.means.shape == (4, 6, 6)
+        assert self.trial.values.tolist() == pytest.approx([0.0, 1 / 3, 2 / 3, 1.0])
+        assert self.trial.probabilities.sum() == pytest.approx(1.0)
+
+    def test_bounds_hold_for_real_outcomes(self) -> None:
+        counts = self.trial.sample(50_000, seed=1)
+        for counted, confidence in ((self.trial.counts(), None), (counts, 0.95)):
+            found = mb.logs.bounds(counted, self.trial.gap_low, self.trial.gap_high, confidence)
+            for z, context in enumerate(self.trial.contexts):
+                true = self.trial.means_seen[z]
+                assert np.all((found[context].lower <= true + 1e-12) & (true <= found[context].upper + 1e-12))
+
+    def test_an_environment_with_the_outcomes_of_the_trial(self) -> None:
+        environment = self.trial.environment("85 and over")
+        np.testing.assert_allclose(environment.means, self.trial.means_seen[2])
+
+    def test_a_cell_that_was_never_tried_is_refused(self) -> None:
+        import pandas as pd
+
+        frame = pd.DataFrame({"z": ["a", "a", "a"], "u": ["x", "x", "y"], "k": [0, 1, 0], "r": [0.0, 1.0, 1.0]})
+        with pytest.raises(ValueError, match="arm 1 was never tried where z is 'a' and u is 'y'"):
+            mb.HiddenContexts.from_trial(frame, "z", "u", "k", "r")
+
+
+class TestPictures:
+    lab = mb.HiddenContexts.random(visible=3, hidden=4, arms=3, seed=2)
+
+    def test_contexts(self) -> None:
+        found = mb.logs.bounds(self.lab.counts(), self.lab.gap_low, self.lab.gap_high)
+        figure = plots.plot_contexts(found, dict(zip(self.lab.contexts, self.lab.means_seen.tolist(), strict=True)))
+        assert [ax.get_title(loc="left") for ax in figure.axes] == ["z0", "z1", "z2"]
+        assert "the first 2 of 3 contexts" in str(plots.plot_contexts(found, most=2).get_suptitle())
+
+    def test_sensitivity(self) -> None:
+        found = mb.logs.sensitivity(self.lab.counts(), [0.0, 0.02, 0.9], [0.9, 1.0])
+        ax = found.plot("saved")
+        texts = [text.get_text() for text in ax.texts]
+        assert len(texts) == 6
+        assert "not\npossible" in texts
+        with pytest.raises(ValueError, match="value must be one of 'width'"):
+            found.plot("colour")
+
+
+class TestCommandLine:
+    def test_lab_bounds_sensitivity(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["lab", "-o", str(tmp_path), "--rows", "2000", "--arms", "3"]) == 0
+        assert "next: meanbounds bounds" in capsys.readouterr().out
+        log = ["--context", "context", "--arm", "arm", "--reward", "reward"]
+        options = ["--gap-low", "0.01", "--gap-high", "1", "--confidence", "0.9"]
+        out, picture = tmp_path / "bounds.json", tmp_path / "bounds.png"
+        command = ["bounds", str(tmp_path / "log.parquet"), *log, *options, "-o", str(out), "--plot", str(picture)]
+        assert main(command) == 0
+        said = capsys.readouterr().out
+        assert "2,000 rows, 3 contexts, 3 arms" in said
+        found = mb.logs.load_bounds(out)
+        assert list(found) == ["z0", "z1", "z2"]
+        assert picture.stat().st_size > 1000
+        command = ["sensitivity", str(tmp_path / "log.parquet"), *log, "--gap-low", "0.05", "0.0"]
+        command += ["-o", str(tmp_path / "grid.csv"), "--plot", str(tmp_path / "grid.png")]
+        assert main(command) == 0
+        assert "the decision changes at" in capsys.readouterr().out
+        assert (tmp_path / "grid.csv").read_text().count("\n") == 7
+
+    def test_mistakes_are_named(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["bounds", str(tmp_path / "nothing.parquet"), "--arm", "a", "--reward", "r"]) == 2
+        assert "nothing.parquet" in capsys.readouterr().err
+
+    def test_the_page_of_the_demo(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("meanbounds.demo._LABORATORIES", 5)
+        said = demo.write_page(tmp_path)
+        page = (tmp_path / "index.html").read_text(encoding="utf-8")
+        assert page.count("data:image/png;base64,") == 3
+        assert said.split(" (")[0] in page
+        assert len(mb.logs.load_bounds(tmp_path / "bounds.json")) == 3
+
+
+def test_the_number_that_the_demo_prints() -> None:
+    result = demo.compare_laboratories(30)
+    assert result.won > result.lost
+    assert result.glue < result.ucb

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -58,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"meanbounds {mb.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    demo = commands.add_parser("demo", help="GLUE against UCB on an instance with mean bounds")
+    demo = commands.add_parser("demo", help="from a log to decisions, with pictures")
     demo.add_argument("-o", "--output", type=Path, default=Path("demo"), metavar="DIR", help="default: demo")
     demo.add_argument("--picture-only", action="store_true", help="write the picture and nothing else")
     demo.set_defaults(run=_demo)
@@ -209,15 +210,21 @@ def _demo(options: argparse.Namespace) -> None:
         "GLUE": mb.GLUE(),
         "B-KL-UCB": mb.BKLUCB(),
         "BIMED": mb.BIMED(),
+        "Thompson sampling": mb.ThompsonSampling(),
     }
-    policies["Thompson sampling"] = mb.ThompsonSampling()
     regret = mb.simulate(policies, mb.Bernoulli(instance.means), instance.bounds, horizon=20_000, runs=200, seed=7)
     title = f"What bounds are worth: one arm is known to earn at least {instance.bounds.best_lower}"
     _write(regret, options.output, title, picture_only=options.picture_only)
+    if options.picture_only:
+        return
     ucb, glue = regret.final["UCB"], regret.final["GLUE"]
     won = (glue < ucb).mean()
     print(f"\nWith the bounds, GLUE loses {1 - glue.mean() / ucb.mean():.0%} less than UCB without them, and less in "
-          f"{won:.0%} of the paired runs.")  # fmt: skip
+          f"{won:.0%} of the paired runs.\n")  # fmt: skip
+    from meanbounds.demo import write_page
+
+    print(textwrap.fill("From a log to decisions. " + write_page(options.output), 100))
+    print(f"written: {options.output / 'index.html'}, the whole road; log.parquet and bounds.json are beside it")
 
 
 def _simulate(options: argparse.Namespace) -> None:

@@ -154,7 +154,8 @@ class HiddenContexts:
     @property
     def best(self) -> NDArray[np.intp]:
         """What the expert plays: visible x hidden."""
-        return np.argmax(self.means, axis=2)
+        best: NDArray[np.intp] = np.argmax(self.means, axis=2)
+        return best
 
     @property
     def hidden_given_visible(self) -> Floats:

@@ -319,7 +319,7 @@ def plot_sensitivity(sensitivity: Sensitivity, value: str = "width", ax: Axes | 
     for i, j in np.ndindex(*table.shape):
         cell = table[i, j]
         text = "not\npossible" if np.isnan(cell) else f"{cell:.2f}"
-        dark = np.isnan(cell) or image.norm(cell) > 0.6
+        dark = bool(np.isnan(cell)) or np.asarray(image.norm(cell), dtype=np.float64).item() > 0.6
         ax.text(j, i, text, ha="center", va="center", fontsize=8, color="black" if dark else "white")
     ax.set_xticks(range(len(across)), [f"{gap:.3g}" for gap in across])
     ax.set_yticks(range(len(up)), [f"{gap:.3g}" for gap in up])

@@ -22,6 +22,9 @@ __all__ = ["ASSUMPTIONS", "bounds", "bounds_in", "expert_bounds"]
 
 Floats = NDArray[np.float64]
 
+Gaps = float | Sequence[float] | Floats | Mapping["Context", float]
+"""One gap for all contexts, or one for each."""
+
 ASSUMPTIONS = ("optimal-expert", "any-expert")
 _ALL_SUBSETS = 10  # arms up to which every set of other arms is in the family
 _TRIED = 6  # sets of the family whose limit is computed, the most promising ones
@@ -94,8 +97,8 @@ def expert_bounds(
 
 def bounds(
     counts: Counts,
-    gap_low: float | Sequence[float] | Mapping[Context, float] = 0.0,
-    gap_high: float | Sequence[float] | Mapping[Context, float] | None = None,
+    gap_low: Gaps = 0.0,
+    gap_high: Gaps | None = None,
     confidence: float | None = None,
     method: str = "bernstein",
     shift: float = 0.0,
@@ -231,9 +234,7 @@ def _cells(counts: Counts, c: int, places: list[int], arms: int) -> _Cells:
     return _Cells(rows, total, squares, low, high, histogram)
 
 
-def _of_context(
-    gap: float | Sequence[float] | Mapping[Context, float], context: Context, contexts: tuple[Context, ...], name: str
-) -> float:
+def _of_context(gap: Gaps, context: Context, contexts: tuple[Context, ...], name: str) -> float:
     if isinstance(gap, Mapping):
         if context not in gap:
             raise BoundsError(f"context {context!r}: {name} has no entry for it")
@@ -308,7 +309,8 @@ def _best_lower(cells: _Cells, k: int, gap: float, failure: float, method: str) 
 def _family(others: int) -> NDArray[np.bool_]:
     """Sets of other arms, fixed in advance: all of them if there are few arms, else none, all, all but one or two."""
     if others < _ALL_SUBSETS:
-        return (np.arange(2**others)[:, None] >> np.arange(others)) & 1 == 1
+        every: NDArray[np.bool_] = (np.arange(2**others)[:, None] >> np.arange(others)) & 1 == 1
+        return every
     sets = [np.zeros(others, dtype=np.bool_), np.ones(others, dtype=np.bool_)]
     for size in (1, 2):
         for left_out in combinations(range(others), size):
@@ -365,5 +367,5 @@ def _as_bounds(
         )
     lower, upper = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
     lower = np.minimum(lower, upper)
-    ends = (np.clip(low + (high - low) * side, low, high) for side in (lower, upper))
-    return MeanBounds(*ends, names, low, high)
+    lower, upper = (np.clip(low + (high - low) * side, low, high) for side in (lower, upper))
+    return MeanBounds(lower, upper, names, low, high)
