@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from meanbounds.logs.sources import Files, find_source
 
 __all__ = ["read"]
 
+_VERY_FEW = 4  # different rewards that are faster counted each in a column than as groups
 _MOST_GROUPS = 1_000_000  # of context, arm and reward; if there are more, rewards are not few
 
 
@@ -120,9 +121,10 @@ def read(
             log.dialect, log.table, [columns[name] for name in names], columns[arm], columns[reward], low, high
         )
         tally = _count(log, question, histogram)
-        dropped = _bad_rows(log, question, tally, wanted, on_bad) if tally.bad else {}
+        if tally.bad and on_bad == "error":
+            _refuse(log, question, tally, wanted)
     untyped = isinstance(found, Files) and found.format == "csv"
-    return tally.counts((low, high), dropped, wanted, untyped)
+    return tally.counts((low, high), wanted, untyped)
 
 
 @dataclass
@@ -142,6 +144,7 @@ class _Tally:
     values: Literal["none", "single", "bins"]
     rows: int = 0
     bad: int = 0
+    kinds: dict[str, int] = field(default_factory=dict)
     cells: dict[tuple[Any, ...], _Cell] = field(default_factory=lambda: defaultdict(_Cell))
 
     def add(self, key: tuple[Any, ...], rows: int, good: int) -> _Cell | None:
@@ -157,9 +160,13 @@ class _Tally:
         cell.rows += good
         return cell
 
-    def counts(
-        self, ends: tuple[float, float], dropped: Mapping[str, int], names: tuple[str, ...], untyped: bool
-    ) -> Counts:
+    def sum_values(self) -> None:
+        """Take the sums from the values, exactly."""
+        for cell in self.cells.values():
+            cell.total = [value * rows for value, rows in cell.values.items()]
+            cell.squares = [value * value * rows for value, rows in cell.values.items()]
+
+    def counts(self, ends: tuple[float, float], names: tuple[str, ...], untyped: bool) -> Counts:
         """The counts, in order."""
         low, high = ends
         if not self.cells:
@@ -183,7 +190,7 @@ class _Tally:
             **sums,
             low=low,
             high=high,
-            dropped=dropped,
+            dropped=self.kinds,
             **self._histogram(places, (len(contexts), len(arms)), low, high),
             context_names=names[:-2],
             arm_name=names[-2],
@@ -210,13 +217,36 @@ class _Tally:
 
 
 def _count(log: Log, question: Question, histogram: bool | str) -> _Tally:
-    """Ask for the cells in the way that gives the histogram at the least cost, or that does without."""
-    if histogram:
-        sample = {row[0] for row in log.ask(question.sample())}
-        if len(sample) <= MOST_VALUES and (tally := _by_value(log, question)) is not None:
+    """Ask for the cells in the way that gives the histogram at the least cost, or that does without.
+
+    A way may find that it does not fit: values that the sample did not have, or too many of them. Then comes the next.
+    """
+    for way in _ways(log, question, histogram):
+        tally = way()
+        if tally is None:
+            continue
+        if tally.bad:
+            number: dict[int, int] = dict(log.ask(question.bad()))
+            tally.kinds = {KINDS[place]: int(number[place]) for place in sorted(number)}
+        if sum(tally.kinds.values()) == tally.bad:
             return tally
+    raise LogError("each look at the log finds another number of bad rows; read it while nobody writes to it")
+
+
+def _ways(log: Log, question: Question, histogram: bool | str) -> Iterator[Callable[[], _Tally | None]]:
+    if histogram:
+        sample = {row[0] for row in log.ask(question.sample())} - {None}
+        if 0 < len(sample) <= _VERY_FEW:
+            yield lambda: _by_known_value(log, question, sorted(sample))
+        if len(sample) <= MOST_VALUES:
+            yield lambda: _by_value(log, question)
     if histogram is True:
-        return _by_bin(log, question)
+        yield lambda: _by_bin(log, question)
+    else:
+        yield lambda: _totals(log, question)
+
+
+def _totals(log: Log, question: Question) -> _Tally:
     tally, parts = _Tally("none"), question.sum_parts
     for row in log.ask(question.totals()):
         *key, rows, good = row[: -2 * parts]
@@ -226,20 +256,30 @@ def _count(log: Log, question: Question, histogram: bool | str) -> _Tally:
     return tally
 
 
+def _by_known_value(log: Log, question: Question, values: Sequence[float]) -> _Tally:
+    """Cells with each of a few rewards by itself. Rows with any other are bad, or this is not the way to count."""
+    tally, size = _Tally("single"), len(values)
+    for row in log.ask(question.by_known_value(values)):
+        *key, rows = row[:-size]
+        found = {value + 0.0: int(number) for value, number in zip(values, row[-size:], strict=True) if number}
+        if (cell := tally.add(tuple(key), rows, sum(found.values()))) is not None:
+            for value, number in found.items():
+                cell.values[value] += number
+    tally.sum_values()
+    return tally
+
+
 def _by_value(log: Log, question: Question) -> _Tally | None:
-    """Cells with each reward by itself; sums follow from them exactly. None if there turn out to be too many."""
+    """Cells with each reward by itself; None if there turn out to be too many."""
     tally = _Tally("single")
     groups = 0
     for *key, value, rows in log.ask(question.by_value(_MOST_GROUPS)):
         groups += 1
-        if (cell := tally.add(tuple(key), rows, 0 if value is None else rows)) is not None:
+        good = value is not None and question.low <= value <= question.high
+        if (cell := tally.add(tuple(key), rows, rows if good else 0)) is not None:
             cell.values[value + 0.0] += rows  # minus zero is zero
-    if groups == _MOST_GROUPS:
-        return None
-    for cell in tally.cells.values():
-        cell.total = [value * rows for value, rows in cell.values.items()]
-        cell.squares = [value * value * rows for value, rows in cell.values.items()]
-    return tally
+    tally.sum_values()
+    return None if groups == _MOST_GROUPS else tally
 
 
 def _by_bin(log: Log, question: Question) -> _Tally:
@@ -253,24 +293,14 @@ def _by_bin(log: Log, question: Question) -> _Tally:
     return tally
 
 
-def _bad_rows(log: Log, question: Question, tally: _Tally, wanted: Sequence[str], on_bad: str) -> dict[str, int]:
-    """How many rows of each kind are bad; an error that shows one of each unless they are to be dropped."""
-    number: dict[int, int] = dict(log.ask(question.bad()))
-    kinds = {KINDS[place]: int(number[place]) for place in sorted(number)}
-    if sum(kinds.values()) != tally.bad:
-        raise LogError(
-            f"{tally.bad:,} bad rows were found at first and {sum(kinds.values()):,} when they were counted by kind; "
-            "read the log while nobody writes to it"
-        )
-    if on_bad == "drop":
-        return kinds
+def _refuse(log: Log, question: Question, tally: _Tally, wanted: Sequence[str]) -> NoReturn:
+    """An error that lists the kinds of bad rows, with one of each."""
     lines = [f"{tally.bad:,} of {tally.rows:,} rows cannot be counted:"]
-    for place, kind in enumerate(KINDS):
-        if kind in kinds:
-            row = next(iter(log.ask(question.example(place))))
-            shown = ", ".join(f"{name}={value!r}" for name, value in zip(wanted, row, strict=True))
-            lines.append(f"  {kind}: {kinds[kind]:,} row{'s' * (kinds[kind] != 1)}, such as {shown}")
-    outside = any(kind.endswith("range") for kind in kinds)
+    for kind, number in tally.kinds.items():
+        row = next(iter(log.ask(question.example(KINDS.index(kind)))))
+        shown = ", ".join(f"{name}={value!r}" for name, value in zip(wanted, row, strict=True))
+        lines.append(f"  {kind}: {number:,} row{'s' * (number != 1)}, such as {shown}")
+    outside = any(kind.endswith("range") for kind in tally.kinds)
     change = f", change low={question.low} and high={question.high}," * outside
     lines.append(f'Correct the log{change} or leave such rows out with on_bad="drop".')
     raise LogError("\n".join(lines))
