@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,12 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import sparse, stats
-from scipy.optimize import linprog
 
 import meanbounds as mb
 from meanbounds.kernels.simplex import Polytope, maximise_all
 from meanbounds.logs import LinearBounds, linear_agent, linear_bounds, linear_bounds_from_log
 from meanbounds.logs import linear as module
+
+linprog: Any = importlib.import_module("scipy.optimize").linprog
 
 Floats = NDArray[np.float64]
 INTERVALS: tuple[Literal["bernstein", "hoeffding", "kl"], ...] = ("bernstein", "hoeffding", "kl")
@@ -52,15 +54,16 @@ class Laboratory:
 
     @property
     def share(self) -> Floats:
-        return np.bincount(self.chosen, self.weights, len(self.hidden))
+        return np.asarray(np.bincount(self.chosen, self.weights, len(self.hidden)), dtype=np.float64)
 
     @property
     def mean_when_played(self) -> Floats:
         total = np.bincount(self.chosen, self.weights * self.values.max(axis=1), len(self.hidden))
-        return np.divide(total, self.share, out=np.full(len(self.hidden), np.nan), where=self.share > 0.0)
+        mean: Floats = np.divide(total, self.share, out=np.full(len(self.hidden), np.nan), where=self.share > 0.0)
+        return mean
 
     @property
-    def known(self) -> tuple[Any, ...]:
+    def known(self) -> tuple[Any, Any, Any]:
         return self.visible, self.hidden, self.theta_visible
 
     @property
@@ -71,7 +74,7 @@ class Laboratory:
     def bounds(self, method: Literal["sharp", "corrected", "paper"] = "sharp") -> LinearBounds:
         return linear_bounds(*self.known, self.share, self.mean_when_played, self.box_low, self.box_high, method)
 
-    def log(self, rng: np.random.Generator, rows: int) -> tuple[Any, ...]:
+    def log(self, rng: np.random.Generator, rows: int) -> tuple[Any, Any, Any, Any, Any, float, float]:
         """Count, sum and sum of squares per arm of a log with rewards at the ends of the range, and box and range."""
         low, high = self.range
         rounds = rng.multinomial(rows, self.weights)
@@ -146,7 +149,7 @@ def joint_program(laboratory: Laboratory, arm: int, sign: float) -> float:
     target = np.concatenate([laboratory.share[j] * laboratory.hidden[arm] for j in played])
     means = laboratory.mean_when_played
     equal = sparse.block_diag([laboratory.hidden[j][None] for j in played])
-    below = sparse.block_diag([laboratory.hidden for _ in played])
+    below: Any = sparse.block_diag([laboratory.hidden for _ in played])
     box = np.column_stack([np.broadcast_to(end, d) for end in (laboratory.box_low, laboratory.box_high)])
     found = linprog(
         -sign * target,
@@ -176,7 +179,7 @@ def test_every_bound_is_attained_by_a_law_that_leaves_the_same_log() -> None:
         laboratory = random_laboratory(rng)
         bounds, share, means = laboratory.bounds(), laboratory.share, laboratory.mean_when_played
         setting = module._setting(*laboratory.known, laboratory.box_low, laboratory.box_high, None)
-        played = np.flatnonzero(share)
+        played = np.flatnonzero(share).tolist()
         for arm, sign in [(arm, sign) for arm in range(len(share)) for sign in (-1.0, 1.0)]:
             target = sign * laboratory.hidden[[arm]]
             x = np.vstack([maximise_all(target, setting.when_best(j, means[j], means[j])).point for j in played])
@@ -231,7 +234,7 @@ def test_finite_logs_cover_all_means_at_once(interval: Literal["bernstein", "hoe
     """A log that contradicts itself counts as a miss."""
     rng, missed, estimates_missed, logs = np.random.default_rng(5), 0, 0, 0
     for rows in (100, 1_000, 10_000, 100_000):
-        for _ in range(150):
+        for _ in range(400):
             laboratory = random_laboratory(rng)
             log = laboratory.log(rng, rows)
             logs += 1
@@ -296,12 +299,11 @@ def test_width_shrinks_to_that_of_the_infinite_log(interval: Literal["bernstein"
         assert all(contains(found, one.means) for one, found in logs)
     assert np.all(np.diff(widths) < 0.0)
     assert infinite < widths[-1] < 1.02 * infinite
-    assert widths[3] < 1.15 * infinite  # 100,000 rows
-    print([w / infinite for w in widths])
+    assert widths[3] < (1.15 if interval == "hoeffding" else 1.1) * infinite  # 100,000 rows
 
 
 def test_an_empty_log_says_what_the_box_says() -> None:
-    known = (np.zeros((2, 0)), [[1.0, 1.0], [1.0, -1.0]], [])
+    known: tuple[Any, Any, Any] = (np.zeros((2, 0)), [[1.0, 1.0], [1.0, -1.0]], [])
     found = linear_bounds_from_log(*known, [0, 0], [0.0, 0.0], [0.0, 0.0], 0.0, 1.0, -2.0, 2.0)
     np.testing.assert_allclose(found.lower, [0.0, -1.0], atol=1e-8)  # arm 1 is at best as good as arm 0
     np.testing.assert_allclose(found.upper, [2.0, 1.0], atol=1e-8)
@@ -403,8 +405,8 @@ KNOWN = {
     "box_low": 0.0,
     "box_high": 1.0,
 }
-INFINITE = {**KNOWN, "share": [0.5, 0.5], "mean": [0.75, 0.5]}
-FINITE = {**KNOWN, "count": [500, 500], "total": [375.0, 250.0], "squares": [375.0, 250.0]}
+INFINITE: dict[str, Any] = {**KNOWN, "share": [0.5, 0.5], "mean": [0.75, 0.5]}
+FINITE: dict[str, Any] = {**KNOWN, "count": [500, 500], "total": [375.0, 250.0], "squares": [375.0, 250.0]}
 
 
 @pytest.mark.parametrize(
@@ -457,3 +459,20 @@ def test_bounds_outside_the_reward_range_are_refused() -> None:
     with pytest.raises(mb.BoundsError, match=r"arm 'a': by the log .* outside its reward range \[5, 6\]"):
         found.mean_bounds(5.0, 6.0)
     np.testing.assert_allclose(found.mean_bounds(0.4, 0.5).upper, 0.5)
+
+
+@pytest.mark.slow
+def test_an_agent_from_a_log_has_less_regret_than_one_from_nothing() -> None:
+    """A sign test over 40 laboratories with logs of 5,000 rows; by chance alone it would pass once in a million."""
+    rng, better = np.random.default_rng(11), 0
+    for _ in range(40):
+        laboratory = random_laboratory(rng, arms=6, dimension=4)
+        log = laboratory.log(rng, 5_000)
+        found = linear_bounds_from_log(*laboratory.known, *log)
+        agent = found.agent(*laboratory.range, mb.ROFUL(index="clip"), seed=1)
+        parameter = laboratory.weights @ laboratory.atoms
+        environment = mb.Linear(found.hidden, parameter, None, "two-point", *laboratory.range, found.offset)
+        policies = {"cold": mb.OFUL(norm_high=found.norm_high), "log": agent.policy}
+        regret = mb.simulate(policies, environment, agent.bounds, 1_000, 4, seed=1, progress=False)
+        better += regret.mean("log")[-1] <= regret.mean("cold")[-1]
+    assert stats.binomtest(better, 40, alternative="greater").pvalue < RARE
