@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meanbounds.bounds import Arm
+from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.environments import Table
 from meanbounds.logs.counts import Context, Counts
+from meanbounds.policies import AnyPolicy
+from meanbounds.regret import Regret
 from meanbounds.seeding import Seed, as_seed
+from meanbounds.simulate import simulate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -255,6 +258,30 @@ class HiddenContexts:
         for z, arm, place in self._chunks(rows, seed):
             np.add.at(histogram, (z, arm, place), 1.0)
         return self._counted(histogram)
+
+    def simulate(
+        self,
+        policies: AnyPolicy | Sequence[AnyPolicy] | Mapping[str, AnyPolicy],
+        bounds: Mapping[Context, MeanBounds],
+        horizon: int = 10_000,
+        runs: int = 200,
+        seed: Seed = None,
+        **more: Any,
+    ) -> dict[Context, Regret]:
+        """Regret in each context by itself, `horizon` rounds of it, with the bounds of that context.
+
+        Parameters
+        ----------
+        policies, horizon, runs, seed, more
+            As for `meanbounds.simulate`.
+        bounds
+            Bounds by context, such as `meanbounds.logs.bounds` returns; a context without any has none.
+        """
+        number = as_seed(seed)
+        return {
+            context: simulate(policies, self.environment(context), bounds.get(context), horizon, runs, number, **more)
+            for context in self.contexts
+        }
 
     def environment(self, context: Context) -> Table:
         """Where an agent lives that sees this context and not what is hidden."""
