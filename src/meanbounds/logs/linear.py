@@ -248,10 +248,11 @@ def linear_bounds(
         others = d * (setting.hidden @ setting.low), d * (setting.hidden @ setting.high)
     weight = np.ones(shares.size) if method == "paper" else 1.0 - shares
     lower, upper = (shares * means + (1.0 - shares) * setting.offset + weight * part for part in others)
+    if method != "paper":
+        upper = np.maximum(lower, upper)  # where both are the same but for rounding
     if method == "sharp":
         seen = shares > 0.0
         found = _programs(setting, means, means, solve=seen, certain=seen, progress=progress)
-        upper = np.maximum(lower, upper)  # where both are the same but for rounding
         sides = (setting.offset + shares[seen] @ values[seen] for values in (found.least, found.most))
         lower, upper = (np.clip(side, lower, upper) for side in sides)
     return setting.result(lower, upper)
