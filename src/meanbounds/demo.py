@@ -19,7 +19,7 @@ from meanbounds.plots import plot_contexts, plot_regret
 
 __all__ = ["Comparison", "compare_laboratories", "write_page"]
 
-_SEED = 11
+_SEED = 12
 _ROWS = 20_000
 _LABORATORIES = 100
 
@@ -61,13 +61,28 @@ def compare_laboratories(laboratories: int) -> Comparison:
     return Comparison(float(ucb.mean()), float(glue.mean()), won, lost, laboratories, chance)
 
 
+def _world() -> mb.HiddenContexts:
+    """Three clinics, five treatments, twelve kinds of patients that only the expert can tell apart.
+
+    Each clinic has a treatment that is best for many kinds, in some for more than in others.
+    """
+    rng = np.random.default_rng(_SEED)
+    clinics, kinds, arms = ("north", "south", "west"), 12, ("a", "b", "c", "d", "e")
+    means = rng.uniform(0.3, 0.68, (len(clinics), kinds, len(arms)))
+    for z in range(len(clinics)):
+        usual = rng.random(kinds) < (0.8, 0.65, 0.5)[z]
+        best = np.where(usual, z, rng.integers(0, len(arms), kinds))
+        means[z, np.arange(kinds), best] = rng.uniform(0.78, 0.95, kinds)
+    return mb.HiddenContexts(means, contexts=clinics, arms=arms)
+
+
 def write_page(folder: Path) -> str:
     """Write the log, the bounds, and index.html with all pictures in it; the result is what to say of it."""
     folder.mkdir(parents=True, exist_ok=True)
-    lab = mb.HiddenContexts.random(visible=3, hidden=6, arms=5, seed=_SEED)
+    lab = _world()
     lab.write_log(folder / "log.parquet", _ROWS, seed=_SEED)
     counts = mb.logs.read(folder / "log.parquet", context="context", arm="arm", reward="reward")
-    bounds = mb.logs.bounds(counts, lab.gap_low, lab.gap_high, confidence=0.95)
+    bounds = mb.logs.bounds(counts, lab.gap_low, lab.gap_high, confidence=0.95, arms=lab.arms)
     mb.logs.save_bounds(bounds, folder / "bounds.json", {"confidence": 0.95})
     truth = dict(zip(lab.contexts, lab.means_seen.tolist(), strict=True))
     figures = [plot_contexts(bounds, truth)]
@@ -105,9 +120,10 @@ def _page(figures: Sequence[Figure], rows: Sequence[Sequence[str]], header: Sequ
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>From a log to decisions</title><style>{_STYLE}</style></head><body>
 <h1>From a log to decisions</h1>
-<p>An expert who saw everything chose among five arms, {_ROWS:,} times. The log kept one of three contexts, the arm
-and the reward; what else the expert saw is gone. The averages in such a log mislead, but bounds on every arm's mean
-follow from it, given by how much the best arm is better than the others.</p>
+<p>An expert who saw everything chose among five treatments, {_ROWS:,} times. The log kept the clinic, the treatment
+and the outcome; what else the expert saw is gone. The averages in such a log mislead, but bounds on every treatment's
+mean follow from it, given by how much the best one is better than the others. This world is made up, so that the truth
+is known.</p>
 <h2>What the log says</h2>
 <p>Bars: where each mean is, all of them at once with 95% confidence. Dots: the truth, which the log does not have.</p>
 {bounds}
