@@ -179,6 +179,24 @@ class Counts:
             known = ", ".join(map(repr, self.contexts[:10])) + (", ..." if len(self.contexts) > 10 else "")
             raise LookupError(f"unknown context {context!r}; the contexts are {known}") from None
 
+    def sums(self, context: Context = EVERYTHING, arms: Sequence[Arm] | None = None) -> tuple[Floats, Floats, Floats]:
+        """Rows, sum and sum of squares of each arm in one context, in the order of `arms`; zeros for arms without rows.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> counts = mb.logs.Counts(["all"], ["a", "b"], [[2, 1]], [[2, 0]], [[2, 0]])
+        >>> counts.sums(arms=["b", "c"])
+        (array([1., 0.]), array([0., 0.]), array([0., 0.]))
+        """
+        c, names = self.position(context), self.arms if arms is None else tuple(arms)
+        here = {arm: k for k, arm in enumerate(self.arms)}
+        columns = (self.count[c], self.total[c], self.squares[c])
+        first, second, third = (
+            np.array([column[here[arm]] if arm in here else 0.0 for arm in names]) for column in columns
+        )
+        return first, second, third
+
     def __repr__(self) -> str:
         def number(size: int, word: str) -> str:
             return f"{size:,} {word}" + "s" * (size != 1)
