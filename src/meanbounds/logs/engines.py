@@ -54,6 +54,8 @@ def open_log(
 # ---------------------------------------------------------------------------------------------------------- DuckDB
 
 _DUCKDB = Dialect('"', "DOUBLE", "VARCHAR", "~", "TRY_CAST", "FSUM")
+# Groups by small integers go to an array instead of a hash table: up to 2^16 of them instead of 2^12.
+_DUCKDB_SETTINGS = {"preserve_insertion_order": "false", "perfect_ht_threshold": 16}
 _DUCKDB_TYPES = {
     "text": r"VARCHAR|ENUM\b.*",
     "integer": r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|BIGNUM|VARINT|\"?NULL\"?",
@@ -70,7 +72,7 @@ def _duckdb(source: Source, connection: Any, wanted: Sequence[str], reward: str,
         own = connection is None
         if own:
             scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="meanbounds-"))
-            settings = {"memory_limit": _MEMORY, "temp_directory": scratch, "preserve_insertion_order": "false"}
+            settings = {"memory_limit": _MEMORY, "temp_directory": scratch, **_DUCKDB_SETTINGS}
             connection = duckdb.connect(config=settings)
             stack.callback(connection.close)
         elif isinstance(connection, str | os.PathLike):
