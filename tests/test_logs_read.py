@@ -8,6 +8,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -312,6 +313,8 @@ def pa_rewards(rewards: list[float]) -> Any:
         ([True, False], ("false", "true")),
         ([1.0, 2.0], (1, 2)),
         ([1.5, 2.0], (2, "1.5")),
+        ([Decimal("1.50"), Decimal("2.00")], (2, "1.5")),
+        ([math.inf, 2.0], (2, "inf")),
         (["10", "9"], ("10", "9")),
         (np.array(["2020-01-02", "2019-01-01"], dtype="datetime64[D]"), ("2019-01-01", "2020-01-02")),
         (["Ä", "a"], ("a", "Ä")),

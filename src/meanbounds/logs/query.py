@@ -202,7 +202,7 @@ class Question:
         tests = [f"{key} IS NULL"]
         if column.holds in ("text", "other"):
             tests.append(f"TRIM(CAST({key} AS {self.dialect.text})) = ''")
-        if column.holds == "float":
+        if column.holds in ("float", "decimal"):  # PostgreSQL has a NaN of decimals too
             tests.append(f"{key} = {self.dialect.number(math.nan)}")
         return " OR ".join(tests)
 

@@ -333,7 +333,7 @@ def _plain(value: Any) -> str | int | None:
     if isinstance(value, int):
         return value
     if isinstance(value, float | Decimal):
-        if value == value.__trunc__():
+        if math.isfinite(value) and value == int(value):
             return int(value)
         return repr(value) if isinstance(value, float) else f"{value.normalize():f}"
     return str(value)
