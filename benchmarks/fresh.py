@@ -58,23 +58,23 @@ LONG_GLUE = "long-glue"
 
 def usage(job: str) -> Usage:
     """Run a job in a new process."""
-    return Usage(**json.loads(_python("-m", "benchmarks.fresh", job)))
+    return Usage(**json.loads(python("-m", "benchmarks.fresh", job)))
 
 
 def import_seconds() -> float:
     """Time of ``import meanbounds`` in a new process, its files already in memory; best of several."""
     code = "import time; start = time.perf_counter(); import meanbounds; print(time.perf_counter() - start)"
-    return min(float(_python("-c", code)) for _ in range(IMPORTS))
+    return min(float(python("-c", code)) for _ in range(IMPORTS))
 
 
-def _python(*arguments: str) -> str:
+def python(*arguments: str) -> str:
     done = subprocess.run([sys.executable, *arguments], check=False, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr.strip().splitlines()[-1])
     return done.stdout
 
 
-def _peak_megabytes() -> float:
+def peak_megabytes() -> float:
     """Largest resident size of this process.
 
     Linux counts the parent's size at the time of the fork into ru_maxrss, so there VmHWM is read instead.
@@ -88,7 +88,7 @@ def _peak_megabytes() -> float:
 def _main(job: str) -> None:
     start = time.perf_counter()
     JOBS[job][1]()
-    print(json.dumps(asdict(Usage(time.perf_counter() - start, _peak_megabytes()))))
+    print(json.dumps(asdict(Usage(time.perf_counter() - start, peak_megabytes()))))
 
 
 if __name__ == "__main__":

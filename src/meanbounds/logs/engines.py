@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -54,6 +55,8 @@ def open_log(
 # ---------------------------------------------------------------------------------------------------------- DuckDB
 
 _DUCKDB = Dialect('"', "DOUBLE", "VARCHAR", "~", "TRY_CAST", "FSUM")
+# Groups by small integers go to an array instead of a hash table: up to 2^16 of them instead of 2^12.
+_DUCKDB_SETTINGS = {"preserve_insertion_order": "false", "perfect_ht_threshold": 16}
 _DUCKDB_TYPES = {
     "text": r"VARCHAR|ENUM\b.*",
     "integer": r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|BIGNUM|VARINT|\"?NULL\"?",
@@ -70,7 +73,7 @@ def _duckdb(source: Source, connection: Any, wanted: Sequence[str], reward: str,
         own = connection is None
         if own:
             scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="meanbounds-"))
-            settings = {"memory_limit": _MEMORY, "temp_directory": scratch, "preserve_insertion_order": "false"}
+            settings = {"memory_limit": _MEMORY, "temp_directory": scratch, **_DUCKDB_SETTINGS}
             connection = duckdb.connect(config=settings)
             stack.callback(connection.close)
         elif isinstance(connection, str | os.PathLike):
@@ -105,9 +108,10 @@ def _duckdb_table(stack: ExitStack, connection: Any, source: Source, wanted: Seq
     paths = source.paths if source.remote else [glob.escape(path) for path in source.paths]
     options = ["union_by_name = true"] * (len(paths) > 1 or source.remote)
     if source.format == "csv":
-        # Everything is text: a guess from the first rows would fail at, or change with, what comes later.
+        # Nothing is guessed: types would depend on the first rows, and odd lines would be taken for notes or comments.
         separator = source.separator(wanted)
-        options += ["all_varchar = true", "header = true", "quote = '\"'", "escape = '\"'"]
+        options += ["all_varchar = true", "header = true", "quote = '\"'", "escape = '\"'", "skip = 0", "comment = ''"]
+        options += ["strict_mode = true", "null_padding = false", "ignore_errors = false"]
         if separator is not None:
             options.append(f"delim = {_literal(separator)}")
     files = f"[{', '.join(map(_literal, paths))}]"
@@ -144,8 +148,8 @@ def _spark(source: Source, connection: Any, wanted: Sequence[str], reward: str, 
             # Spark warns about versions of pandas, which has no part in this.
             warnings.simplefilter("ignore", FutureWarning)
             module = needed("pyspark.sql", "spark", "logs in Spark")
-            errors = needed("pyspark.errors", "spark", "logs in Spark").PySparkException
-            stack.enter_context(_errors("Spark", errors))
+            errors = import_module("pyspark.errors").PySparkException, import_module("py4j.protocol").Py4JError
+            stack.enter_context(_errors("Spark", *errors))
             session = connection or module.SparkSession.getActiveSession()
             if session is None:
                 builder = module.SparkSession.builder.master("local[2]").appName("meanbounds")
@@ -277,15 +281,17 @@ def _columns(wanted: Sequence[str], types: dict[str, str], known: dict[str, str]
 
 
 @contextmanager
-def _errors(engine: str, kind: type[BaseException]) -> Iterator[None]:
+def _errors(engine: str, *kinds: type[BaseException]) -> Iterator[None]:
     """Errors of an engine as errors of the log; ours and those of Python itself stay what they are."""
     try:
         yield
     except (LogError, OSError, ModuleNotFoundError):
         raise
-    except kind as error:
-        said = str(error).strip().splitlines()[:3]
-        raise LogError(f"{engine} cannot read this log: {' '.join(said)}") from error
+    except kinds as error:
+        said = " ".join(str(error).strip().splitlines()[:3])
+        lines = re.search(r"sniffing|CSV Error|MALFORMED", str(error))  # in the words of DuckDB and of Spark
+        hint = "; each line of a CSV file needs as many fields as the first, which names them" if lines else ""
+        raise LogError(f"{engine} cannot read this log: {said}{hint}") from error
 
 
 def _watched(

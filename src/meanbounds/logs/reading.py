@@ -27,7 +27,7 @@ from meanbounds.logs.sources import Files, find_source
 
 __all__ = ["read"]
 
-_VERY_FEW = 4  # different rewards that are faster counted each in a column than as groups
+_VERY_FEW = 16  # different rewards that are faster looked up in a list than grouped by
 _MOST_GROUPS = 1_000_000  # of context, arm and reward; if there are more, rewards are not few
 
 
@@ -258,13 +258,10 @@ def _totals(log: Log, question: Question) -> _Tally:
 
 def _by_known_value(log: Log, question: Question, values: Sequence[float]) -> _Tally:
     """Cells with each of a few rewards by itself. Rows with any other are bad, or this is not the way to count."""
-    tally, size = _Tally("single"), len(values)
-    for row in log.ask(question.by_known_value(values)):
-        *key, rows = row[:-size]
-        found = {value + 0.0: int(number) for value, number in zip(values, row[-size:], strict=True) if number}
-        if (cell := tally.add(tuple(key), rows, sum(found.values()))) is not None:
-            for value, number in found.items():
-                cell.values[value] += number
+    tally = _Tally("single")
+    for *key, place, rows in log.ask(question.by_known_value(values)):
+        if (cell := tally.add(tuple(key), rows, rows if place < len(values) else 0)) is not None:
+            cell.values[values[place] + 0.0] += rows  # minus zero is zero
     tally.sum_values()
     return tally
 
@@ -277,7 +274,7 @@ def _by_value(log: Log, question: Question) -> _Tally | None:
         groups += 1
         good = value is not None and question.low <= value <= question.high
         if (cell := tally.add(tuple(key), rows, rows if good else 0)) is not None:
-            cell.values[value + 0.0] += rows  # minus zero is zero
+            cell.values[value + 0.0] += rows
     tally.sum_values()
     return None if groups == _MOST_GROUPS else tally
 
@@ -336,7 +333,7 @@ def _plain(value: Any) -> str | int | None:
     if isinstance(value, int):
         return value
     if isinstance(value, float | Decimal):
-        if value == value.__trunc__():
+        if math.isfinite(value) and value == int(value):
             return int(value)
         return repr(value) if isinstance(value, float) else f"{value.normalize():f}"
     return str(value)

@@ -108,7 +108,7 @@ def missing_columns(wanted: Iterable[str], present: Sequence[str]) -> None:
     for name in wanted:
         if name not in present:
             near = get_close_matches(name, present, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = f"; did you mean {near[0]!r}?" if near else "."
             shown = ", ".join(map(repr, present[:30])) + (", ..." if len(present) > 30 else "")
             raise LogError(f"the log has no column {name!r}{hint} Its columns are {shown}")
 
