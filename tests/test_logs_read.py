@@ -89,13 +89,18 @@ def check_cell(counts: Counts, histogram: Any, rewards: list[float]) -> None:
 
 
 def same(one: Counts, other: Counts) -> None:
-    """Counts and histograms equal, sums to 1e-12."""
+    """Counts and histograms equal, sums to 1e-12, and the bounds that follow to 1e-10."""
     assert (one.contexts, one.arms, one.dropped) == (other.contexts, other.arms, other.dropped)
     np.testing.assert_array_equal(one.count, other.count)
     np.testing.assert_allclose(one.total, other.total, rtol=1e-12, atol=0)
     np.testing.assert_allclose(one.squares, other.squares, rtol=1e-12, atol=0)
     for name in ("values_low", "values_high", "histogram"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    if len(one.contexts) < 20:
+        mine, theirs = (mb.logs.bounds(counts, confidence=0.9) for counts in (one, other))
+        for context, found in mine.items():
+            np.testing.assert_allclose(found.lower, theirs[context].lower, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(found.upper, theirs[context].upper, rtol=0, atol=1e-10)
 
 
 def test_every_source_gives_the_same_counts(tmp_path: Path) -> None:
