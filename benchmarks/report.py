@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 import meanbounds as mb
-from benchmarks import contestants, fresh, ours, solvers, solves
+from benchmarks import contestants, fresh, logs, ours, solvers, solves
 from benchmarks.contestants.base import Contestant, LinearContestant
 from benchmarks.results import AGENTS, BOUNDED, LINEAR_BOUNDED, Results
 from benchmarks.targets import Target
@@ -40,6 +40,7 @@ def report(results: Results, targets: Sequence[Target], load: float) -> str:
         "Linear policies with bounds": _linear_bounded(results),
         "Cone programs": _solvers(results),
         "What an exact index costs": _solves(results),
+        "Reading a log": _logs(results),
         "One pull and one update": _calls(results),
         "Peak memory and time from end to end": _processes(results),
         "What was called": _called(results),
@@ -165,6 +166,23 @@ def _solves(results: Results) -> str:
     races = {f"{offered} of 100 on offer": race for offered, race in results.solves.items()}
     rows = [_row(races, label, solves.KEPT) for label in (solves.EVERY, solves.KEPT, solves.NEEDED)]
     return f"{intro}\n\n{_table(('', *races), rows)}"
+
+
+def _logs(results: Results) -> str:
+    intro = (
+        f"Counting {logs.ROWS:,} rows of Parquet, {logs.CONTEXTS} contexts x {logs.ARMS} arms, beside a bare `GROUP BY` "
+        "of DuckDB, which checks nothing."
+    )
+    rows = [
+        (
+            result.rewards,
+            f"{_number(result.bare_seconds)} s",
+            f"**{_number(result.ratio)}x**, {_number(result.our_seconds)} s",
+            f"{_number(result.megabytes)} MB",
+        )
+        for result in results.logs
+    ]
+    return f"{intro}\n\n{_table(('rewards', 'bare', 'meanbounds', 'peak memory'), rows)}"
 
 
 def _calls(results: Results) -> str:

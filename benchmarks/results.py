@@ -13,6 +13,8 @@ from typing import TypeVar
 import meanbounds as mb
 from benchmarks import contestants, fresh, ours, solvers, solves
 from benchmarks.contestants.base import Call, Contestant, LinearContestant, uniform_draws
+from benchmarks.logs import REWARDS, LogResult
+from benchmarks.logs import measure as measure_log
 from benchmarks.timing import Case, Race, race
 from benchmarks.workloads import (
     HORIZON,
@@ -51,6 +53,7 @@ class Results:
     linear_bounded: dict[str, Race] = field(default_factory=dict)
     solves: dict[int, Race] = field(default_factory=dict)
     solvers: dict[str, tuple[Race, float]] = field(default_factory=dict)
+    logs: list[LogResult] = field(default_factory=list)
     calls: dict[str, Race] = field(default_factory=dict)
     usages: dict[str, fresh.Usage] = field(default_factory=dict)
     import_seconds: float = math.nan
@@ -69,6 +72,9 @@ def measure() -> Results:
         cases = [ours.bounded(label, policy, setting) for label, policy in BOUNDED.items()]
         results.bounded[title] = _race(results, title, cases)
     _measure_linear(results)
+    for rewards in REWARDS:
+        _say(f"a large log, rewards: {rewards}")
+        results.logs.append(measure_log(rewards))
     for title, name in CALLED.items():
         cases = _calls(results, SETTINGS[name])
         results.calls[title] = _race(results, f"pull and update, {title}", cases)

@@ -38,7 +38,14 @@ class Target:
 
 def targets(results: Results) -> list[Target]:
     """All targets."""
-    parts = (_simulation_targets, _bounded_targets, _linear_targets, _call_targets, _process_targets)
+    parts = (
+        _simulation_targets,
+        _bounded_targets,
+        _linear_targets,
+        _log_targets,
+        _call_targets,
+        _process_targets,
+    )
     return [target for part in parts for target in part(results)]
 
 
@@ -72,6 +79,14 @@ def _linear_targets(results: Results) -> list[Target]:
         ]
         ratio = results.linear_bounded[name].ratio("R-OFUL", "OFUL")
         found.append(Target(f"R-OFUL / OFUL on {name}", ratio, "<=", 1.0, "x"))
+    return found
+
+
+def _log_targets(results: Results) -> list[Target]:
+    found = []
+    for result in results.logs:
+        found.append(Target(f"reading a log, {result.rewards}: ours / bare GROUP BY", result.ratio, "<=", 1.5, "x"))
+        found.append(Target(f"reading a log, {result.rewards}: peak memory", result.megabytes, "<", 1000.0, "MB"))
     return found
 
 
