@@ -170,8 +170,8 @@ def _solves(results: Results) -> str:
 
 def _logs(results: Results) -> str:
     intro = (
-        f"Counting {logs.ROWS:,} rows of Parquet, {logs.CONTEXTS} contexts x {logs.ARMS} arms, beside a bare `GROUP BY` "
-        "of DuckDB, which checks nothing."
+        f"Counting {logs.ROWS:,} rows of Parquet, {logs.CONTEXTS} contexts x {logs.ARMS} arms, beside a bare "
+        "`GROUP BY` of DuckDB, which checks nothing."
     )
     rows = [
         (
