@@ -35,9 +35,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.agent import Agent
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
-from meanbounds.divergence import bernoulli_kl_upper
 from meanbounds.geometry import tighten
 from meanbounds.kernels.simplex import Polytope, Vertices, maximise_all
+from meanbounds.logs.confidence import Sample, lower_limit, upper_limit
 from meanbounds.policies import ROFUL, LinearPolicy
 from meanbounds.progress import Progress
 from meanbounds.seeding import Seed
@@ -598,25 +598,14 @@ def _statistics(
 
 def _mean_limits(seen: _Seen, failure: float, interval: str) -> tuple[Floats, Floats]:
     """Limits on each arm's mean reward when played, each side wrong with probability at most `failure`."""
-    plays, span = np.maximum(seen.plays, 1.0), seen.high - seen.low
-    mean = np.clip((seen.total / plays - seen.low) / span, 0.0, 1.0)
-    if interval == "kl":
-        budget = -np.log(failure) / plays
-        below, above = (
-            1.0 - np.asarray(bernoulli_kl_upper(1.0 - mean, budget)),
-            np.asarray(bernoulli_kl_upper(mean, budget)),
-        )
-    elif interval == "hoeffding":
-        half = np.sqrt(-np.log(failure) / (2.0 * plays))
-        below, above = mean - half, mean + half
-    else:
-        fewer = np.maximum(plays - 1.0, 0.5)  # a single reward has no variance: then the term below is above 1
-        variance = np.maximum(seen.squares - seen.total**2 / plays, 0.0) / (fewer * span**2)
-        half = np.sqrt(2.0 * variance * np.log(2.0 / failure) / plays) + 7.0 * np.log(2.0 / failure) / (3.0 * fewer)
-        below, above = mean - half, mean + half
-    some = seen.plays > 0.0
-    lower, upper = np.where(some, np.maximum(below, 0.0), 0.0), np.where(some, np.minimum(above, 1.0), 1.0)
-    return seen.low + span * lower, seen.low + span * upper
+    lower, upper = seen.low.astype(np.float64), seen.high.astype(np.float64)
+    for k in np.flatnonzero(seen.plays > 0.0):
+        low, span, plays, total = seen.low[k], seen.high[k] - seen.low[k], seen.plays[k], seen.total[k]
+        squares = (seen.squares[k] - 2.0 * low * total + low**2 * plays) / span**2
+        sample = Sample(float(plays), float((total - low * plays) / span), float(squares))
+        lower[k] = low + span * lower_limit(sample, failure, interval)
+        upper[k] = low + span * upper_limit(sample, failure, interval)
+    return lower, upper
 
 
 def _share_limits(plays: Floats, failure: float) -> tuple[Floats, Floats]:
