@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .PHONY: demo test lint bench picture choices clean kernels
 
-demo: .venv/.demo kernels  ## GLUE against UCB on an instance with mean bounds, with a picture
+demo: .venv/.demo kernels  ## from a log to decisions, with pictures
 	$(BIN)/meanbounds demo -o demo
 
 test: .venv/.dev kernels lint  ## linters, types, import rules, every test

@@ -14,6 +14,7 @@ from scipy import stats
 import meanbounds as mb
 from meanbounds import demo, plots
 from meanbounds.cli import main
+from meanbounds.logs import expert
 from meanbounds.logs.confidence import METHODS, Sample, lower_limit, upper_limit
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -119,6 +120,8 @@ def test_a_shift_widens_both_sides() -> None:
 class TestFiniteLogs:
     lab = mb.HiddenContexts.random(visible=1, hidden=6, arms=4, seed=3)
     methods = tuple(METHODS)
+    tight = mb.HiddenContexts([np.where(np.eye(3, dtype=bool), 0.5, 0.4)], [[0.5, 0.3, 0.2]])
+    """Both bounds are attained by every arm: whatever is too narrow misses."""
 
     @pytest.mark.slow
     @pytest.mark.parametrize("rows", [100, 1000, 100_000])
@@ -128,12 +131,87 @@ class TestFiniteLogs:
         logs = 400 if rows < 100_000 else 60
         confidence, missed = 0.8, 0
         for seed in range(logs):
-            found = mb.logs.bounds(
-                self.lab.sample(rows, seed), self.lab.gap_low, self.lab.gap_high, confidence, method
-            )["z0"]
-            true = self.lab.means_seen[0]
+            counts = self.tight.sample(rows, seed)
+            found = mb.logs.bounds(counts, 0.1, 0.1, confidence, method, arms=self.tight.arms)["z0"]
+            true = self.tight.means_seen[0]
             missed += not np.all((found.lower <= true) & (true <= found.upper))
         assert missed <= stats.binom.isf(1e-6, logs, 1.0 - confidence)
+
+    def test_bounds_without_a_margin_miss(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The test above can fail: with limits that are the means themselves nearly every log is a miss."""
+        monkeypatch.setattr("meanbounds.logs.expert.upper_limit", lambda sample, *_: sample.mean)
+        monkeypatch.setattr("meanbounds.logs.expert.lower_limit", lambda sample, *_: sample.mean)
+        missed = 0
+        for seed in range(50):
+            try:
+                found = mb.logs.bounds(self.tight.sample(1000, seed), 0.1, 0.1, 0.8)["z0"]
+            except mb.BoundsError:
+                missed += 1
+                continue
+            true = self.tight.means_seen[0]
+            missed += not np.all((found.lower <= true) & (true <= found.upper))
+        assert missed > stats.binom.isf(1e-6, 50, 0.2)
+
+    @pytest.mark.parametrize(("visible", "arms"), [(1, 3), (3, 4), (2, 12)])
+    def test_the_failure_probability_is_shared_by_all_limits(
+        self, visible: int, arms: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Sum over contexts, arms and sides; every set of the family counts, whether its limit is computed or not."""
+        spent: list[tuple[str, float]] = []
+        for name, limit in (("upper_limit", upper_limit), ("lower_limit", lower_limit)):
+
+            def noted(sample: Sample, failure: float, method: str, name: str = name, limit: Any = limit) -> float:
+                spent.append((name, failure))
+                return float(limit(sample, failure, method))
+
+            monkeypatch.setattr(f"meanbounds.logs.expert.{name}", noted)
+        lab = mb.HiddenContexts.random(visible=visible, hidden=6, arms=arms, seed=1)
+        mb.logs.bounds(lab.sample(5000, 1), 0.0, lab.gap_high, 0.9, arms=lab.arms)
+        upper = [failure for name, failure in spent if name == "upper_limit"]
+        lower = [failure for name, failure in spent if name == "lower_limit"]
+        assert sum(upper) == pytest.approx(0.05)
+        sets = len(expert._family(arms - 1))
+        largest, least = max(lower), min(lower)
+        assert visible * arms * (largest + (sets - 1) * least) == pytest.approx(0.05)
+        assert set(np.round(np.array(lower) / least).tolist()) <= {1.0, round(largest / least)}
+
+    @pytest.mark.parametrize("method", methods)
+    def test_an_optimal_expert_is_hardly_ever_worse_than_any(self, method: str) -> None:
+        """The empty set has half of the failure probability: a lower limit loses no more than that is worth."""
+        for rows in (200, 3000):
+            counts = self.lab.sample(rows, 1)
+            sharp = mb.logs.bounds(counts, 0.0, 1.0, 0.95, method, arms=self.lab.arms)["z0"]
+            natural = mb.logs.bounds(counts, 0.0, 1.0, 0.95, method, arms=self.lab.arms, assumption="any-expert")["z0"]
+            np.testing.assert_allclose(sharp.lower, natural.lower)
+            near = mb.logs.bounds(counts, 0.0, 0.97, 0.95, method, arms=self.lab.arms)["z0"]
+            half = mb.logs.bounds(counts, 0.0, 1.0, 0.975, method, arms=self.lab.arms)["z0"]
+            assert np.all(near.lower >= half.lower - 1e-12)
+
+    def test_a_range_far_from_zero(self) -> None:
+        """The same rewards a hundred thousand or a hundred million higher: no narrower, or refused."""
+        rng = np.random.default_rng(1)
+        rewards = (rng.random(20_000) < 0.5).astype(float)
+        widths = {}
+        for low in (0.0, 1e5, 1e7):
+            moved = low + rewards
+            counts = mb.logs.Counts(["all"], ["a"], [[20_000]], [[moved.sum()]], [[(moved**2).sum()]], low, low + 1.0)
+            widths[low] = _width(mb.logs.bounds(counts, confidence=0.9)["all"])
+        assert widths[1e5] >= 0.999 * widths[0.0]
+        assert widths[1e7] >= 0.999 * widths[0.0]
+        with pytest.raises(ValueError, match="too far from 0 for their width"):
+            Sample.scaled(10.0, 1e10, 1e19, 1e9, 1e9 + 1.0)
+
+    def test_contexts_without_rows_and_shares(self) -> None:
+        counts = mb.logs.Counts(["x", "y"], [0, 1], [[5, 5], [0, 0]], [[2, 3], [0, 0]], [[2, 3], [0, 0]])
+        assert mb.logs.bounds(counts, 0.0, 1.0)["y"] == mb.MeanBounds.vacuous(2)
+        with pytest.raises(mb.BoundsError, match="its counts are shares"):
+            mb.logs.bounds(self.lab.counts(), 0.0, 1.0, 0.9, arms=self.lab.arms)
+
+    def test_rare_arms_are_said(self) -> None:
+        counts = mb.logs.Counts(["all"], ["a", "b"], [[50, 2]], [[20, 1]], [[20, 1]])
+        with pytest.warns(UserWarning, match=r"fewer than 5 rows in the whole log \('b'\)"):
+            mb.logs.bounds(counts, confidence=0.9)
+        mb.logs.bounds(counts, confidence=0.9, arms=["a", "b"])
 
     @pytest.mark.slow
     def test_widths_shrink_to_those_of_an_infinite_log(self) -> None:
@@ -153,6 +231,7 @@ class TestFiniteLogs:
                                         self.lab.gap_high,
                                         0.95,
                                         method,
+                                        arms=self.lab.arms,
                                     )["z0"]
                                 )
                                 for seed in range(5)
@@ -185,7 +264,7 @@ class TestFiniteLogs:
         lab = mb.HiddenContexts.random(visible=2, hidden=20, arms=14, seed=5)
         counts = lab.sample(50_000, 1)
         for z, context in enumerate(lab.contexts):
-            found = mb.logs.bounds(counts, lab.gap_low, lab.gap_high, 0.9)[context]
+            found = mb.logs.bounds(counts, lab.gap_low, lab.gap_high, 0.9, arms=lab.arms)[context]
             assert np.all((found.lower <= lab.means_seen[z]) & (lab.means_seen[z] <= found.upper))
 
 
@@ -271,6 +350,15 @@ class TestContradictions:
         with pytest.raises(ValueError, match=message):
             mb.logs.bounds(self.lab.counts(), **arguments)
 
+    def test_an_arm_that_cannot_have_been_best_by_the_gap(self) -> None:
+        """Arm 0 has mean 0.1 where it was played: it was not better than others by 0.3."""
+        message = r"arm 0: gap_low=0\.3 is more than the log allows"
+        with pytest.raises(mb.BoundsError, match=message):
+            mb.logs.expert_bounds([1 / 3] * 3, [0.1 / 3, 0.9 / 3, 0.9 / 3], 0.3, 0.9)
+        counts = mb.logs.Counts(["all"], [0, 1, 2], [[9000] * 3], [[900, 8100, 8100]], [[900, 8100, 8100]])
+        with pytest.raises(mb.BoundsError, match=message):
+            mb.logs.bounds(counts, 0.3, 0.9, confidence=0.99)
+
     def test_a_gap_that_the_log_does_not_allow(self) -> None:
         """Rewards of 0.1 on average leave no room for a gap of 0.5."""
         lab = mb.HiddenContexts([[[0.1, 0.0], [0.0, 0.1]]], [[0.5, 0.5]], contexts=["old"])
@@ -297,6 +385,16 @@ class TestSensitivity:
         assert found.tipping["z0"]["shift"] == pytest.approx((0.72 - (0.88 - 0.4)) / 2, abs=1e-6)
         assert "the decision changes at" in found.summary()
         assert found.to_frame().shape == (8, 10)
+
+    def test_stronger_assumptions_and_gaps_by_context(self) -> None:
+        """From gap_low 0.1 nothing is pruned; the third arm's 0.88 - g falls below 0.72 from g = 0.16 on."""
+        found = mb.logs.sensitivity(self.lab.counts(), {"z0": 0.1}, 0.8)
+        assert found.tipping["z0"]["gap_low"] is None
+        assert found.stronger["z0"]["gap_low"] == pytest.approx(0.16, abs=1e-6)
+        assert found.rows[0]["gap_low"] == 0.1
+        assert "gap_low 0.16" in found.summary()
+        with pytest.raises(ValueError, match="one of the lists is empty"):
+            mb.logs.sensitivity(self.lab.counts(), [], 0.8)
 
     def test_an_impossible_corner_is_said(self) -> None:
         found = mb.logs.sensitivity(self.lab.counts(), [0.5, 1.0], 1.0)
@@ -332,6 +430,14 @@ class TestLaboratory:
             mb.HiddenContexts([[[0.5, 0.6]]], [[-1.0]])
         with pytest.raises(ValueError, match="2 contexts and 2 arms are named"):
             mb.HiddenContexts([[[0.5, 0.6]]], contexts=["a", "b"])
+        with pytest.raises(ValueError, match="at least two arms"):
+            mb.HiddenContexts([[[0.5]]])
+        with pytest.raises(ValueError, match="with low below high"):
+            mb.HiddenContexts([[[0.5, 0.5]]], low=0.5, high=0.5)
+        with pytest.raises(ValueError, match="law needs a probability"):
+            mb.HiddenContexts([[[0.5, 0.5]]], law=[[[[0.0, 0.5], [0.5, 0.5]]]])
+        with pytest.raises(ValueError, match="at least one row"):
+            mb.HiddenContexts.random(seed=1).log(0)
 
 
 class TestContextualAgent:
@@ -353,6 +459,10 @@ class TestContextualAgent:
             agent.pull("middle")
         agent.pull("middle")
         assert agent["middle"].bounds == mb.MeanBounds.vacuous(2)
+        with pytest.raises(mb.UnknownArmError):
+            agent.update("typo", "no arm", 1.0)
+        with pytest.raises(LookupError, match="context 'typo' has not been seen"):
+            agent["typo"]
 
     def test_saved_and_loaded(self) -> None:
         import json
@@ -365,6 +475,9 @@ class TestContextualAgent:
         copy = mb.ContextualAgent.from_dict(json.loads(json.dumps(agent.to_dict())))
         assert copy.contexts == agent.contexts
         assert [copy.pull(c) for c in copy.contexts] == [agent.pull(c) for c in agent.contexts]
+        nested = mb.ContextualAgent(mb.GLUE(), {(np.int64(1), ("a", 2)): mb.MeanBounds.vacuous(2)}, seed=1)
+        again = mb.ContextualAgent.from_dict(json.loads(json.dumps(nested.to_dict())))
+        assert again.contexts == ((1, ("a", 2)),)
         with pytest.raises(ValueError, match="this is no contextual agent"):
             mb.ContextualAgent.from_dict({"format": 9})
         with pytest.raises(TypeError, match="a mapping from contexts to MeanBounds"):
@@ -377,7 +490,7 @@ def test_end_to_end_glue_from_the_log_beats_ucb_from_nothing() -> None:
     differences = []
     for seed in range(100):
         lab = mb.HiddenContexts.random(visible=1, hidden=4, arms=5, seed=seed)
-        bounds = mb.logs.bounds(lab.sample(5000, seed), lab.gap_low, lab.gap_high, 0.95)["z0"]
+        bounds = mb.logs.bounds(lab.sample(5000, seed), lab.gap_low, lab.gap_high, 0.95, arms=lab.arms)["z0"]
         policies = {"UCB": mb.UCB(), "GLUE": mb.GLUE()}
         regret = mb.simulate(policies, lab.environment("z0"), bounds, 5000, 10, seed)
         differences.append(regret.final["UCB"].mean() - regret.final["GLUE"].mean())
@@ -411,6 +524,12 @@ class TestStrokeTrial:
         frame = pd.DataFrame({"z": ["a", "a", "a"], "u": ["x", "x", "y"], "k": [0, 1, 0], "r": [0.0, 1.0, 1.0]})
         with pytest.raises(ValueError, match="arm 1 was never tried where z is 'a' and u is 'y'"):
             mb.HiddenContexts.from_trial(frame, "z", "u", "k", "r")
+        with pytest.raises(ValueError, match=r"column 'r' has rewards from 0\.0 to 1\.2"):
+            mb.HiddenContexts.from_trial(frame.assign(r=[0.0, 1.2, 1.0]), "z", "u", "k", "r")
+        with pytest.raises(ValueError, match="column 'u' has 1 missing values"):
+            mb.HiddenContexts.from_trial(
+                frame.assign(u=pd.Series(["x", pd.NA, "y"], dtype="string")), "z", "u", "k", "r"
+            )
 
 
 class TestPictures:

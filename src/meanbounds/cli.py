@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import textwrap
 import warnings
@@ -114,7 +115,8 @@ def _add_log(parser: argparse.ArgumentParser, several: bool) -> None:
         "--confidence", type=float, nargs=values, default=None, metavar="SHARE", help="for example 0.95"
     )
     parser.add_argument("--shift", type=float, nargs=values, default=[0.0] if several else 0.0, metavar="DISTANCE")
-    parser.add_argument("--method", default="bernstein", help="bernstein, betting, kl or hoeffding")
+    parser.add_argument("--method", choices=("bernstein", "betting", "kl", "hoeffding"), default="bernstein")
+    parser.add_argument("--arms", nargs="+", metavar="ARM", help="all arms, if some may be missing from the log")
     parser.add_argument("--on-bad", choices=("error", "drop"), default="error", help="rows that cannot be used")
 
 
@@ -135,6 +137,14 @@ def _read(options: argparse.Namespace) -> mb.logs.Counts:
     return counts
 
 
+def _arms(options: argparse.Namespace, counts: mb.logs.Counts) -> list[str | int] | None:
+    """The arms that were named, as integers where those of the log are."""
+    if options.arms is None:
+        return None
+    whole = all(isinstance(arm, int) for arm in counts.arms)
+    return [int(arm) if whole and arm.lstrip("-").isdigit() else arm for arm in options.arms]
+
+
 def _bounds(options: argparse.Namespace) -> None:
     counts = _read(options)
     assumed = {
@@ -145,15 +155,18 @@ def _bounds(options: argparse.Namespace) -> None:
         "shift": options.shift,
         "assumption": "any-expert" if options.any_expert else "optimal-expert",
     }
-    found = mb.logs.bounds(counts, **assumed)
+    found = mb.logs.bounds(counts, arms=_arms(options, counts), **assumed)
+    if options.confidence is None:
+        print("the log is taken for infinite; --confidence 0.95 allows for its size")
     print(f"{counts.rows:,.0f} rows, {len(found)} contexts, {len(counts.arms)} arms")
     width = max(len(str(name)) for name in ("context", *found))
-    names = max(len(str(arm)) for arm in ("arm", *counts.arms))
+    names = max(len(str(arm)) for own in found.values() for arm in ("arm", *own.arms))
     print(f"{'context':<{width}}  {'arm':<{names}}  {'rows':>9}  {'lower':>8}  {'upper':>8}  can be best")
-    for c, (context, own) in enumerate(found.items()):
+    for context, own in found.items():
+        rows_of = counts.sums(context, own.arms)[0]
         for k, arm in enumerate(own.arms):
             word = "yes" if own.possible[k] else "no"
-            rows = f"{counts.count[c, k]:,.0f}"
+            rows = f"{rows_of[k]:,.0f}"
             print(
                 f"{context!s:<{width}}  {arm!s:<{names}}  {rows:>9}  {own.lower[k]:>8.4f}  {own.upper[k]:>8.4f}  {word}"
             )
@@ -170,7 +183,13 @@ def _bounds(options: argparse.Namespace) -> None:
 def _sensitivity(options: argparse.Namespace) -> None:
     counts = _read(options)
     found = mb.logs.sensitivity(
-        counts, options.gap_low, options.gap_high, options.confidence, options.shift, options.method
+        counts,
+        options.gap_low,
+        options.gap_high,
+        options.confidence,
+        options.shift,
+        options.method,
+        _arms(options, counts),
     )
     print(found.summary())
     if options.output:
@@ -195,9 +214,10 @@ def _lab(options: argparse.Namespace) -> None:
             for k, arm in enumerate(lab.arms):
                 file.write(f"{context},{arm},{lab.means_seen[z, k]:.6f},{lab.gap_low[z]:.6f},{lab.gap_high[z]:.6f}\n")
     print(f"written: {log} ({options.rows:,} rows), {truth}")
+    least, most = math.floor(1000 * lab.gap_low.min()) / 1000, math.ceil(1000 * lab.gap_high.max()) / 1000
     print(
-        f"next: meanbounds bounds {log} --context context --arm arm --reward reward --gap-low {lab.gap_low.min():.3f} "
-        f"--gap-high {lab.gap_high.max():.3f} --confidence 0.95"
+        f"next: meanbounds bounds {log} --context context --arm arm --reward reward "
+        f"--gap-low {least} --gap-high {most} --confidence 0.95"
     )
 
 

@@ -84,13 +84,17 @@ class HiddenContexts:
         law: ArrayLike | None = None,
     ) -> None:
         table = np.array(means, dtype=np.float64)
+        if not (np.isfinite(low) and np.isfinite(high) and low < high):
+            raise ValueError(f"the range of the rewards must be finite, with low below high; got [{low}, {high}]")
+        if table.ndim == 3 and table.shape[2] < 2:
+            raise ValueError("a world needs at least two arms: with one there is nothing to choose")
         if table.ndim != 3 or not table.size or not np.all((table >= low) & (table <= high)):
             raise ValueError(f"means must be visible x hidden x arms, all in [{low}, {high}]; got shape {table.shape}")
         given = np.ones(table.shape[:2]) if probabilities is None else np.asarray(probabilities, dtype=np.float64)
         weights = (
             np.broadcast_to(given, table.shape[:2]) if given.shape in (table.shape[:2], table.shape[1:2]) else None
         )
-        if weights is None or not (np.all(weights >= 0.0) and np.all(weights.sum(axis=1) > 0.0)):
+        if weights is None or not (np.all((weights >= 0.0) & (weights < np.inf)) and np.all(weights.sum(axis=1) > 0.0)):
             raise ValueError(f"probabilities must be {table.shape[:2]} numbers, none negative; got shape {given.shape}")
         names = tuple(f"z{z}" for z in range(len(table))) if contexts is None else tuple(contexts)
         options = tuple(range(table.shape[2])) if arms is None else tuple(arms)
@@ -102,8 +106,14 @@ class HiddenContexts:
         share = (table - low) / (high - low)
         seen = np.array([low, high] if values is None else values, dtype=np.float64)
         chances = np.stack([1.0 - share, share], axis=-1) if law is None else np.array(law, dtype=np.float64)
-        if chances.shape != (*table.shape, seen.size) or not np.allclose(chances @ seen, table):
-            raise ValueError("law needs a probability for each of values in each cell, with the means that are given")
+        fits = (
+            chances.shape == (*table.shape, seen.size) and np.all(chances >= 0.0) and np.allclose(chances.sum(-1), 1.0)
+        )
+        if not (fits and np.allclose(chances @ seen, table) and seen.min() >= low and seen.max() <= high):
+            raise ValueError(
+                "law needs a probability for each of values in each cell, with the means that are given, and values in "
+                f"[{low}, {high}]"
+            )
         parts |= {"high": float(high), "contexts": names, "arms": options, "values": seen, "law": chances}
         for name, value in parts.items():
             object.__setattr__(self, name, value)
@@ -133,6 +143,16 @@ class HiddenContexts:
         are refused: merge them with others first.
         """
         columns = [hidden] if isinstance(hidden, str) else list(hidden)
+        for name in (visible, *columns, arm, reward):
+            if frame[name].isna().any():
+                raise ValueError(
+                    f"column {name!r} has {int(frame[name].isna().sum())} missing values; leave such rows out"
+                )
+        if frame[reward].min() < low or frame[reward].max() > high:
+            raise ValueError(
+                f"column {reward!r} has rewards from {frame[reward].min()} to {frame[reward].max()}, outside "
+                f"[{low}, {high}]"
+            )
         rows = frame.assign(_hidden=frame[columns].astype(str).agg(" / ".join, axis=1))
         axes = [sorted(rows[name].unique().tolist()) for name in (visible, "_hidden", arm, reward)]
         tally = np.zeros([len(axis) for axis in axes])
@@ -216,6 +236,8 @@ class HiddenContexts:
 
     def _chunks(self, rows: int, seed: Seed) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]]:
         """Visible context, arm and place of the reward among the values, of each row, some rows at a time."""
+        if rows < 1:
+            raise ValueError(f"a log needs at least one row; got rows={rows}")
         rng = np.random.default_rng(as_seed(seed))
         visible, hidden, _ = self.means.shape
         steps = np.cumsum(self.law, axis=3)[..., :-1]
@@ -234,7 +256,8 @@ class HiddenContexts:
         return pd.concat(parts, ignore_index=True)
 
     def _columns(self, z: NDArray[np.intp], arm: NDArray[np.intp], place: NDArray[np.intp]) -> dict[str, Any]:
-        names, options = np.array(self.contexts), np.array(self.arms)
+        names = np.array([str(c) if isinstance(c, tuple) else c for c in self.contexts])
+        options = np.array(self.arms)
         return {"context": names[z], "arm": options[arm], "reward": self.values[place]}
 
     def write_log(self, path: str | Path, rows: int, seed: Seed = None) -> None:
@@ -278,10 +301,11 @@ class HiddenContexts:
             Bounds by context, such as `meanbounds.logs.bounds` returns; a context without any has none.
         """
         number = as_seed(seed)
-        return {
-            context: simulate(policies, self.environment(context), bounds.get(context), horizon, runs, number, **more)
-            for context in self.contexts
-        }
+        found = {}
+        for z, context in enumerate(self.contexts):
+            own, known = np.random.default_rng([number, z]), bounds.get(context)
+            found[context] = simulate(policies, self.environment(context), known, horizon, runs, own, **more)
+        return found
 
     def environment(self, context: Context) -> Table:
         """Where an agent lives that sees this context and not what is hidden."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
+
+import numpy as np
 
 from meanbounds.agent.base import Agent
 from meanbounds.bounds import Arm, MeanBounds
@@ -44,44 +46,66 @@ class ContextualAgent:
         if not isinstance(bounds, Mapping) or not bounds:
             raise TypeError(f"bounds must be a mapping from contexts to MeanBounds, not empty; got {bounds!r}")
         self._policy, self._seed = policy, as_seed(seed)
-        self._agents = {
-            context: Agent(policy, own, self._seed_of(k)) for k, (context, own) in enumerate(bounds.items())
+        self._agents: dict[Any, Agent] = {
+            _plain(context): Agent(policy, own, self._seed_of(k)) for k, (context, own) in enumerate(bounds.items())
         }
 
-    def _seed_of(self, place: int) -> int:
+    def _seed_of(self, place: int) -> np.random.Generator:
         """Independent random numbers for each context, in the order in which contexts came."""
-        return (self._seed + 0x9E3779B9 * place) % 2**63
+        return np.random.default_rng([self._seed, place])
 
     @property
-    def contexts(self) -> tuple[Hashable, ...]:
+    def contexts(self) -> tuple[Any, ...]:
         """The contexts so far, new ones last."""
         return tuple(self._agents)
 
-    def __getitem__(self, context: Hashable) -> Agent:
-        """The agent of a context. One that was never seen starts from bounds that say nothing, which is said once."""
-        if context not in self._agents:
-            known = next(iter(self._agents.values())).bounds
-            vacuous = MeanBounds.vacuous(known.arms, known.low, known.high)
-            warnings.warn(f"context {context!r} is new: it starts from bounds that say nothing", stacklevel=3)
-            self._agents[context] = Agent(self._policy, vacuous, self._seed_of(len(self._agents)))
-        return self._agents[context]
+    def __getitem__(self, context: Any) -> Agent:
+        """The agent of a context that was seen."""
+        key = _plain(context)
+        if key not in self._agents:
+            known = ", ".join(map(repr, list(self._agents)[:10]))
+            raise LookupError(f"context {key!r} has not been seen; the contexts are {known}")
+        return self._agents[key]
+
+    def _agent(self, context: Any) -> Agent:
+        """The agent of a context, a new one if it was never seen: `_keep` adds it."""
+        key = _plain(context)
+        if key in self._agents:
+            return self._agents[key]
+        known = next(iter(self._agents.values())).bounds
+        vacuous = MeanBounds.vacuous(known.arms, known.low, known.high)
+        return Agent(self._policy, vacuous, self._seed_of(len(self._agents)))
+
+    def _keep(self, context: Any, agent: Agent) -> None:
+        key = _plain(context)
+        if key not in self._agents:
+            self._agents[key] = agent
+            warnings.warn(f"context {key!r} is new: it starts from bounds that say nothing", stacklevel=3)
 
     def pull(
         self,
-        context: Hashable,
+        context: Any,
         eligible: Iterable[Arm] | None = None,
         pending: Literal["ignore", "count"] = "ignore",
     ) -> Arm:
-        """Choose an arm in this context; see `meanbounds.Agent.pull`."""
-        return self[context].pull(eligible, pending)
+        """Choose an arm in this context; see `meanbounds.Agent.pull`.
 
-    def update(self, context: Hashable, arm: Arm, reward: float, history: bool = False) -> None:
+        A context that was never seen starts from bounds that say nothing, which is said once.
+        """
+        agent = self._agent(context)
+        arm = agent.pull(eligible, pending)
+        self._keep(context, agent)
+        return arm
+
+    def update(self, context: Any, arm: Arm, reward: float, history: bool = False) -> None:
         """Tell the agent a reward; see `meanbounds.Agent.update`."""
-        self[context].update(arm, reward, history)
+        agent = self._agent(context)
+        agent.update(arm, reward, history)
+        self._keep(context, agent)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, safe for JSON; `from_dict` continues the same trajectories."""
-        agents = [[_plain(context), agent.to_dict()] for context, agent in self._agents.items()]
+        agents = [[_listed(context), agent.to_dict()] for context, agent in self._agents.items()]
         return {"format": _FORMAT, "policy": self._policy.to_dict(), "seed": self._seed, "agents": agents}
 
     @classmethod
@@ -99,8 +123,15 @@ class ContextualAgent:
 
 
 def _plain(context: Any) -> Any:
-    return list(context) if isinstance(context, tuple) else context
+    """A context as JSON can hold it, but for tuples."""
+    if isinstance(context, tuple):
+        return tuple(_plain(part) for part in context)
+    return context.item() if isinstance(context, np.generic) else context
+
+
+def _listed(context: Any) -> Any:
+    return [_listed(part) for part in context] if isinstance(context, tuple) else context
 
 
 def _hashable(context: Any) -> Any:
-    return tuple(context) if isinstance(context, list) else context
+    return tuple(_hashable(part) for part in context) if isinstance(context, list) else context

@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 
 _BETS = np.arange(24)
 _LARGEST_BET = 0.9  # of the wealth
+_FARTHEST = 1e8  # how many widths of the range its ends may be from 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,23 @@ class Sample:
     values_low: Floats | None = None
     values_high: Floats | None = None
     counts: Floats | None = None
+
+    @classmethod
+    def scaled(cls, rows: float, total: float, squares: float, low: float, high: float) -> Sample:
+        """From sums of a variable in [low, high].
+
+        Sums of large numbers have lost digits, so the sum of squares is raised by what may be lost; it is at most the
+        sum, for numbers in [0, 1].
+        """
+        span, size = high - low, max(abs(low), abs(high))
+        if size > _FARTHEST * span:
+            raise ValueError(
+                f"rewards in [{low}, {high}] are too far from 0 for their width: sums lose too many digits; subtract "
+                f"{low} from the rewards, and from the range, before they are counted"
+            )
+        unit = (total - low * rows) / span
+        lost = 16.0 * np.finfo(np.float64).eps * size**2 * rows
+        return cls(rows, unit, min((squares - 2.0 * low * total + low**2 * rows + lost) / span**2, max(unit, 0.0)))
 
     @property
     def mean(self) -> float:

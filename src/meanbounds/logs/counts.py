@@ -141,6 +141,8 @@ class Counts:
     def _check(self) -> None:
         size = max(abs(self.low), abs(self.high))
         slack = 1e-9 * size * np.maximum(self.count, 1.0)
+        least = self.total**2 / np.maximum(self.count, 1e-300)
+        most = (self.low + self.high) * self.total - self.low * self.high * self.count
         wrong = (
             (self.count < 0.0, "a negative number of rows"),
             (
@@ -148,15 +150,17 @@ class Counts:
                 f"a total that rewards in [{self.low}, {self.high}] cannot have",
             ),
             (
-                (self.squares < -slack * size) | (self.squares > size * size * self.count + slack * size),
-                f"a sum of squares that rewards in [{self.low}, {self.high}] cannot have",
+                (self.squares < least - slack * size) | (self.squares > most + slack * size),
+                f"a sum of squares that rewards in [{self.low}, {self.high}] with this total cannot have",
             ),
         )
         for mask, what in wrong:
             for z, k in np.argwhere(mask)[:1]:
                 numbers = ", ".join(f"{name}={getattr(self, name)[z, k]}" for name in ("count", "total", "squares"))
                 raise LogError(f"context {self.contexts[z]!r}, arm {self.arms[k]!r} has {what}: {numbers}")
-        if self.histogram is not None and not np.array_equal(self.histogram.sum(axis=2), self.count):
+        if self.histogram is not None and not np.allclose(
+            self.histogram.sum(axis=2), self.count, rtol=1e-12, atol=1e-12
+        ):
             raise LogError("the histogram must add up to count in each context and arm")
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,6 +28,7 @@ Gaps = float | Sequence[float] | Floats | Mapping["Context", float]
 
 ASSUMPTIONS = ("optimal-expert", "any-expert")
 _ALL_SUBSETS = 10  # arms up to which every set of other arms is in the family
+_RARE = 5  # rows of an arm below which others like it may well be missing
 _TRIED = 6  # sets of the family whose limit is computed, the most promising ones
 
 
@@ -90,9 +92,10 @@ def expert_bounds(
         )
     unit = (parts - low * shares) / span
     gaps = _check_gaps(gap_low / span, gap_high / span, assumption, "the log")
+    known = tuple(range(shares.size)) if arms is None else tuple(arms)
+    _check_gap_low(unit, gaps.low * shares, known, gap_low, "the log")
     lower, upper = _infinite(shares, unit, gaps, assumption)
-    names = tuple(range(shares.size)) if arms is None else tuple(arms)
-    return _as_bounds(lower, upper, names, low, high, gap_low, gap_high, "the log")
+    return _as_bounds(lower, upper, known, low, high, gap_low, gap_high, "the log")
 
 
 def bounds(
@@ -124,7 +127,8 @@ def bounds(
         How far, in total variation, the hidden context's law may have moved since the log was written. If only the
         largest change s of a probability is known, with U hidden values, ``min(1, (U // 2) * s)`` will do.
     arms
-        All arms, those that never appear in the log included; those of the log by default.
+        All arms, those that never appear in the log included; those of the log by default. The confidence is that of
+        bounds on arms that were chosen before the log was looked at: give them where some may be missing from it.
     assumption
         ``"optimal-expert"`` or ``"any-expert"``, see `expert_bounds`.
 
@@ -148,6 +152,14 @@ def bounds(
     """
     span = counts.high - counts.low
     high_gaps = span if gap_high is None else gap_high
+    rare = [arm for arm, rows in zip(counts.arms, counts.count.sum(axis=0), strict=True) if 0.0 < rows < _RARE]
+    whole = bool(np.all(counts.count == np.floor(counts.count)))
+    if confidence is not None and arms is None and rare and whole:
+        warnings.warn(
+            f"arms with fewer than {_RARE} rows in the whole log ({', '.join(map(repr, rare[:5]))}): others may be "
+            f"missing from it. The confidence is for arms that are fixed before the log is looked at: give arms=",
+            stacklevel=2,
+        )
     return {
         context: bounds_in(
             counts,
@@ -189,12 +201,22 @@ def bounds_in(
     span = counts.high - counts.low
     where = f"context {context!r}"
     gaps = _check_gaps(gap_low / span, gap_high / span, assumption, where)
-    cells = _cells(counts, counts.contexts.index(context), [names.index(arm) for arm in counts.arms], len(names))
+    cells = _cells(counts, counts.position(context), [names.index(arm) for arm in counts.arms], len(names))
+    rows = cells.rows.sum()
+    if rows == 0.0:
+        return MeanBounds.vacuous(names, counts.low, counts.high)
     if confidence is None:
-        rows = cells.rows.sum()
+        _check_gap_low(cells.total / rows, gaps.low * cells.rows / rows, names, gap_low, where)
         lower, upper = _infinite(cells.rows / rows, cells.total / rows, gaps, assumption)
     else:
+        if np.any(cells.rows != np.floor(cells.rows)):
+            raise BoundsError(
+                f"{where}: its counts are shares, not whole numbers: an infinite log; use confidence=None"
+            )
         failure = (1.0 - confidence) / (2.0 * len(counts.contexts) * len(names))
+        if gaps.low > 0.0:
+            most = [_most_above(cells, k, gaps.low, failure, method) for k in range(len(names))]
+            _check_gap_low(np.array(most), np.zeros(len(names)), names, gap_low, where)
         lower, upper = _finite(cells, gaps, assumption, failure, method)
     lower, upper = lower - shift, upper + shift
     return _as_bounds(lower, upper, names, counts.low, counts.high, gap_low, gap_high, where)
@@ -221,11 +243,9 @@ class _Cells:
 def _cells(counts: Counts, c: int, places: list[int], arms: int) -> _Cells:
     span = counts.high - counts.low
     rows, total, squares = np.zeros((3, arms))
-    rows[places] = counts.count[c]
-    total[places] = (counts.total[c] - counts.low * counts.count[c]) / span
-    squares[places] = (
-        counts.squares[c] - 2.0 * counts.low * counts.total[c] + counts.low**2 * counts.count[c]
-    ) / span**2
+    for place, count, sums, of_squares in zip(places, counts.count[c], counts.total[c], counts.squares[c], strict=True):
+        unit = Sample.scaled(float(count), float(sums), float(of_squares), counts.low, counts.high)
+        rows[place], total[place], squares[place] = unit.rows, unit.total, unit.squares
     if counts.histogram is None or counts.values_low is None or counts.values_high is None:
         return _Cells(rows, total, squares, None, None, None)
     histogram = np.zeros((arms, counts.histogram.shape[2]))
@@ -249,12 +269,30 @@ def _of_context(gap: Gaps, context: Context, contexts: tuple[Context, ...], name
 def _check_gaps(low: float, high: float, assumption: str, where: str) -> _Gaps:
     if assumption not in ASSUMPTIONS:
         raise ValueError(f"assumption must be one of {', '.join(map(repr, ASSUMPTIONS))}; got {assumption!r}")
+    if assumption == "any-expert":
+        return _Gaps(0.0, 1.0)
     if not 0.0 <= low <= high + 1e-12 <= 1.0 + 2e-12:
         raise BoundsError(
             f"{where}: gaps need 0 <= gap_low <= gap_high <= high - low; as shares of the range they are {low:g} and "
             f"{high:g}"
         )
     return _Gaps(low, min(high, 1.0))
+
+
+def _most_above(cells: _Cells, k: int, gap: float, failure: float, method: str) -> float:
+    """Upper limit on the mean of (reward - gap) where arm k was played, 0 elsewhere: not negative, if the gap holds."""
+    moved = np.arange(cells.rows.size) == k
+    return -gap + (1.0 + gap) * upper_limit(_sample(cells, -1, moved, -gap, 0.0, -gap), failure, method)
+
+
+def _check_gap_low(value: Floats, least: Floats, names: tuple[Arm, ...], gap_low: float, where: str) -> None:
+    """An arm that was best by at least the gap has a mean of at least the gap above the bottom of the range."""
+    if len(names) > 1:
+        for k in np.flatnonzero(value < least - 1e-12):
+            raise BoundsError(
+                f"{where}, arm {names[k]!r}: gap_low={gap_low:g} is more than the log allows: where the arm was played "
+                f"it was better than others by that much, but its mean is less than that above the bottom of the range"
+            )
 
 
 def _infinite(share: Floats, contribution: Floats, gaps: _Gaps, assumption: str) -> tuple[Floats, Floats]:
@@ -285,18 +323,25 @@ def _finite(cells: _Cells, gaps: _Gaps, assumption: str, failure: float, method:
 def _best_lower(cells: _Cells, k: int, gap: float, failure: float, method: str) -> float:
     """The best limit over the family of sets of other arms, each with its part of the failure probability.
 
-    The limit of any set is valid, so only those are computed that look best by mean and spread.
+    The limit of any set is valid, so only those are computed that look best by mean and spread. The empty set, which
+    needs no gap, has half of the failure probability, and all of it where the gap is the whole range: others cannot
+    help then.
     """
     others = np.flatnonzero(np.arange(cells.rows.size) != k)
-    family = _family(others.size)
-    failure /= len(family)
+    nobody = np.zeros(cells.rows.size, dtype=np.bool_)
+    alone = gap >= 1.0 or not others.size
+    best = lower_limit(_sample(cells, k, nobody, 0.0, 0.0, 0.0), failure if alone else failure / 2.0, method)
+    if alone:
+        return best
+    family = _family(others.size)[1:]
+    failure /= 2.0 * len(family)
     rows, total, squares = cells.rows[others], cells.total[others], cells.squares[others]
     count = cells.rows.sum()
     mean = (cells.total[k] + family @ (total - gap * rows)) / count
     square = (cells.squares[k] + family @ (squares - 2.0 * gap * total + gap * gap * rows)) / count
     look = mean - np.sqrt(2.0 * np.maximum(square - mean**2, 0.0) * -log(failure) / count)
     promising = np.union1d(np.argsort(look)[-_TRIED:], np.argmax(mean))
-    best, floor = 0.0, -gap
+    floor = -gap
     for chosen in family[promising]:
         moved = np.zeros(cells.rows.size, dtype=np.bool_)
         moved[others[chosen]] = True
@@ -307,7 +352,7 @@ def _best_lower(cells: _Cells, k: int, gap: float, failure: float, method: str) 
 
 @lru_cache(maxsize=64)
 def _family(others: int) -> NDArray[np.bool_]:
-    """Sets of other arms, fixed in advance: all of them if there are few arms, else none, all, all but one or two."""
+    """Sets of other arms, fixed in advance, the empty one first: all if there are few arms, else all but one or two."""
     if others < _ALL_SUBSETS:
         every: NDArray[np.bool_] = (np.arange(2**others)[:, None] >> np.arange(others)) & 1 == 1
         return every
@@ -339,7 +384,7 @@ def _sample(cells: _Cells, k: int, moved: NDArray[np.bool_], by: float, rest: fl
         np.concatenate([(values - floor) / width, (values + by - floor) / width, [(rest - floor) / width]])
         for values in (cells.values_low, cells.values_high)
     )
-    tallies = np.concatenate([cells.histogram[k], cells.histogram[moved].sum(axis=0), [left]])
+    tallies = np.concatenate([cells.histogram[still].sum(axis=0), cells.histogram[moved].sum(axis=0), [left]])
     return Sample(rows, unit_total, unit_squares, np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0), tallies)
 
 

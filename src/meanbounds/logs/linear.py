@@ -600,9 +600,9 @@ def _mean_limits(seen: _Seen, failure: float, interval: str) -> tuple[Floats, Fl
     """Limits on each arm's mean reward when played, each side wrong with probability at most `failure`."""
     lower, upper = seen.low.astype(np.float64), seen.high.astype(np.float64)
     for k in np.flatnonzero(seen.plays > 0.0):
-        low, span, plays, total = seen.low[k], seen.high[k] - seen.low[k], seen.plays[k], seen.total[k]
-        squares = (seen.squares[k] - 2.0 * low * total + low**2 * plays) / span**2
-        sample = Sample(float(plays), float((total - low * plays) / span), float(squares))
+        low, span = float(seen.low[k]), float(seen.high[k] - seen.low[k])
+        plays, total, squares = float(seen.plays[k]), float(seen.total[k]), float(seen.squares[k])
+        sample = Sample.scaled(plays, total, squares, low, float(seen.high[k]))
         lower[k] = low + span * lower_limit(sample, failure, interval)
         upper[k] = low + span * upper_limit(sample, failure, interval)
     return lower, upper

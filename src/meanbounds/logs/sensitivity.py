@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Sensitivity", "sensitivity"]
 
-_HALVINGS = 30
+_STEPS = 24  # on the way from the base to the end of an assumption
+_HALVINGS = 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +35,17 @@ class Sensitivity:
         exploration that the bounds save, by the variance proxies that the theory multiplies it with), and
         ``impossible``, why no bounds follow, where none do.
     tipping
-        For each context and assumption the value, nearest to that of `base`, at which the set of arms that can be best
-        is another; None if no weaker assumption changes it.
+        For each context and assumption the weaker value, nearest to that of `base`, at which the set of arms that can
+        be best is another; None if none is.
+    stronger
+        The same for stronger values, as far as they are possible.
     base
         The assumptions that `tipping` starts from: the first of each grid.
     """
 
     rows: tuple[Mapping[str, Any], ...]
     tipping: Mapping[Context, Mapping[str, float | None]]
+    stronger: Mapping[Context, Mapping[str, float | None]]
     base: Mapping[str, Any]
 
     def to_frame(self) -> pd.DataFrame:
@@ -56,12 +60,17 @@ class Sensitivity:
         lines = [header]
         for context, tips in self.tipping.items():
             row = next(r for r in self.rows if r["context"] == context)
-            changes = ", ".join(f"{name} {value:.3g}" for name, value in tips.items() if value is not None)
+            changes = ", ".join(
+                f"{name} {value:.3g}"
+                for side in (tips, self.stronger[context])
+                for name, value in side.items()
+                if value is not None
+            )
             if row["impossible"]:
                 lines.append((str(context), "-", "-", "-", "-", str(row["impossible"])))
                 continue
             numbers = (f"{row['width']:.3f}", str(row["pruned"]), f"{row['best_lower']:.3f}", f"{row['saved']:.0%}")
-            lines.append((str(context), *numbers, changes or "none of the weaker assumptions"))
+            lines.append((str(context), *numbers, changes or "no value of any one assumption"))
         widths = [max(len(line[c]) for line in lines) for c in range(len(header))]
         text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
         return "\n".join([text[0], "-" * len(text[0]), *text[1:]])
@@ -75,8 +84,8 @@ class Sensitivity:
 
 def sensitivity(
     counts: Counts,
-    gap_low: float | Sequence[float],
-    gap_high: float | Sequence[float] | None = None,
+    gap_low: float | Mapping[Context, float] | Sequence[float | Mapping[Context, float]],
+    gap_high: float | Mapping[Context, float] | Sequence[float | Mapping[Context, float]] | None = None,
     confidence: float | Sequence[float | None] | None = None,
     shift: float | Sequence[float] = 0.0,
     method: str = "bernstein",
@@ -89,8 +98,9 @@ def sensitivity(
     counts
         What `meanbounds.logs.read` returned.
     gap_low, gap_high, confidence, shift
-        As for `meanbounds.logs.bounds`, each one value or several. The first of each is what the decision is judged
-        from: smaller ``gap_low``, larger ``gap_high``, ``shift`` and ``confidence`` assume less.
+        What `meanbounds.logs.bounds` takes, each one value or a list of values to try. Gaps that differ by context are
+        one value: a mapping. The first of each is what the decision is judged from: smaller ``gap_low``, larger
+        ``gap_high``, ``shift`` and ``confidence`` assume less.
     method, arms
         As for `meanbounds.logs.bounds`.
 
@@ -115,22 +125,29 @@ def sensitivity(
     for point in product(*grids.values()):
         assumed = dict(zip(grids, point, strict=True))
         for context in counts.contexts:
-            rows.append({"context": context, **assumed, **_Question(counts, context, method, arms).judge(assumed)})
+            ask = _Question(counts, context, method, arms)
+            rows.append({"context": context, **ask.own(assumed), **ask.judge(assumed)})
     base = {name: grid[0] for name, grid in grids.items()}
-    weakest = {"gap_low": 0.0, "gap_high": span, "shift": 1.0, "confidence": 1.0 - 1e-9}
-    tipping = {
-        context: {
-            name: _Question(counts, context, method, arms).tip(base, name, value)
-            for name, value in weakest.items()
-            if base[name] is not None
+    questions = {context: _Question(counts, context, method, arms) for context in counts.contexts}
+    ends = (
+        {"gap_low": 0.0, "gap_high": span, "shift": 1.0, "confidence": 1.0 - 1e-9},
+        {"gap_low": span, "gap_high": 0.0, "shift": 0.0, "confidence": 0.0},
+    )
+    tipping, stronger = (
+        {
+            context: {name: ask.tip(base, name, end) for name, end in towards.items() if base[name] is not None}
+            for context, ask in questions.items()
         }
-        for context in counts.contexts
-    }
-    return Sensitivity(tuple(rows), tipping, base)
+        for towards in ends
+    )
+    return Sensitivity(tuple(rows), tipping, stronger, base)
 
 
 def _several(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, Sequence | np.ndarray) else [value]
+    values = list(value) if isinstance(value, Sequence | np.ndarray) else [value]
+    if not values:
+        raise ValueError("each assumption needs at least one value to try; one of the lists is empty")
+    return values
 
 
 @dataclass(frozen=True)
@@ -142,15 +159,19 @@ class _Question:
     method: str
     arms: Sequence[Arm] | None
 
+    def own(self, assumed: Mapping[str, Any]) -> dict[str, Any]:
+        """The assumptions with those of this context, where they differ by context."""
+        return {name: value[self.context] if isinstance(value, Mapping) else value for name, value in assumed.items()}
+
     def bounds(self, assumed: Mapping[str, Any]) -> MeanBounds:
-        return bounds_in(self.counts, self.context, method=self.method, arms=self.arms, **assumed)
+        return bounds_in(self.counts, self.context, method=self.method, arms=self.arms, **self.own(assumed))
 
     def judge(self, assumed: Mapping[str, Any]) -> dict[str, Any]:
         """What these assumptions give."""
         try:
             found = self.bounds(assumed)
         except BoundsError as error:
-            return {"width": np.nan, "pruned": 0, "best_lower": np.nan, "saved": np.nan, "impossible": str(error)}
+            return {"width": np.nan, "pruned": np.nan, "best_lower": np.nan, "saved": np.nan, "impossible": str(error)}
         worst = (found.high - found.low) ** 2 / 4.0
         explored = found.best_variance_proxy[found.possible].sum() if found.possible.sum() > 1 else 0.0
         return {
@@ -165,14 +186,21 @@ class _Question:
         """Which arms can be best; None if the assumptions cannot hold."""
         try:
             return tuple(self.bounds(assumed).possible.tolist())
-        except BoundsError:
+        except ValueError:
             return None
 
-    def tip(self, base: Mapping[str, Any], name: str, weakest: float) -> float | None:
-        """The value nearest to the base at which the decision is another, by halving: weaker bounds only widen."""
+    def tip(self, base: Mapping[str, Any], name: str, end: float) -> float | None:
+        """The value nearest to the base, on the way to the end, at which the decision is another and possible."""
         decided = self.decision(base)
-        same, other = float(base[name]), weakest
-        if decided == self.decision({**base, name: other}):
+        same: float = float(self.own(base)[name])
+        other: float | None = None
+        for value in np.linspace(same, end, _STEPS + 1)[1:].tolist():
+            found = self.decision({**base, name: value})
+            if found is not None and found != decided:
+                other = value
+                break
+            same = value if found == decided else same
+        if decided is None or other is None:
             return None
         for _ in range(_HALVINGS):
             middle = 0.5 * (same + other)
