@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f'meanbounds: {error.name} is not installed; pip install "meanbounds[all]"', file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("meanbounds: interrupted; the same command goes on where it stopped", file=sys.stderr)
+        resumes = "; the same command goes on where it stopped" if run is _simulate else ""
+        print(f"meanbounds: interrupted{resumes}", file=sys.stderr)
         return 130
     return 0
 
