@@ -168,6 +168,20 @@ class MeanBounds:
         """Without the arms that cannot be best."""
         return self.subset(self.possible)
 
+    def matching(self, other: MeanBounds) -> MeanBounds:
+        """Other bounds with their arms in this order; the arms must be the same, with the same ranges."""
+        if set(self.arms) != set(other.arms):
+            odd = sorted(map(repr, set(self.arms) ^ set(other.arms)))
+            raise BoundsError(f"the two are bounds on other arms; only one side has {', '.join(odd)}")
+        other = other.subset([other.position(arm) for arm in self.arms])
+        for k, arm in enumerate(self.arms):
+            if (self.low[k], self.high[k]) != (other.low[k], other.high[k]):
+                raise BoundsError(
+                    f"arm {arm!r}: the reward ranges differ: [{self.low[k]}, {self.high[k]}] "
+                    f"and [{other.low[k]}, {other.high[k]}]"
+                )
+        return other
+
     def intersect(self, other: MeanBounds) -> MeanBounds:
         """What follows if both sets of bounds hold; also written ``a & b``.
 
@@ -179,16 +193,7 @@ class MeanBounds:
         >>> mb.MeanBounds([0.1], [0.8]) & mb.MeanBounds([0.3], [0.9])
         MeanBounds([0.3], [0.8])
         """
-        if set(self.arms) != set(other.arms):
-            odd = sorted(map(repr, set(self.arms) ^ set(other.arms)))
-            raise BoundsError(f"cannot intersect bounds on different arms; only one side has {', '.join(odd)}")
-        other = other.subset([other.position(arm) for arm in self.arms])
-        for k, arm in enumerate(self.arms):
-            if (self.low[k], self.high[k]) != (other.low[k], other.high[k]):
-                raise BoundsError(
-                    f"arm {arm!r}: the reward ranges differ: [{self.low[k]}, {self.high[k]}] "
-                    f"and [{other.low[k]}, {other.high[k]}]"
-                )
+        other = self.matching(other)
         lower, upper = np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper)
         for k in np.flatnonzero(lower > upper).tolist():
             raise BoundsError(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.agent.candidate import Candidate
-from meanbounds.bounds import Arm, BoundsError, MeanBounds
+from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.kernels.stream import policy_key
 from meanbounds.policies import AnyPolicy, Policy
 from meanbounds.seeding import Seed, as_seed
@@ -189,18 +189,7 @@ class Agent:
 
     def replace_bounds(self, bounds: MeanBounds) -> None:
         """Use other bounds from now on (the paper's l_k(t), u_k(t)), on the same arms, with the same ranges."""
-        old = self._bounds
-        if set(bounds.arms) != set(old.arms):
-            odd = sorted(map(repr, set(bounds.arms) ^ set(old.arms)))
-            raise BoundsError(f"the new bounds are on other arms; only one side has {', '.join(odd)}")
-        bounds = bounds.subset([bounds.position(arm) for arm in old.arms])
-        for k, arm in enumerate(bounds.arms):
-            if (bounds.low[k], bounds.high[k]) != (old.low[k], old.high[k]):
-                raise BoundsError(
-                    f"arm {arm!r}: the new bounds have the reward range [{bounds.low[k]}, {bounds.high[k]}], "
-                    f"the agent has [{old.low[k]}, {old.high[k]}]"
-                )
-        self._take(bounds)
+        self._take(self._bounds.matching(bounds))
 
     def add(
         self,
