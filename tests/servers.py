@@ -36,6 +36,7 @@ def spark_session() -> Iterator[Any]:
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.shuffle.partitions": "2",
+            "spark.sql.warehouse.dir": tempfile.gettempdir(),
         }.items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()

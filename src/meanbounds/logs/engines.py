@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from meanbounds.logs.counts import LogError
@@ -153,7 +154,8 @@ def _spark(source: Source, connection: Any, wanted: Sequence[str], reward: str, 
             session = connection or module.SparkSession.getActiveSession()
             if session is None:
                 builder = module.SparkSession.builder.master("local[2]").appName("meanbounds")
-                for name, value in _SPARK_SETTINGS.items():
+                folder = stack.enter_context(TemporaryDirectory(prefix="meanbounds-"))
+                for name, value in {**_SPARK_SETTINGS, "spark.sql.warehouse.dir": folder}.items():
                     builder = builder.config(name, value)
                 session = builder.getOrCreate()
                 stack.callback(session.stop)
