@@ -136,7 +136,7 @@ def main() -> None:
     results = {setting: play(setting) for setting in SETTINGS}
     picture(results, DOCS / "images" / "choices.png")
     sections = [
-        f"## {setting.capitalize()}\n\n{textwrap.fill(f'Here: {text}.', 118)}\n\n{table(results[setting])}"
+        f"## {setting.capitalize()}\n\n{textwrap.fill(f'{text[0].upper()}{text[1:]}.', 118)}\n\n{table(results[setting])}"
         for setting, (text, _) in SETTINGS.items()
     ]
     today = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"

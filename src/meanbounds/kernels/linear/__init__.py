@@ -1,7 +1,7 @@
 """Linear policies: one parameter shared by all arms, and any set of arms on offer in a round."""
 
 from meanbounds.kernels.linear.decide import decide, indices
-from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, new_design, observe, radius, refresh
+from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, new_design, observe, radius
 from meanbounds.kernels.linear.play import LinearBlock, offer, play
 from meanbounds.kernels.linear.pool import (
     CLIP,
@@ -40,6 +40,5 @@ __all__ = [
     "own_bounds",
     "play",
     "radius",
-    "refresh",
     "restricted_proxy",
 ]

@@ -146,6 +146,17 @@ def _fill(
 
 
 @compiled
+def _learn(pool: Pool, reach: float, offered: Integers, mean: Floats, square: Floats) -> int:
+    """Bound the arms on offer by the confidence set: how many of these bounds contradict those known."""
+    refused = 0
+    for arm in offered:
+        width = reach * sqrt(max(square[arm], 0.0))
+        middle = pool.offset[arm] + mean[arm]
+        refused += not narrow(pool, arm, middle - width, middle + width)
+    return refused
+
+
+@compiled
 def decide(
     pool: Pool,
     rule: Rule,
@@ -166,11 +177,7 @@ def decide(
     if rule.online:
         if not up_to_date:
             measure(pool, design, offered, mean, square)
-        for arm in offered:
-            width = reach * sqrt(max(square[arm], 0.0))
-            middle = pool.offset[arm] + mean[arm]
-            if not narrow(pool, arm, middle - width, middle + width):
-                design.numbers[CONTRADICTIONS] += 1.0
+        design.numbers[CONTRADICTIONS] += _learn(pool, reach, offered, mean, square)
     room = np.empty(offered.size, np.int64)
     count, refused = restrict(pool, rule, offered, room)
     design.numbers[CONTRADICTIONS] += refused
@@ -197,10 +204,7 @@ def indices(pool: Pool, rule: Rule, known: Known, design: Design, offered: Integ
     measure(own, still, offered, mean, square)
     reach = radius(still, rule)
     if rule.online:
-        for arm in offered:
-            width = reach * sqrt(square[arm])
-            middle = pool.offset[arm] + mean[arm]
-            narrow(own, arm, middle - width, middle + width)
+        _learn(own, reach, offered, mean, square)
     room = np.empty(offered.size, np.int64)
     count, _ = restrict(own, rule, offered, room)
     scores = np.empty(count)
