@@ -135,10 +135,10 @@ def main() -> None:
     """Play everything and write the page."""
     results = {setting: play(setting) for setting in SETTINGS}
     picture(results, DOCS / "images" / "choices.png")
-    sections = [
-        f"## {setting.capitalize()}\n\n{textwrap.fill(f'{text[0].upper()}{text[1:]}.', 118)}\n\n{table(results[setting])}"
-        for setting, (text, _) in SETTINGS.items()
-    ]
+    sections = []
+    for setting, (what, _) in SETTINGS.items():
+        described = textwrap.fill(f"{what[0].upper()}{what[1:]}.", 118)
+        sections.append(f"## {setting.capitalize()}\n\n{described}\n\n{table(results[setting])}")
     today = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
     text = f"""\
 # R-OFUL: what its choices are worth
