@@ -587,4 +587,4 @@ class TestCommandLine:
 def test_the_number_that_the_demo_prints() -> None:
     result = demo.compare_laboratories(30)
     assert result.won > result.lost
-    assert result.glue < result.ucb
+    assert result.first < result.second

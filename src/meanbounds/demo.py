@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import html
-import io
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import comb
 from pathlib import Path
 
 import numpy as np
@@ -15,39 +11,22 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 import meanbounds as mb
+from meanbounds.page import image, page, table
+from meanbounds.paired import Paired, paired
 from meanbounds.plots import plot_contexts, plot_regret
 
-__all__ = ["Comparison", "compare_laboratories", "write_page"]
+__all__ = ["compare_laboratories", "write_page"]
 
 _SEED = 12
 _ROWS = 20_000
 _LABORATORIES = 100
 
-_STYLE = """
-body { font: 17px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 44rem; padding: 1rem; color: #222; }
-img { width: 100%; height: auto; }
-h1 { font-size: 1.5rem; line-height: 1.25; }
-h2 { font-size: 1.2rem; margin-top: 2rem; }
-table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
-th, td { text-align: right; padding: 0.2rem 0.4rem; }
-th:first-child, td:first-child { text-align: left; } tr + tr { border-top: 1px solid #ddd; }
-"""
 
+def compare_laboratories(laboratories: int) -> Paired:
+    """GLUE from the bounds of a log against UCB from nothing, in the mean over the runs of many laboratories.
 
-@dataclass(frozen=True)
-class Comparison:
-    """GLUE from the bounds of a log against UCB from nothing, over many laboratories."""
-
-    ucb: float  # mean regret
-    glue: float
-    won: int  # laboratories in which GLUE had less
-    lost: int  # ... and more; in the others the bounds changed nothing
-    laboratories: int
-    chance: float  # that it is won as often or more often, of those that are won or lost, if both are alike
-
-
-def compare_laboratories(laboratories: int) -> Comparison:
-    """A random world each, a log of 5,000 rows, bounds at 95%, 10 paired runs of 5,000 rounds; a sign test."""
+    A random world each, a log of 5,000 rows, bounds at 95%, 10 paired runs of 5,000 rounds; a sign test.
+    """
     pairs = []
     for seed in range(laboratories):
         lab = mb.HiddenContexts.random(visible=1, hidden=4, arms=5, seed=seed)
@@ -56,9 +35,7 @@ def compare_laboratories(laboratories: int) -> Comparison:
         regret = mb.simulate(policies, lab.environment("z0"), bounds, 5000, 10, seed, checkpoints=1, progress=False)
         pairs.append([regret.final[label].mean() for label in policies])
     ucb, glue = np.array(pairs).T
-    won, lost = int(np.sum(glue < ucb)), int(np.sum(glue > ucb))
-    chance = sum(comb(won + lost, k) for k in range(won, won + lost + 1)) / 2.0 ** (won + lost)
-    return Comparison(float(ucb.mean()), float(glue.mean()), won, lost, laboratories, chance)
+    return paired(glue, ucb)
 
 
 def _world() -> mb.HiddenContexts:
@@ -100,26 +77,26 @@ def write_page(folder: Path) -> str:
     figures.append(plot_contexts(stroke, dict(zip(trial.contexts, trial.means_seen.tolist(), strict=True))))
     result = compare_laboratories(_LABORATORIES)
     saved = (
-        f"Over {result.laboratories} made-up worlds, GLUE that starts from the bounds of a log of 5,000 rows loses "
-        f"{1 - result.glue / result.ucb:.0%} less than UCB that starts from nothing ({result.glue:.1f} against "
-        f"{result.ucb:.1f}): less in {result.won} of them, more in {result.lost}, and just as much where the bounds "
+        f"Over {_LABORATORIES} made-up worlds, GLUE that starts from the bounds of a log of 5,000 rows loses "
+        f"{1 - result.first / result.second:.0%} less than UCB that starts from nothing ({result.first:.1f} against "
+        f"{result.second:.1f}): less in {result.won} of them, more in {result.lost}, and just as much where the bounds "
         f"say too little (sign test: {result.chance:.0e})."
     )
-    page = _page(figures, rows, ["context", *policies], saved)
-    (folder / "index.html").write_text(page, encoding="utf-8")
+    text = _page(figures, rows, ["context", *policies], saved)
+    (folder / "index.html").write_text(text, encoding="utf-8")
     for drawn in figures:
         plt.close(drawn)
     return saved
 
 
 def _page(figures: Sequence[Figure], rows: Sequence[Sequence[str]], header: Sequence[str], saved: str) -> str:
-    table = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
-    bounds, regret, stroke = (_image(figure) for figure in figures)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>From a log to decisions</title><style>{_STYLE}</style></head><body>
-<h1>From a log to decisions</h1>
+    words = (
+        "each treatment's bounds and true mean, by clinic",
+        "regret of each policy over 5,000 rounds, by clinic",
+        "each treatment's bounds and estimated mean in the stroke trial, by age band",
+    )
+    bounds, regret, stroke = (image(figure, text) for figure, text in zip(figures, words, strict=True))
+    body = f"""\
 <p>An expert who saw everything chose among five treatments, {_ROWS:,} times. The log kept the clinic, the treatment
 and the outcome; what else the expert saw is gone. The averages in such a log mislead, but bounds on every treatment's
 mean follow from it, given by how much the best one is better than the others. This world is made up, so that the truth
@@ -130,7 +107,7 @@ is known.</p>
 <h2>What that is worth</h2>
 <p>Regret after 5,000 rounds, in the mean over 100 paired runs. UCB ignores the bounds, the other two start from
 them.</p>
-<table><tr>{head}</tr>{table}</table>
+{table(header, rows)}
 {regret}
 <p><strong>{html.escape(saved)}</strong></p>
 <h2>A real example</h2>
@@ -140,12 +117,5 @@ the log keeps the age band. Dots are estimated from the randomisation. Differenc
 a group is partly chance: this shows how bounds are found and checked, and says nothing about treatment. Data:
 Sandercock, Niewada and Czlonkowska (2011), <a href="https://doi.org/10.7488/ds/104">doi.org/10.7488/ds/104</a>,
 ODC-By 1.0.</p>
-{stroke}
-</body></html>
-"""
-
-
-def _image(figure: Figure) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130)
-    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+{stroke}"""
+    return page("From a log to decisions", body)

@@ -1,0 +1,135 @@
+"""What an experiment is: settings, parts that are computed once and kept, pictures, and claims with verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import meanbounds as mb
+from meanbounds.environments import Environment
+from meanbounds.experiments.verdicts import Verdict
+from meanbounds.policies import AnyPolicy
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["Claim", "Experiment", "Work"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper, what was measured, and what follows."""
+
+    source: str  # where the paper says so: "Figure 2, caption"
+    text: str  # what it says, in our words
+    measured: str
+    verdict: Verdict
+
+
+class Experiment(Protocol):
+    """A module of this package. What it shows follows from its settings alone."""
+
+    TITLE: str
+    SOURCE: str  # the figure or table of the paper
+    ABOUT: str  # what is shown, and what was chosen where the paper is silent
+    SETTINGS: Any  # frozen dataclass: everything that the numbers follow from
+    QUICK: Any  # the same in seconds, with fewer runs
+
+    def run(self, settings: Any, work: Work) -> Any:
+        """Compute the numbers, by way of `work`, which keeps what is finished."""
+
+    def plot(self, results: Any) -> Mapping[str, Figure]:
+        """Pictures by name; the name ends up in the files' names."""
+
+    def claims(self, results: Any) -> Sequence[Claim]:
+        """Claims of the paper with verdicts, computed from the numbers."""
+
+
+class Work:
+    """A folder in which an experiment's parts are kept, so that an interrupted one goes on where it stopped.
+
+    Parts that were left by other settings, or by another version of the code, are not used.
+
+    Parameters
+    ----------
+    folder
+        Where to keep them, as Parquet files.
+    settings
+        Frozen dataclass that all parts follow from; written down as settings.json.
+    progress
+        Show progress bars; by default on a terminal.
+    """
+
+    def __init__(self, folder: Path, settings: Any, progress: bool | None = None) -> None:
+        self.folder, self.progress = folder, progress
+        folder.mkdir(parents=True, exist_ok=True)
+        stamp = {"settings": asdict(settings), "version": mb.__version__, "code": _code()}
+        text = json.dumps(stamp, indent=2, default=str)
+        record = folder / "settings.json"
+        if not record.exists() or record.read_text(encoding="utf-8") != text:
+            for stale in self._parts():
+                stale.unlink()
+            record.write_text(text, encoding="utf-8")
+
+    def _parts(self) -> list[Path]:
+        return [path for kind in ("*.parquet", "*.npz") for path in self.folder.glob(kind)]
+
+    def path(self, part: str, suffix: str = ".parquet") -> Path:
+        """The file of a part."""
+        return self.folder / f"{part}{suffix}"
+
+    def regret(
+        self,
+        part: str,
+        policies: Mapping[str, AnyPolicy],
+        environment: Environment,
+        bounds: mb.MeanBounds | None,
+        horizon: int,
+        runs: int,
+        seed: int,
+        checkpoints: int = 200,
+    ) -> mb.Regret:
+        """Simulate, or read what was simulated before."""
+        path = self.path(part)
+        if not path.exists():
+            result = mb.simulate(
+                policies,
+                environment,
+                bounds,
+                horizon,
+                runs,
+                seed,
+                checkpoints,
+                resume=self.folder / "unfinished",
+                progress=self.progress,
+            )
+            _whole(path, result.save)
+        return mb.Regret.load(path)
+
+    def frame(self, part: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """Make a table, or read the one that was made before."""
+        import pandas as pd
+
+        path = self.path(part)
+        if not path.exists():
+            _whole(path, make().to_parquet)
+        return pd.read_parquet(path)
+
+
+def _whole(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write a file under another name first: what has its name is complete."""
+    partial = path.with_suffix(".partial")
+    write(partial)
+    partial.replace(path)
+
+
+def _code() -> str:
+    """Fingerprint of the package's source."""
+    root = Path(mb.__file__).parent
+    files = sorted(root.rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""GLUE and its rivals on four instances, with two kinds of rewards."""

@@ -1,0 +1,114 @@
+"""From numbers to verdicts. Whatever the report says of a claim comes out of one of these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from itertools import pairwise
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meanbounds.paired import paired
+
+__all__ = ["LEVEL", "Verdict", "comparable", "grows", "less", "same", "under", "verdict", "within"]
+
+LEVEL = 1e-3
+"""How likely a test may be to call it an order where there is none."""
+
+
+class Verdict(StrEnum):
+    """What becomes of a claim."""
+
+    HOLDS = "holds"
+    CORRECTED = "holds after correction"
+    FAILS = "does not hold"
+
+
+def verdict(printed: bool, corrected: bool | None = None) -> Verdict:
+    """From whether a claim is true as printed and, where that is another thing, once its errors are put right.
+
+    Examples
+    --------
+    >>> from meanbounds.experiments.verdicts import verdict
+    >>> [str(verdict(True)), str(verdict(False, True)), str(verdict(False, False)), str(verdict(False))]
+    ['holds', 'holds after correction', 'does not hold', 'does not hold']
+    """
+    if printed:
+        return Verdict.HOLDS
+    return Verdict.CORRECTED if corrected else Verdict.FAILS
+
+
+def less(first: ArrayLike, second: ArrayLike, level: float = LEVEL) -> bool:
+    """Whether the first is smaller: in the mean, and by a paired sign test at this level.
+
+    Examples
+    --------
+    >>> from meanbounds.experiments.verdicts import less
+    >>> less(range(20), range(1, 21)), less(range(1, 21), range(20)), less([1.0, 2.0], [2.0, 3.0])
+    (True, False, False)
+    """
+    found = paired(first, second)
+    return found.first < found.second and found.chance <= level
+
+
+def grows(samples: Sequence[ArrayLike], level: float = LEVEL) -> bool:
+    """Whether each sample's mean is above the one before, by a one-sided normal test at this level for each step.
+
+    Examples
+    --------
+    >>> from meanbounds.experiments.verdicts import grows
+    >>> grows([[1.0, 2.0, 3.0], [11.0, 12.0, 13.0], [21.0, 22.0, 23.0]]), grows([[1.0, 2.0, 3.0], [1.5, 2.5, 3.5]])
+    (True, False)
+    """
+    arrays = [np.asarray(sample, dtype=np.float64) for sample in samples]
+    needed = NormalDist().inv_cdf(1.0 - level)
+    for before, after in pairwise(arrays):
+        error = np.sqrt(before.var(ddof=1) / before.size + after.var(ddof=1) / after.size)
+        if after.mean() - before.mean() <= needed * error:
+            return False
+    return True
+
+
+def comparable(values: ArrayLike, factor: float = 2.0) -> bool:
+    """Whether the largest is at most this factor times the least.
+
+    Examples
+    --------
+    >>> from meanbounds.experiments.verdicts import comparable
+    >>> comparable([2.0, 3.0, 4.0]), comparable([2.0, 3.0, 4.1])
+    (True, False)
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    return bool(numbers.max() <= factor * numbers.min())
+
+
+def within(values: ArrayLike, low: float, high: float) -> bool:
+    """Whether every value is in [low, high].
+
+    Examples
+    --------
+    >>> from meanbounds.experiments.verdicts import within
+    >>> within([2.0, 3.0], 2, 3), within([1.9, 2.5], 2, 3)
+    (True, False)
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    return bool(np.all((numbers >= low) & (numbers <= high)))
+
+
+def same(first: ArrayLike, second: ArrayLike) -> bool:
+    """Whether all numbers are equal, to the last bit."""
+    return bool(np.array_equal(np.asarray(first), np.asarray(second)))
+
+
+def under(curve: ArrayLike, bound: ArrayLike) -> bool:
+    """Whether a curve, or each of several, is nowhere above the bound.
+
+    Examples
+    --------
+    >>> from meanbounds.experiments.verdicts import under
+    >>> under([[1.0, 2.0], [1.5, 2.5]], [2.0, 3.0]), under([[1.0, 2.0], [1.5, 3.5]], [2.0, 3.0])
+    (True, False)
+    """
+    return bool(np.all(np.asarray(curve, dtype=np.float64) <= np.asarray(bound, dtype=np.float64)))

@@ -1,0 +1,53 @@
+"""Pages that need nothing else: text, tables and pictures in one HTML file, to be read on a phone as well."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["image", "page", "table"]
+
+_STYLE = """
+body { font: 17px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 46rem; padding: 1rem; color: #222; }
+img { width: 100%; height: auto; }
+h1 { font-size: 1.5rem; line-height: 1.25; }
+h2 { font-size: 1.25rem; margin-top: 2.5rem; line-height: 1.3; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
+th, td { text-align: right; padding: 0.2rem 0.4rem; vertical-align: top; }
+th:first-child, td:first-child { text-align: left; } tr + tr { border-top: 1px solid #ddd; }
+"""
+
+
+def page(title: str, body: str, style: str = "") -> str:
+    """A whole page; `body` is HTML."""
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(title)}</title><style>{_STYLE}{style}</style></head><body>
+<h1>{html.escape(title)}</h1>
+{body}
+</body></html>
+"""
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; cells are plain text. One that is too wide scrolls by itself."""
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
+    body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+
+
+def image(figure: Figure | bytes, words: str) -> str:
+    """A picture, a figure or the bytes of a PNG file, with what it shows in words for those who cannot see it."""
+    if not isinstance(figure, bytes):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=130)
+        figure = buffer.getvalue()
+    data = base64.b64encode(figure).decode()
+    return f'<img alt="{html.escape(words)}" src="data:image/png;base64,{data}">'
