@@ -1,4 +1,4 @@
-"""Engines that run beside the tests: a Spark session and a PostgreSQL server, both for this machine only."""
+"""Engines that run beside the tests: a Spark session, a PostgreSQL server and a browser, for this machine only."""
 
 from __future__ import annotations
 
@@ -101,3 +101,31 @@ def _wait(psycopg: Any, address: str, server: subprocess.Popen[bytes]) -> None:
             if server.poll() is not None or time.monotonic() > end:
                 raise
             time.sleep(0.05)
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Chromium without a window, driven by playwright; installed from Debian if it is missing and that is possible."""
+    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+    program = _chromium()
+    with driver.sync_playwright() as playwright:
+        window = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        try:
+            yield window
+        finally:
+            window.close()
+
+
+def _chromium() -> str:
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        found = shutil.which(name)
+        if found:
+            return found
+    if shutil.which("apt-get") is None or os.geteuid() != 0:
+        pytest.skip("no chromium on the PATH, and it cannot be installed here: that takes apt-get and root")
+    for command in (["apt-get", "update", "-q"], ["apt-get", "install", "-y", "-q", "chromium"]):
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=300)
+        except subprocess.SubprocessError as error:
+            pytest.skip(f"no chromium on the PATH, and {' '.join(command)} failed: {error}")
+    return shutil.which("chromium") or pytest.skip("chromium was installed but is not on the PATH")

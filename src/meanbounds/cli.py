@@ -22,6 +22,7 @@ examples:
   meanbounds bounds lab/log.parquet --context context --arm arm --reward reward --gap-low 0.05 --confidence 0.95
   meanbounds sensitivity lab/log.parquet --context context --arm arm --reward reward --gap-low 0.1 0.05 0
   meanbounds simulate study.toml -o results  run a study, or go on with an interrupted one
+  meanbounds reproduce --quick               every figure and table of the paper, and what becomes of its claims
   meanbounds proxy 0.9                       variance proxy of a reward on [0, 1] with mean 0.9
   meanbounds proxy 0.6 0.8                   ... with a mean between 0.6 and 0.8
   meanbounds prune 0.7:0.95 0.2:0.6          which of these arms can be best
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f'meanbounds: {error.name} is not installed; pip install "meanbounds[all]"', file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        resumes = "; the same command goes on where it stopped" if run is _simulate else ""
+        resumes = "; the same command goes on where it stopped" if run in (_simulate, _reproduce) else ""
         print(f"meanbounds: interrupted{resumes}", file=sys.stderr)
         return 130
     return 0
@@ -90,6 +91,20 @@ def _parser() -> argparse.ArgumentParser:
     for name, default in (("rows", 20_000), ("visible", 3), ("hidden", 6), ("arms", 5), ("seed", 7)):
         lab.add_argument(f"--{name}", type=int, default=default, help=f"default: {default}")
     lab.set_defaults(run=_lab)
+
+    reproduce = commands.add_parser(
+        "reproduce", help="figures and tables of the paper, its claims and what was measured"
+    )
+    reproduce.add_argument("names", nargs="*", metavar="NAME", help="default: all; see --list")
+    reproduce.add_argument("--list", action="store_true", help="list the names and leave")
+    reproduce.add_argument("--quick", action="store_true", help="few runs, to see whether it works")
+    reproduce.add_argument(
+        "--movielens", type=Path, metavar="PATH", help="files of MovieLens 1M; default: made-up data"
+    )
+    reproduce.add_argument(
+        "-o", "--output", type=Path, default=Path("reproduce"), metavar="DIR", help="default: reproduce"
+    )
+    reproduce.set_defaults(run=_reproduce)
 
     proxy = commands.add_parser("proxy", help="variance proxy from a mean, or from bounds on it")
     proxy.add_argument("mean", type=float, nargs="+", metavar="MEAN", help="the mean, or a lower and an upper bound")
@@ -263,6 +278,21 @@ def _simulate(options: argparse.Namespace) -> None:
         resume=options.output / ".meanbounds-parts",
     )
     _write(regret, options.output, study.title)
+
+
+def _reproduce(options: argparse.Namespace) -> None:
+    from meanbounds.experiments import NAMES, experiment
+
+    if options.list:
+        width = max(map(len, NAMES))
+        for name in NAMES:
+            module = experiment(name)
+            print(f"{name:<{width}}  {module.SOURCE}: {module.TITLE}")
+        return
+    from meanbounds.experiments.report import reproduce
+
+    report = reproduce(options.names, options.output, quick=options.quick, movielens=options.movielens)
+    print(f"written: {report}; pictures and numbers are beside it")
 
 
 def _write(regret: mb.Regret, folder: Path, title: str, picture_only: bool = False) -> None:

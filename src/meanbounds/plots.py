@@ -217,7 +217,7 @@ def plot_bounds(bounds: MeanBounds, means: Sequence[float] | None = None, ax: Ax
         Axes to draw on; new ones by default.
     """
     if ax is None:
-        ax = plt.subplots(figsize=(6.4, _bounds_height(bounds)), layout="constrained")[1]
+        ax = plt.subplots(figsize=(6.4, bounds_height(bounds)), layout="constrained")[1]
     thick = min(7.0, 120.0 / len(bounds))
     for k, possible in enumerate(bounds.possible):
         colour = COLOURS[0] if possible else "#b0b0b0"
@@ -258,7 +258,7 @@ def plot_contexts(
         How many contexts to draw, the first ones.
     """
     shown = dict(list(bounds.items())[:most])
-    heights = [_bounds_height(own) for own in shown.values()]
+    heights = [bounds_height(own) for own in shown.values()]
     figure, axes = plt.subplots(
         len(shown),
         1,
@@ -332,7 +332,7 @@ def plot_sensitivity(sensitivity: Sensitivity, value: str = "width", ax: Axes | 
 def plot_study(regret: Regret, title: str | None = None) -> Figure:
     """Bounds and true means above, regret below: a tall picture that can be read on a phone as well."""
     bounds = MeanBounds.from_dict(regret.settings["bounds"])
-    top, bottom = _bounds_height(bounds), 4.0
+    top, bottom = bounds_height(bounds), 4.0
     figure, (upper, lower) = plt.subplots(
         2, 1, figsize=(6.4, top + bottom), height_ratios=(top, bottom), layout="constrained"
     )
@@ -361,7 +361,7 @@ def _against_rounds(ax: Axes, regret: Regret, ends: dict[str, tuple[float, str]]
     _name_ends(ax, ends)
 
 
-def _bounds_height(bounds: MeanBounds) -> float:
+def bounds_height(bounds: MeanBounds) -> float:
     """Inches: a line for each arm, up to what a page holds."""
     return 1.0 + min(0.28 * len(bounds), 6.0)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import NormalDist
@@ -73,6 +73,19 @@ class Regret:
     def final(self) -> dict[str, NDArray[np.float64]]:
         """Regret of every run at the last round, for each label."""
         return {label: curve[:, -1] for label, curve in self.curves.items()}
+
+    def only(self, labels: Iterable[str]) -> Regret:
+        """The same without the other policies."""
+        kept = tuple(labels)
+        unknown = [label for label in kept if label not in self.curves]
+        if unknown or not kept:
+            raise ValueError(f"no policy is labelled {', '.join(map(repr, unknown)) or 'so'}; there are {self.labels}")
+        curves, plays = ({label: part[label] for label in kept} for part in (self.curves, self.plays))
+        measures = {
+            name: {label: part[label] for label in kept if label in part} for name, part in self.measures.items()
+        }
+        policies = {label: self.settings["policies"][label] for label in kept}
+        return Regret(self.rounds, curves, plays, {**self.settings, "policies": policies}, measures)
 
     def mean(self, label: str) -> NDArray[np.float64]:
         """Mean over runs at each checkpoint."""

@@ -50,9 +50,18 @@ class Task(Protocol):
 
 
 def task_for(
-    policy: AnyPolicy, environment: Environment, bounds: MeanBounds, seed: int, rounds: NDArray[np.int64]
+    policy: AnyPolicy,
+    environment: Environment,
+    bounds: MeanBounds,
+    seed: int,
+    rounds: NDArray[np.int64],
+    textbook: bool = False,
 ) -> Task:
-    """The task of playing this policy in this environment, keeping track at these rounds."""
+    """The task of playing this policy in this environment, keeping track at these rounds.
+
+    `textbook` computes every index in every round, as the definition says: the same decisions, more slowly. Linear
+    policies take no notice of it.
+    """
     law = environment.rewards(bounds.low, bounds.high)
     if isinstance(policy, LinearPolicy):
         if not isinstance(environment, Linear):
@@ -68,7 +77,7 @@ def task_for(
             f"offer all (offered=None)"
         )
     plan_table, parameters = policy.plan(bounds), policy.parameters
-    return _ArmsTask(policy.kernel, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds)
+    return _ArmsTask(policy.kernel, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds, textbook)
 
 
 def _check_norm(policy: LinearPolicy, norm: float) -> None:
@@ -92,6 +101,7 @@ class _ArmsTask(NamedTuple):
     gaps: Floats
     seed: int
     rounds: NDArray[np.int64]
+    textbook: bool
 
     @property
     def rounds_at_once(self) -> int:
@@ -110,7 +120,8 @@ class _ArmsTask(NamedTuple):
             window = np.empty((runs, stops.size))
             table = _log_f(self.f, first, last)
             block = Block(states, self.rewards, np.uint64(self.seed), first_run, table, first, stops, self.gaps, window)
-            kernels.play(self.kernel, self.plan, self.parameters, block)
+            play = kernels.textbook.play if self.textbook else kernels.play
+            play(self.kernel, self.plan, self.parameters, block)
             curves[:, inside] = window[:, : inside.sum()]
         return Played(curves, states[:, 0].astype(np.int64), {})
 

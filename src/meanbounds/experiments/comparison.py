@@ -1,0 +1,132 @@
+"""The comparison of asymptotic regret, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+import meanbounds as mb
+from meanbounds.experiments.base import Claim, Work
+from meanbounds.experiments.verdicts import verdict
+from meanbounds.plots import COLOURS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TITLE = "Asymptotic regret of each algorithm, as numbers"
+SOURCE = "Table 1"
+ABOUT = (
+    "The constant in front of log n that each algorithm's regret is known to stay below, for each of the four instances "
+    "of Figure 3 and for instances drawn at random; beside it the constant below which no consistent algorithm can get "
+    "with rewards of 0 or 1 (Lai and Robbins, with mean bounds)."
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How many random instances, and how many arms they have."""
+
+    instances: int = 2_000
+    arms: int = 5
+    seed: int = 5
+
+
+SETTINGS = Settings()
+QUICK = Settings(instances=200)
+
+LEAST = "least possible"
+_ORDERS = (
+    ("GLUE", "UCB", "Abstract", "GLUE's bound is never worse than that of UCB."),
+    ("GLUE", "B-UCB", "Table 1", "GLUE's constant is never above that of B-UCB, which clips alone."),
+    ("B-KL-UCB", "GLUE", "Section 5", "B-KL-UCB, optimal for rewards of 0 or 1, is never above GLUE."),
+)
+
+
+def run(settings: Settings, work: Work) -> pd.DataFrame:
+    """A row for each instance and algorithm."""
+    return work.frame("constants", lambda: _table(settings))
+
+
+def _table(settings: Settings) -> pd.DataFrame:
+    import pandas as pd
+
+    instances = {name: (instance.means, instance.bounds) for name, instance in mb.INSTANCES.items()}
+    rng = np.random.default_rng(settings.seed)
+    for number in range(settings.instances):
+        means = rng.uniform(0.02, 0.98, settings.arms)
+        lower, upper = means * rng.random(settings.arms), means + (1.0 - means) * rng.random(settings.arms)
+        instances[f"random {number}"] = (tuple(means), mb.MeanBounds(lower, upper))
+    rows = []
+    for name, (means, bounds) in instances.items():
+        found = mb.theory.comparison(means, bounds)
+        constants = {row.algorithm: row.constant for row in found.rows} | {LEAST: found.lower_bound}
+        common = {"instance": name, "informed": bool(np.any(bounds.best_variance_proxy[bounds.possible] < 0.25))}
+        rows += [{**common, "algorithm": label, "constant": value} for label, value in constants.items()]
+    return pd.DataFrame(rows)
+
+
+def plot(results: pd.DataFrame) -> Mapping[str, Figure]:
+    """A dot for each algorithm and instance of Figure 3, with its number."""
+    algorithms = list(dict.fromkeys(results["algorithm"]))
+    figure, axes = plt.subplots(4, 1, figsize=(6.4, 11.0), layout="constrained")
+    for ax, (name, instance) in zip(axes, mb.INSTANCES.items(), strict=True):
+        own = results[results["instance"] == name].set_index("algorithm")["constant"]
+        values = [float(own[label]) for label in algorithms]
+        colours = [
+            COLOURS[2] if label == "GLUE" else "#7f7f7f" if label == LEAST else COLOURS[0] for label in algorithms
+        ]
+        bars = ax.barh(algorithms, values, height=0.6, color=colours)
+        ax.bar_label(bars, [f"{value:.2f}" for value in values], padding=3, fontsize=9)
+        ax.invert_yaxis()
+        ax.set_xlim(0, 1.15 * max(values))
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.set_title(instance.title, loc="left", fontsize=10)
+    axes[-1].set_xlabel("bound on regret / log n")
+    return {"constants": figure}
+
+
+def claims(results: pd.DataFrame) -> Sequence[Claim]:
+    """Orders over all instances."""
+    wide = results.pivot(index="instance", columns="algorithm", values="constant")
+    found = []
+    for smaller, larger, source, text in _ORDERS:
+        a, b = wide[smaller].to_numpy(), wide[larger].to_numpy()
+        found.append(
+            Claim(
+                source,
+                text,
+                f"above it in {np.sum(a > b * (1 + 1e-12))} of {len(a)} instances, below in {np.sum(a < b * (1 - 1e-12))}; "
+                f"in the median {np.median(_ratios(a, b)):.2f} of it",
+                verdict(bool(np.all(a <= b * (1 + 1e-12)))),
+            )
+        )
+    ossb, kl, least = (wide[name].to_numpy() for name in ("OSSB", "B-KL-UCB", LEAST))
+    found.append(
+        Claim(
+            "Table 1, Appendix D",
+            "With rewards of 0 or 1, OSSB and B-KL-UCB have the same constant, and it is the least possible.",
+            f"largest difference {np.abs(ossb - kl).max():.2g} between them, {np.abs(kl - least).max():.2g} to the "
+            "lower bound",
+            verdict(bool(np.allclose(ossb, kl, rtol=1e-9) and np.allclose(kl, least, rtol=1e-9))),
+        )
+    )
+    plain = wide[~results.drop_duplicates("instance").set_index("instance")["informed"]]
+    found.append(
+        Claim(
+            "Section 5",
+            "With bounds that say nothing of the factors GLUE recovers the constant of B-UCB.",
+            f"largest difference {np.abs(plain['GLUE'] - plain['B-UCB']).max():.2g} over {len(plain)} such instances",
+            verdict(bool(np.allclose(plain["GLUE"], plain["B-UCB"], rtol=1e-12))),
+        )
+    )
+    return found
+
+
+def _ratios(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Where there is one: with every other arm meta-pruned both are 0."""
+    return a[b > 0.0] / b[b > 0.0]

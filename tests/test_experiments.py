@@ -1,0 +1,181 @@
+"""The frame of `meanbounds reproduce`: verdicts, parts that are kept, the report."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import meanbounds as mb
+from meanbounds.cli import main
+from meanbounds.experiments import NAMES, experiment, factor, panels, verdicts
+from meanbounds.experiments.base import Claim, Work
+from meanbounds.experiments.report import reproduce
+from meanbounds.experiments.verdicts import Verdict, verdict
+from meanbounds.paired import paired
+from tests.servers import browser
+
+TINY = panels.Settings(horizon=300, runs=12)
+
+
+class TestVerdicts:
+    def test_each_verdict(self) -> None:
+        assert verdict(True) == verdict(True, False) == "holds"
+        assert verdict(False, True) == "holds after correction"
+        assert verdict(False) == verdict(False, False) == "does not hold"
+
+    @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=60))
+    def test_the_sign_test_is_exact(self, pairs: list[tuple[int, int]]) -> None:
+        first, second = np.array(pairs, dtype=float).T
+        found = paired(first, second)
+        assert found.won + found.lost + found.tied == len(pairs)
+        decided = found.won + found.lost
+        expected = stats.binomtest(found.won, decided, alternative="greater").pvalue if decided else 1.0
+        assert found.chance == pytest.approx(expected, rel=1e-9)
+
+    def test_pairs_that_are_none(self) -> None:
+        with pytest.raises(ValueError, match=r"two lists of the same length, at least 1; got shapes \(2,\) and \(3,\)"):
+            paired([1, 2], [1, 2, 3])
+
+    def test_less_needs_both_the_mean_and_the_test(self) -> None:
+        few = np.arange(200.0)
+        assert verdicts.less(few, few + 1.0)
+        assert not verdicts.less(few + 1.0, few)
+        assert not verdicts.less(few, few)
+        rare = few + 1.0
+        rare[0] = -1e6  # smaller in the mean, though larger in all runs but one
+        assert rare.mean() < few.mean()
+        assert not verdicts.less(rare, few)
+        assert not verdicts.less(few, rare)
+
+    def test_less_is_wrong_as_rarely_as_it_says(self) -> None:
+        """2,000 comparisons of 100 pairs that are alike: at most the limit that is passed with probability 1e-6."""
+        rng = np.random.default_rng(1)
+        false = sum(verdicts.less(*rng.normal(size=(2, 100)), level=0.01) for _ in range(2000))
+        assert false <= stats.binom.isf(1e-6, 2000, 0.01)
+        assert sum(verdicts.less(*rng.normal(size=(2, 100)), level=0.5) for _ in range(200)) > 50
+
+    def test_growth(self) -> None:
+        rng = np.random.default_rng(2)
+        samples = [rng.normal(mean, 1.0, 200) for mean in (0.0, 1.0, 2.0)]
+        assert verdicts.grows(samples)
+        assert not verdicts.grows(samples[::-1])
+        assert not verdicts.grows([samples[0], samples[2], samples[1]])
+
+
+class TestWork:
+    @dataclasses.dataclass(frozen=True)
+    class Settings:
+        runs: int = 3
+
+    def test_what_is_finished_is_not_computed_again(self, tmp_path: Path) -> None:
+        made = []
+
+        def make() -> pd.DataFrame:
+            made.append(1)
+            return pd.DataFrame({"x": [1.0, 2.0]})
+
+        for _ in range(2):
+            assert Work(tmp_path, self.Settings()).frame("part", make)["x"].tolist() == [1.0, 2.0]
+        assert len(made) == 1
+        Work(tmp_path, self.Settings(runs=4)).frame("part", make)
+        assert len(made) == 2
+        assert json.loads((tmp_path / "settings.json").read_text())["settings"] == {"runs": 4}
+
+    def test_parts_of_other_code_are_not_used(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        Work(tmp_path, self.Settings()).frame("part", lambda: pd.DataFrame({"x": [1.0]}))
+        monkeypatch.setattr("meanbounds.experiments.base._code", lambda: "another")
+        again = Work(tmp_path, self.Settings()).frame("part", lambda: pd.DataFrame({"x": [2.0]}))
+        assert again["x"].tolist() == [2.0]
+
+    def test_an_interrupted_experiment_goes_on_where_it_stopped(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Stopped at the third of eight simulations: two are kept, and the result is that of an undisturbed run."""
+        simulate, calls = mb.simulate, []
+
+        def interrupted(*args: object, **more: object) -> mb.Regret:
+            calls.append(1)
+            if len(calls) == 3:
+                raise KeyboardInterrupt
+            return simulate(*args, **more)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(mb, "simulate", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            panels.run(TINY, Work(tmp_path / "a", TINY))
+        assert len(list((tmp_path / "a").glob("*.parquet"))) == 2
+        resumed = panels.run(TINY, Work(tmp_path / "a", TINY))
+        assert len(calls) == 3 + 6
+        whole = panels.run(TINY, Work(tmp_path / "b", TINY))
+        for key, regret in whole.items():
+            np.testing.assert_array_equal(regret.curves["GLUE"], resumed[key].curves["GLUE"])
+
+
+class TestFactor:
+    def test_claims_follow_the_numbers(self, tmp_path: Path) -> None:
+        table = factor.run(factor.QUICK, Work(tmp_path, factor.QUICK))
+        assert [c.verdict for c in factor.claims(table)] == [Verdict.HOLDS, Verdict.HOLDS, Verdict.CORRECTED]
+        lower = table.assign(factor=table["variance"])
+        assert factor.claims(lower)[0].verdict == Verdict.FAILS
+        flat = table.assign(factor=0.2)
+        assert factor.claims(flat)[1].verdict == Verdict.FAILS
+        assert factor.claims(table.assign(printed=table["factor"]))[2].verdict == Verdict.HOLDS
+        assert factor.claims(table.assign(corrected=0.0))[2].verdict == Verdict.FAILS
+
+
+class TestCommand:
+    def test_list(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["reproduce", "--list"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[0] for line in lines] == list(NAMES)
+        assert all(experiment(name).SOURCE in line for name, line in zip(NAMES, lines, strict=True))
+
+    def test_unknown_names(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["reproduce", "factr", "-o", str(tmp_path)]) == 2
+        assert "nothing to reproduce is called 'factr'; there are factor, roful" in capsys.readouterr().err
+
+    def test_writes_everything(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["reproduce", "factor", "--quick", "-o", str(tmp_path)]) == 0
+        names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+        inside = {f"factor/{name}" for name in ("factor.parquet", "factor.png", "factor.pdf", "settings.json")}
+        assert names == inside | {"report.html", "claims.parquet"}
+        said = capsys.readouterr().out
+        assert "[1/1] factor" in said
+        assert "2 holds, 1 holds after correction" in said
+        table = pd.read_parquet(tmp_path / "claims.parquet")
+        assert table["verdict"].tolist() == ["holds", "holds", "holds after correction"]
+
+
+def test_the_report_in_a_browser(tmp_path: Path) -> None:
+    """Every picture is there, nothing is fetched, nothing is wider than the window, text is not smaller than 12 px."""
+    path = reproduce(["factor", "panels"], tmp_path, quick=True, say=lambda _: None)
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r'(src|href)="(?!data:|#)', text)
+    with browser() as window:
+        for width in (360, 390, 1200):
+            tab = window.new_page(viewport={"width": width, "height": 800})
+            failures: list[str] = []
+            tab.on("console", lambda message, to=failures: to.append(message.text))
+            tab.on("requestfailed", lambda request, to=failures: to.append(request.url[:80]))
+            tab.goto(path.as_uri())
+            assert not failures
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width
+            pictures = tab.evaluate("[...document.images].map(i => [i.naturalWidth, i.clientWidth, i.alt])")
+            assert len(pictures) == 6
+            for real, shown, words in pictures:
+                assert 0 < shown <= min(width, real)
+                assert words
+            sizes = tab.evaluate(
+                "[...document.querySelectorAll('p, td, th')].map(e => parseFloat(getComputedStyle(e).fontSize))"
+            )
+            assert min(sizes) >= 12
+            assert "Theorem 6" in tab.inner_text("body")
+            tab.close()
