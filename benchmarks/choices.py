@@ -44,14 +44,9 @@ DRAWN = ("OFUL", "R-OFUL", "R-OFUL, running-max", "R-OFUL, clip", "R-OFUL, as pr
 Made = tuple[mb.Linear, mb.MeanBounds]
 
 
-def _paper(rng: np.random.Generator) -> Made:
-    features = rng.normal(size=(100, 10))
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    environment = mb.Linear(features, np.arange(10) / np.linalg.norm(np.arange(10)), OFFERED)
-    below, above = rng.uniform(0.0, 0.5, (2, 100))
-    lower = np.maximum(environment.means - below, environment.low)
-    upper = np.minimum(environment.means + above, environment.high)
-    return environment, mb.MeanBounds(lower, upper, low=environment.low, high=environment.high)
+def _paper(draw: int) -> Made:
+    instance = mb.LinearInstance.paper(draw)
+    return instance.environment(OFFERED), instance.bounds
 
 
 def _positive(rng: np.random.Generator) -> tuple[Array, Array]:
@@ -60,14 +55,16 @@ def _positive(rng: np.random.Generator) -> tuple[Array, Array]:
     return features / np.linalg.norm(features, axis=1, keepdims=True), 0.95 * theta / np.linalg.norm(theta)
 
 
-def _lower_bounds(rng: np.random.Generator) -> Made:
+def _lower_bounds(draw: int) -> Made:
+    rng = np.random.default_rng(draw)
     features, theta = _positive(rng)
     environment = mb.Linear(features, theta, OFFERED, low=0.0, high=1.0)
     lower = np.maximum(environment.means - rng.uniform(0.0, 0.15, 50), 0.0)
     return environment, mb.MeanBounds(lower, np.ones(50))
 
 
-def _ranges(rng: np.random.Generator) -> Made:
+def _ranges(draw: int) -> Made:
+    rng = np.random.default_rng(draw)
     features, theta = _positive(rng)
     width = rng.choice([0.1, 1.0], 50)
     low = features @ theta - width / 2.0
@@ -75,7 +72,7 @@ def _ranges(rng: np.random.Generator) -> Made:
     return environment, mb.MeanBounds.vacuous(50, low, low + width)
 
 
-SETTINGS: Mapping[str, tuple[str, Callable[[np.random.Generator], Made]]] = {
+SETTINGS: Mapping[str, tuple[str, Callable[[int], Made]]] = {
     "bounds decide": ("the paper's setting: 100 arms in R^10, bounds up to 0.5 from the mean on either side", _paper),
     "lower bounds": (
         "50 arms in R^5 with means up to 0.95 on [0, 1]; lower bounds up to 0.15 below the mean, no upper bounds: "
@@ -93,13 +90,10 @@ def play(setting: str, horizon: int = HORIZON, draws: int = DRAWS) -> mb.Regret:
     """Every policy on several draws of a setting, the runs of all draws in one."""
     parts = []
     for draw in range(draws):
-        environment, bounds = SETTINGS[setting][1](np.random.default_rng(draw))
+        environment, bounds = SETTINGS[setting][1](draw)
         parts.append(mb.simulate(POLICIES, environment, bounds, horizon, RUNS, seed=draw, checkpoints=200))
         print(f"{setting}, draw {draw + 1} of {draws}", file=sys.stderr, flush=True)
-    curves = {label: np.vstack([part.curves[label] for part in parts]) for label in POLICIES}
-    plays = {label: np.vstack([part.plays[label] for part in parts]) for label in POLICIES}
-    kept = {label: np.vstack([part.measures["kept"][label] for part in parts]) for label in POLICIES}
-    return mb.Regret(parts[0].rounds, curves, plays, parts[0].settings, {"kept": kept})
+    return mb.Regret.pooled(parts)
 
 
 def table(regret: mb.Regret) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import meanbounds as mb
-from benchmarks.contestants.base import Array, LinearArms
+from benchmarks.contestants.base import LinearArms
 
 HORIZON = 10_000
 RUNS = 200
@@ -80,23 +80,13 @@ class LinearWorkload:
 
     @property
     def bounds(self) -> mb.MeanBounds:
-        """Each side of each mean a uniform draw from [0, 0.5] away, but inside the range of the arm's rewards."""
-        environment = self.environment
-        means, low, high = environment.means, environment.low, environment.high
-        below, above = np.random.default_rng(SEED + 1).uniform(0.0, 0.5, (2, len(means)))
-        return mb.MeanBounds(np.maximum(means - below, low), np.minimum(means + above, high), low=low, high=high)
+        """Each side of each mean up to 0.5 away."""
+        return _PAPER.bounds
 
 
-def _unit_rows(count: int, dimension: int) -> Array:
-    rows = np.random.default_rng(SEED).standard_normal((count, dimension))
-    unit: Array = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return unit
-
-
-_FEATURES = _unit_rows(100, 10)
-_THETA = np.arange(10.0) / np.linalg.norm(np.arange(10.0))
+_PAPER = mb.LinearInstance.paper(SEED)
 
 LINEAR_WORKLOADS = (
-    LinearWorkload("W4a", LinearArms(_FEATURES, _THETA, 10)),
-    LinearWorkload("W4b", LinearArms(_FEATURES, _THETA, None)),
+    LinearWorkload("W4a", LinearArms(_PAPER.features, _PAPER.theta, 10)),
+    LinearWorkload("W4b", LinearArms(_PAPER.features, _PAPER.theta, None)),
 )

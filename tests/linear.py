@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import acos, cos, log, pi, sqrt
 
 import numpy as np
@@ -17,25 +16,6 @@ from meanbounds.kernels.stream import child, offer_key, policy_key, uniform
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Instance:
-    """Features, parameter, and bounds that hold."""
-
-    features: Floats
-    theta: Floats
-    bounds: mb.MeanBounds
-    offset: Floats
-
-    @property
-    def means(self) -> Floats:
-        means: Floats = self.offset + self.features @ self.theta
-        return means
-
-    def environment(self, offered: int | None, rewards: str = "two-point") -> mb.Linear:
-        low, high = self.bounds.low, self.bounds.high
-        return mb.Linear(self.features, self.theta, offered, rewards, low, high, self.offset)
-
-
 def random_instance(
     rng: np.random.Generator,
     arms: int,
@@ -45,7 +25,7 @@ def random_instance(
     unit: bool = True,
     offsets: bool = False,
     one_range: bool = False,
-) -> Instance:
+) -> mb.LinearInstance:
     """The paper's setting: ranges [0, 1] or [-1, 0] by the sign of the mean, bounds up to `width` away from it.
 
     Without `unit` arms have norms up to 1.5 or so, with `offsets` a known part of the mean, and with `one_range` all
@@ -63,19 +43,7 @@ def random_instance(
     low = np.full(arms, -top) if one_range else np.where(means > 0.0, 0.0, -top)
     high = np.full(arms, top) if one_range else low + top
     lower, upper = (np.clip(means + sign * rng.uniform(0.0, width, arms), low, high) for sign in (-1.0, 1.0))
-    return Instance(features, theta, mb.MeanBounds(lower, upper, low=low, high=high), offset)
-
-
-def paper_instance(seed: int) -> Instance:
-    """Section 4's synthetic setting: 100 unit arms in R^10, theta along (0, 1, ..., 9), bounds up to 0.5 away."""
-    rng = np.random.default_rng(seed)
-    features = rng.normal(size=(100, 10))
-    features /= np.linalg.norm(features, axis=1)[:, None]
-    theta = np.arange(10) / np.linalg.norm(np.arange(10))
-    means = features @ theta
-    low = np.where(means > 0.0, 0.0, -1.0)
-    lower, upper = (np.clip(means + sign * rng.uniform(0.0, 0.5, 100), low, low + 1.0) for sign in (-1.0, 1.0))
-    return Instance(features, theta, mb.MeanBounds(lower, upper, low=low, high=low + 1.0), np.zeros(100))
+    return mb.LinearInstance(features, theta, mb.MeanBounds(lower, upper, low=low, high=high), offset)
 
 
 def cone_bounds(features: Floats, offset: Floats, lower: Floats, norm_high: float) -> tuple[Floats, Floats]:
@@ -94,7 +62,7 @@ def cone_bounds(features: Floats, offset: Floats, lower: Floats, norm_high: floa
 class Twin:
     """OFUL or R-OFUL as its definition says, with a fresh solve in every round."""
 
-    def __init__(self, policy: mb.OFUL | mb.ROFUL, instance: Instance) -> None:
+    def __init__(self, policy: mb.OFUL | mb.ROFUL, instance: mb.LinearInstance) -> None:
         self.policy, self.instance = policy, instance
         bounds = instance.bounds
         self.restricts = isinstance(policy, mb.ROFUL)

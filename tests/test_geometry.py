@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import meanbounds as mb
 from meanbounds.kernels.program import Known, maximise, scaled
-from tests.linear import Floats, Instance, random_instance
+from tests.linear import Floats, random_instance
 
 cp: Any = importlib.import_module("cvxpy")
 
@@ -21,7 +21,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 def modelled(
     target: Floats,
-    instance: Instance,
+    instance: mb.LinearInstance,
     norm_high: float,
     extra: tuple[Floats, Floats, Floats] | None = None,
     ellipsoid: tuple[Floats, Floats, float] | None = None,
@@ -236,7 +236,9 @@ class TestContradictions:
                 if rest:
                     mb.tighten(instance.features[rest], bounds.subset(rest), norm_high=1.0)
         else:
-            value = modelled(instance.theta, Instance(instance.features, instance.theta, bounds, np.zeros(arms)), 1.0)
+            value = modelled(
+                instance.theta, mb.LinearInstance(instance.features, instance.theta, bounds, np.zeros(arms)), 1.0
+            )
             assert np.isfinite(value)
 
 

@@ -25,7 +25,7 @@ from meanbounds.policies import AnyPolicy
 from meanbounds.study import read_study
 from tests import linear
 from tests.interpreted import run_interpreted
-from tests.linear import Floats, Instance, Twin, random_instance
+from tests.linear import Floats, Twin, random_instance
 from tests.test_geometry import modelled
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -42,14 +42,16 @@ POLICIES: list[mb.OFUL | mb.ROFUL] = [
 ]
 
 
-def play_both(policy: mb.OFUL | mb.ROFUL, instance: Instance, offered: int | None, rounds: int, seed: int) -> None:
+def play_both(
+    policy: mb.OFUL | mb.ROFUL, instance: mb.LinearInstance, offered: int | None, rounds: int, seed: int
+) -> None:
     """An agent and the twin are offered the same arms, and told the same rewards; the simulator plays as they do."""
     play_agent(policy, instance, offered, rounds, seed, Twin(policy, instance))
 
 
 def play_agent(
     policy: mb.OFUL | mb.ROFUL,
-    instance: Instance,
+    instance: mb.LinearInstance,
     offered: int | None,
     rounds: int,
     seed: int,
@@ -130,7 +132,7 @@ class TestContract:
         """Permuting the arms permutes the plays in law (two-sample test on each arm)."""
         instance = random_instance(np.random.default_rng(2), 8, 3)
         order = np.array([3, 0, 4, 1, 2, 7, 6, 5])
-        turned = Instance(
+        turned = mb.LinearInstance(
             instance.features[order], instance.theta, instance.bounds.subset(order), instance.offset[order]
         )
         one, other = (
@@ -262,7 +264,9 @@ MODES: list[mb.OFUL | mb.ROFUL] = [
 COVERED = {
     "almost known": random_instance(np.random.default_rng(2), 12, 2, width=0.05),
     "of any norm": random_instance(np.random.default_rng(3), 12, 2, width=0.1, unit=False, offsets=True),
-    "all negative": Instance(np.eye(2), np.array([-0.5, -0.6]), mb.MeanBounds.vacuous(2, -1.0, 0.0), np.zeros(2)),
+    "all negative": mb.LinearInstance(
+        np.eye(2), np.array([-0.5, -0.6]), mb.MeanBounds.vacuous(2, -1.0, 0.0), np.zeros(2)
+    ),
 }
 
 
@@ -351,7 +355,7 @@ class TestPaperSetting:
         """Regret of OFUL and of R-OFUL in every run, and arms that R-OFUL keeps in a round."""
         plain, restricted, kept = [], [], []
         for draw_of_arms in range(5):
-            instance = linear.paper_instance(draw_of_arms)
+            instance = mb.LinearInstance.paper(draw_of_arms)
             policies = {"OFUL": mb.OFUL(), "R-OFUL": mb.ROFUL()}
             environment = instance.environment(offered, rewards)
             result = mb.simulate(policies, environment, instance.bounds, 2000, 40, seed=draw_of_arms)
@@ -374,7 +378,7 @@ class TestPaperSetting:
     @pytest.mark.parametrize("seed", range(3))
     def test_without_information_it_is_oful(self, noise: str, seed: int) -> None:
         """Bounds that say nothing, no clipping, no tightening."""
-        instance = linear.paper_instance(seed)
+        instance = mb.LinearInstance.paper(seed)
         vacuous = mb.MeanBounds.vacuous(100, instance.bounds.low, instance.bounds.high)
         policies = {"OFUL": mb.OFUL(noise=noise), "R-OFUL": mb.ROFUL(noise=noise, index="plain", tighten="none")}
         result = mb.simulate(policies, instance.environment(10), vacuous, 1500, 5, seed=seed, checkpoints=1500)
@@ -383,7 +387,7 @@ class TestPaperSetting:
 
     def test_as_printed(self) -> None:
         """The printed algorithm keeps the same arms, and differs from ours in radius and factor alone."""
-        instance = linear.paper_instance(1)
+        instance = mb.LinearInstance.paper(1)
         policies = {"printed": mb.ROFUL.paper(), "R-OFUL": mb.ROFUL()}
         result = mb.simulate(policies, instance.environment(5), instance.bounds, 300, 4, seed=1)
         np.testing.assert_array_equal(result.measures["kept"]["printed"], result.measures["kept"]["R-OFUL"])

@@ -8,7 +8,7 @@ from meanbounds.bounds import BoundsError, MeanBounds, UnknownArmError
 from meanbounds.divergence import bernoulli_kl, bernoulli_kl_upper
 from meanbounds.environments import Bernoulli, Beta, Environment, Linear, Table, Uniform
 from meanbounds.geometry import FeasibleSet, LinearArms, TightBounds, tighten
-from meanbounds.instances import INSTANCES, Instance
+from meanbounds.instances import INSTANCES, Instance, LinearInstance
 from meanbounds.laboratory import HiddenContexts
 from meanbounds.policies import (
     BIMED,
@@ -56,6 +56,7 @@ __all__ = [
     "Instance",
     "Linear",
     "LinearArms",
+    "LinearInstance",
     "LinearPolicy",
     "MeanBounds",
     "NoIndexError",

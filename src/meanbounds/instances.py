@@ -1,6 +1,6 @@
-"""Named instances: means and bounds to try policies on.
+"""Instances: means and bounds to try policies on.
 
-The paper's four-panel figure gives no numbers; each of these satisfies what the caption of one panel claims.
+The paper's four-panel figure gives no numbers; each of the named ones satisfies what the caption of one panel claims.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanbounds.bounds import MeanBounds
+from meanbounds.environments import Linear
 
-__all__ = ["INSTANCES", "Instance"]
+__all__ = ["INSTANCES", "Instance", "LinearInstance"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,67 @@ class Instance:
     def meta_pruned(self) -> NDArray[np.bool_]:
         """Arms that pruning keeps though their upper bound is below the best mean: played a bounded number of times."""
         return self.bounds.possible & (self.bounds.upper < max(self.means))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearInstance:
+    """Arms with features, the parameter that their means share, and bounds that hold.
+
+    Attributes
+    ----------
+    features
+        One row for each arm.
+    theta
+        The parameter.
+    bounds
+        Bounds on the means, offsets included, with the range of each arm's rewards.
+    offset
+        Known part of each arm's mean.
+    """
+
+    features: NDArray[np.float64]
+    theta: NDArray[np.float64]
+    bounds: MeanBounds
+    offset: NDArray[np.float64]
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Mean of each arm."""
+        means: NDArray[np.float64] = self.offset + self.features @ self.theta
+        return means
+
+    def environment(self, offered: int | None, rewards: str = "two-point") -> Linear:
+        """Where its rewards come from; see `meanbounds.Linear`."""
+        return Linear(
+            self.features, self.theta, offered, rewards, self.bounds.low, self.bounds.high, offset=self.offset
+        )
+
+    @classmethod
+    def paper(cls, seed: int) -> LinearInstance:
+        """A draw of the paper's synthetic setting: 100 unit arms in R^10, bounds up to 0.5 away from the mean.
+
+        The parameter points along (0, 1, ..., 9) and has norm 1. Rewards and bounds are in [0, 1] for an arm whose mean
+        is positive, and in [-1, 0] for others.
+
+        Notes
+        -----
+        Section 4, "Empirical Evaluations". How the arms are drawn is not said there; here, uniformly on the sphere.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> instance = mb.LinearInstance.paper(seed=0)
+        >>> instance.features.shape, bool(np.all(instance.bounds.lower <= instance.means))
+        ((100, 10), True)
+        """
+        rng = np.random.default_rng(seed)
+        features = rng.normal(size=(100, 10))
+        features /= np.linalg.norm(features, axis=1)[:, None]
+        theta = np.arange(10) / np.linalg.norm(np.arange(10))
+        means = features @ theta
+        low = np.where(means > 0.0, 0.0, -1.0)
+        lower, upper = (np.clip(means + sign * rng.uniform(0.0, 0.5, 100), low, low + 1.0) for sign in (-1.0, 1.0))
+        return cls(features, theta, MeanBounds(lower, upper, low=low, high=low + 1.0), np.zeros(100))
 
 
 INSTANCES: dict[str, Instance] = {

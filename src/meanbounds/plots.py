@@ -375,7 +375,8 @@ def _name_ends(ax: Axes, ends: dict[str, tuple[float, str]]) -> None:
     """Name each line at its right end, moved apart so that no two names overlap."""
     top = ax.get_ylim()[1]
     height = ax.get_window_extent().height / ax.figure.dpi * 72
-    apart = top * 11.5 / height
+    size = 0.9 * float(plt.rcParams["font.size"])
+    apart = top * 1.28 * size / height
     place = -np.inf
     for label, (value, colour) in sorted(ends.items(), key=lambda item: item[1][0]):
         place = max(value, place + apart)
@@ -386,7 +387,7 @@ def _name_ends(ax: Axes, ends: dict[str, tuple[float, str]]) -> None:
             xycoords=("axes fraction", "data"),
             textcoords="axes fraction",
             color=colour,
-            fontsize=9,
+            fontsize=size,
             va="center",
             annotation_clip=False,
             parse_math=False,

@@ -67,7 +67,78 @@ class Regret:
     @property
     def seed(self) -> int:
         """What to pass as ``seed`` to get the same result again."""
+        if "seed" not in self.settings:
+            raise ValueError("made from simulations with different seeds, see settings['parts'] for each one's")
         return int(self.settings["seed"])
+
+    @classmethod
+    def pooled(cls, parts: Sequence[Regret]) -> Regret:
+        """Runs of several simulations of the same policies, for example on several draws of the arms, as one.
+
+        Settings that all share are kept; those of each simulation are under ``parts``. Runs stay paired.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> draws = [[0.9, 0.8], [0.7, 0.4]]
+        >>> parts = [mb.simulate({"UCB": mb.UCB()}, mb.Bernoulli(d), None, 100, 10, seed=1) for d in draws]
+        >>> mb.Regret.pooled(parts).curves["UCB"].shape
+        (20, 100)
+        """
+        first = parts[0]
+        names = [name for name in first.measures if all(name in part.measures for part in parts)]
+        for part in parts:
+            if part.labels != first.labels or not np.array_equal(part.rounds, first.rounds):
+                raise ValueError("runs can be pooled only if policies and checkpoints are the same in each simulation")
+        return cls(
+            first.rounds,
+            {label: np.concatenate([part.curves[label] for part in parts]) for label in first.labels},
+            {label: np.concatenate([part.plays[label] for part in parts]) for label in first.labels},
+            {**_shared(parts), "runs": sum(part.settings["runs"] for part in parts)},
+            {
+                name: {
+                    label: np.concatenate([part.measures[name][label] for part in parts])
+                    for label in first.measures[name]
+                }
+                for name in names
+            },
+        )
+
+    @classmethod
+    def beside(cls, parts: Mapping[str, Regret]) -> Regret:
+        """Simulations of one policy each, for example from different bounds, as one with these labels.
+
+        Settings that all share are kept; those of each simulation are under ``parts``. Runs are paired if the
+        simulations had the same environment and seed.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> known = {"wide": mb.MeanBounds([0.1, 0.1], [1.0, 1.0]), "narrow": mb.MeanBounds([0.8, 0.7], [1.0, 0.9])}
+        >>> parts = {
+        ...     name: mb.simulate(mb.GLUE(), mb.Bernoulli([0.9, 0.8]), bounds, 100, 10, seed=1)
+        ...     for name, bounds in known.items()
+        ... }
+        >>> mb.Regret.beside(parts).labels
+        ('wide', 'narrow')
+        """
+        rounds = next(iter(parts.values())).rounds
+        for label, part in parts.items():
+            if len(part.labels) != 1 or not np.array_equal(part.rounds, rounds):
+                raise ValueError(f"{label}: give simulations of one policy each, with the same checkpoints")
+        measured = {name for part in parts.values() for name in part.measures}
+        return cls(
+            rounds,
+            {label: part.curves[part.labels[0]] for label, part in parts.items()},
+            {label: part.plays[part.labels[0]] for label, part in parts.items()},
+            {**_shared(list(parts.values())), "names": {}},
+            {
+                name: {
+                    label: part.measures[name][part.labels[0]] for label, part in parts.items() if name in part.measures
+                }
+                for name in sorted(measured)
+            },
+        )
 
     @property
     def final(self) -> dict[str, NDArray[np.float64]]:
@@ -118,7 +189,7 @@ class Regret:
                 (
                     self.name(label),
                     *("-" if np.isnan(x) else f"{x:.1f}" for x in numbers),
-                    f"{self._best_share(label):.1%}",
+                    "-" if np.isnan(share := self._best_share(label)) else f"{share:.1%}",
                 )
             )
         widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
@@ -132,6 +203,8 @@ class Regret:
         """Share of the rounds in which a best arm of those on offer was played."""
         if label in self.measures.get("best", {}):
             return float(self.measures["best"][label][:, -1].mean() / self.rounds[-1])
+        if "environment" not in self.settings:
+            return float("nan")  # which arm is best differs by run
         means, plays = np.asarray(self.settings["environment"]["means"]), self.plays[label]
         return float(plays[:, means == means.max()].sum() / plays.sum())
 
@@ -204,3 +277,11 @@ class Regret:
             settings=header["settings"],
             measures={name: by_label(name) for name in header.get("measures", ())},
         )
+
+
+def _shared(parts: Sequence[Regret]) -> dict[str, Any]:
+    """Settings that all of these have in common, and each one's own under ``parts``."""
+    first = parts[0].settings
+    common = {name for name in first if all(part.settings.get(name) == first[name] for part in parts)}
+    shared = {name: value for name, value in first.items() if name in common}
+    return {**shared, "parts": [dict(part.settings) for part in parts]}

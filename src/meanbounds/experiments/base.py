@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,7 +21,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Claim", "Experiment", "Work"]
+__all__ = ["PHONE", "Claim", "Experiment", "Work", "expecting"]
+
+PHONE = {"font.size": 12.0}
+"""Settings of matplotlib for a picture 6.4 inches wide: its letters can be read where it is as wide as a phone."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +125,14 @@ class Work:
         if not path.exists():
             _whole(path, make().to_parquet)
         return pd.read_parquet(path)
+
+
+@contextmanager
+def expecting(message: str) -> Iterator[None]:
+    """Silence a warning that contains this: for what an experiment measures and says itself."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=f".*{re.escape(message)}", category=UserWarning)
+        yield
 
 
 def _whole(path: Path, write: Callable[[Path], Any]) -> None:

@@ -1,0 +1,306 @@
+"""R-OFUL against OFUL, with rewards as printed and with rewards that the theorem covers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import NormalDist
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+import meanbounds as mb
+from meanbounds.experiments.base import PHONE, Claim, Work, expecting
+from meanbounds.experiments.verdicts import comparable, less, under, verdict, within
+from meanbounds.paired import paired
+from meanbounds.plots import plot_regret
+
+TITLE = "R-OFUL against OFUL"
+SOURCE = "Figure 2"
+ABOUT = (
+    "100 arms drawn uniformly from the sphere in ten dimensions; 5, 10 or 15 of them are on offer in each round. The "
+    "paper does not say whether all runs share one draw of the arms: here there are several draws, and the runs of all "
+    "are taken together. Printed rewards are Gaussian and clipped to [0, 1] or [-1, 0]. Clipping moves their means, "
+    "which are then not linear in the features, so that no theorem covers them: the same is done with rewards at the "
+    "two ends of their range, whose means are exactly linear. R-OFUL as printed takes the largest factor of all arms "
+    "that could be best, R-OFUL weights each reward by its own. Shading: one standard deviation."
+)
+
+PRINTED = "clipped-gaussian"
+POLICIES = {"OFUL": mb.OFUL(), "R-OFUL": mb.ROFUL(), "R-OFUL as printed": mb.ROFUL.paper()}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Sizes of the offer, draws of the arms and runs on each, and the rewards that are compared with the printed."""
+
+    offered: tuple[int, ...] = (5, 10, 15)
+    horizon: int = 2_000
+    draws: int = 20
+    runs: int = 10
+    seed: int = 0
+    linear_rewards: str = "two-point"
+
+
+SETTINGS = Settings()
+QUICK = Settings(draws=2, runs=4, horizon=500)
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """For each kind of rewards and size of the offer the runs of all draws, and what the theorem allows each of them.
+
+    The last is by label: runs x checkpoints.
+    """
+
+    settings: Settings
+    regret: Mapping[tuple[str, int], mb.Regret]
+    allowed: Mapping[tuple[str, int], Mapping[str, NDArray[np.float64]]]
+
+
+def run(settings: Settings, work: Work) -> Results:
+    """Simulate every draw by itself; that bounds and data contradict each other is among the measures."""
+    regret, allowed = {}, {}
+    for rewards in (PRINTED, settings.linear_rewards):
+        for offered in settings.offered:
+            parts = []
+            for draw in range(settings.draws):
+                seed = settings.seed + draw
+                instance = mb.LinearInstance.paper(seed)
+                environment = instance.environment(offered, rewards)
+                with expecting("bounds and data contradicted each other"):
+                    parts.append(
+                        work.regret(
+                            f"{rewards}-{offered}-{draw}",
+                            POLICIES,
+                            environment,
+                            instance.bounds,
+                            settings.horizon,
+                            settings.runs,
+                            seed,
+                            checkpoints=100,
+                        )
+                    )
+            regret[rewards, offered] = mb.Regret.pooled(parts)
+            allowed[rewards, offered] = _allowed(parts)
+    return Results(settings, regret, allowed)
+
+
+def _allowed(parts: Sequence[mb.Regret]) -> dict[str, NDArray[np.float64]]:
+    """What Theorem 4 allows each run, where it says anything: each draw of the arms has its own bound."""
+    if not hasattr(mb.theory, "regret_bounds"):
+        return {}
+    promises = [mb.theory.regret_bounds(part) for part in parts]
+    found = {}
+    for label in parts[0].labels:
+        values = [promise[label].values for promise in promises]
+        known = [value for value in values if value is not None]
+        if len(known) == len(values):
+            runs = [len(part.curves[label]) for part in parts]
+            found[label] = np.repeat(np.stack(known), runs, axis=0)
+    return found
+
+
+def plot(results: Results) -> Mapping[str, Figure]:
+    """A picture for each kind of rewards, the sizes of the offer one below the other."""
+    clashes = sum(_clashes(results, PRINTED, "R-OFUL"))
+    runs = results.settings.draws * results.settings.runs * len(results.settings.offered)
+    notes = {
+        "printed": (
+            "Rewards as printed: Gaussian, clipped.\nTheorem 4 does not cover them: clipping moves their means, "
+            f"they are\nnot linear. R-OFUL's bounds and data contradict each other\nin {clashes} of {runs} runs."
+        ),
+        "well-specified": (
+            f"Rewards whose means are exactly linear ({results.settings.linear_rewards})."
+            f"{_bound_note(results, results.settings.linear_rewards)}"
+        ),
+    }
+    kinds = {"printed": PRINTED, "well-specified": results.settings.linear_rewards}
+    return {name: _picture(results, kinds[name], note) for name, note in notes.items()}
+
+
+def _bound_note(results: Results, rewards: str) -> str:
+    """What Theorem 4 allows at the end; far above the axes' range, so it is said rather than drawn."""
+    ends = [
+        float(allowed["R-OFUL"][:, -1].mean())
+        for offered in results.settings.offered
+        if "R-OFUL" in (allowed := results.allowed[rewards, offered])
+    ]
+    if not ends:
+        return ""
+    return f"\nTheorem 4, corrected, allows R-OFUL a regret of {ends[0]:,.0f} by the\nlast round: too far above to be drawn."
+
+
+def _picture(results: Results, rewards: str, note: str) -> Figure:
+    sizes = results.settings.offered
+    with plt.rc_context(PHONE):
+        figure, axes = plt.subplots(
+            len(sizes), 1, figsize=(6.4, 0.9 + 2.9 * len(sizes)), layout="constrained", squeeze=False
+        )
+        for ax, offered in zip(axes[:, 0], sizes, strict=True):
+            plot_regret(results.regret[rewards, offered], ax, band="deviation")
+            ax.set_title(f"{offered} arms on offer", loc="left")
+            if offered != sizes[-1]:
+                ax.set_xlabel("")
+        figure.suptitle(note, fontsize=11, x=0.02, ha="left")
+    return figure
+
+
+def _count(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _clashes(results: Results, rewards: str, label: str) -> list[int]:
+    """For each size of the offer, in how many runs bounds and data contradicted each other."""
+    measures = [results.regret[rewards, offered].measures["clashes"][label] for offered in results.settings.offered]
+    return [int(np.count_nonzero(clashes[:, -1])) for clashes in measures]
+
+
+def _kept(regret: mb.Regret, label: str) -> float:
+    """Arms that were considered in a round, in the mean over rounds and runs."""
+    return float(regret.measures["kept"][label][:, -1].mean() / regret.rounds[-1])
+
+
+def claims(results: Results) -> Sequence[Claim]:
+    """What Section 4 says of the experiment, and Theorem 4."""
+    sizes = results.settings.offered
+    linear = results.settings.linear_rewards
+    listed = f"{', '.join(map(str, sizes[:-1]))} and {sizes[-1]}"
+    found = []
+    for rewards, words in ((PRINTED, "as printed"), (linear, "with linear means")):
+        finals = {offered: results.regret[rewards, offered].final for offered in sizes}
+        plain, restricted = ([finals[offered][label] for offered in sizes] for label in ("OFUL", "R-OFUL"))
+        found += [
+            Claim(
+                "Section 4, empirical evaluations",
+                f"R-OFUL has much lower regret than OFUL (rewards {words}).",
+                "; ".join(
+                    f"{offered} on offer: {paired(a, b)}"
+                    for offered, a, b in zip(sizes, restricted, plain, strict=True)
+                ),
+                verdict(all(less(a, b) for a, b in zip(restricted, plain, strict=True))),
+            ),
+            Claim(
+                "Figure 2, caption",
+                f"R-OFUL's regret is comparable whatever the number of arms on offer (rewards {words}).",
+                f"mean regret with {listed} on offer: {_numbers(restricted)}; comparable means within a factor of 2",
+                verdict(comparable([a.mean() for a in restricted])),
+            ),
+            Claim(
+                "Figure 2, caption",
+                f"OFUL's regret grows with the number of arms on offer (rewards {words}).",
+                f"mean regret with {listed} on offer: {_numbers(plain)}; "
+                + "; ".join(f"{a} and {b}: {paired(x, y)}" for (a, x), (b, y) in _steps(sizes, plain)),
+                verdict(all(less(x, y) for (_, x), (_, y) in _steps(sizes, plain))),
+            ),
+        ]
+    kept = [_kept(results.regret[PRINTED, offered], "R-OFUL") for offered in sizes]
+    numbers = ", ".join(f"{value:.2f}" for value in kept)
+    misfit, runs = _misfit(results.settings), results.settings.draws * results.settings.runs
+    clashes, linear_clashes = (_clashes(results, rewards, "R-OFUL") for rewards in (PRINTED, linear))
+    found += [
+        Claim(
+            "Section 4, empirical evaluations",
+            "R-OFUL restricts the arms: it considers at most 3 in a round, on average.",
+            f"of {listed} on offer it considers {numbers}",
+            verdict(within(kept, 1.0, 3.0)),
+        ),
+        Claim(
+            "Figure 2, caption",
+            "R-OFUL only chooses between 2 and 3 arms in a round, on average.",
+            f"of {listed} on offer it considers {numbers}; the printed algorithm keeps the same arms: "
+            f"{'yes' if _same_kept(results) else 'no'}",
+            verdict(within(kept, 2.0, 3.0)),
+        ),
+        Claim(
+            "Section 4, empirical evaluations",
+            "The rewards of the experiment are those of a linear bandit.",
+            f"no parameter has the means of the clipped rewards: the best fit misses some by {misfit:.2f}. Bounds and "
+            f"data contradict each other in {_count(clashes)} of {runs} runs with {listed} on offer (R-OFUL as "
+            f"printed: {_count(_clashes(results, PRINTED, 'R-OFUL as printed'))}); with linear means, in "
+            f"{_count(linear_clashes)}",
+            verdict(misfit < 1e-9, not any(linear_clashes)),
+        ),
+        *_theorem(results, linear),
+    ]
+    return found
+
+
+def _theorem(results: Results, rewards: str) -> list[Claim]:
+    """Whether the runs stay under the bound of Theorem 4, where there is one."""
+    sizes = [offered for offered in results.settings.offered if results.allowed[rewards, offered]]
+    if not sizes:
+        return []
+    labels = [label for label in POLICIES if all(label in results.allowed[rewards, offered] for offered in sizes)]
+    pairs = {
+        (label, offered): (results.regret[rewards, offered].curves[label], results.allowed[rewards, offered][label])
+        for label in labels
+        for offered in sizes
+    }
+    nearest = {
+        label: max(float(np.max(pairs[label, offered][0] / pairs[label, offered][1])) for offered in sizes)
+        for label in labels
+    }
+    return [
+        Claim(
+            "Theorem 4",
+            "With probability 1 - delta the regret is below the bound in all rounds (rewards with linear means; the "
+            "bound in its corrected form).",
+            "largest ratio of regret to bound, over all runs and checkpoints: "
+            + ", ".join(f"{label} {ratio:.3f}" for label, ratio in nearest.items()),
+            verdict(all(under(curves, bound) for curves, bound in pairs.values())),
+        )
+    ]
+
+
+def _numbers(samples: Sequence[NDArray[np.float64]]) -> str:
+    return ", ".join(f"{sample.mean():.1f}" for sample in samples)
+
+
+def _steps(
+    sizes: Sequence[int], samples: Sequence[NDArray[np.float64]]
+) -> list[tuple[tuple[int, NDArray[np.float64]], tuple[int, NDArray[np.float64]]]]:
+    """Each size of the offer with the next one; run n has the same arms in both."""
+    return list(pairwise(zip(sizes, samples, strict=True)))
+
+
+def _same_kept(results: Results) -> bool:
+    kept = [results.regret[PRINTED, offered].measures["kept"] for offered in results.settings.offered]
+    return all(np.array_equal(own["R-OFUL"], own["R-OFUL as printed"]) for own in kept)
+
+
+def _misfit(settings: Settings) -> float:
+    """How far the means of the printed rewards are from linear: the largest distance from the best fit, in any draw."""
+    return max(_distance_from_linear(mb.LinearInstance.paper(settings.seed + draw)) for draw in range(settings.draws))
+
+
+def _distance_from_linear(instance: mb.LinearInstance) -> float:
+    environment = instance.environment(None, PRINTED)
+    means = clipped_mean(instance.means, environment.variance, instance.bounds.low, instance.bounds.high)
+    fitted = instance.features @ np.linalg.lstsq(instance.features, means, rcond=None)[0]
+    return float(np.abs(means - fitted).max())
+
+
+def clipped_mean(
+    mean: NDArray[np.float64], variance: float, low: NDArray[np.float64], high: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Mean of a Gaussian variable after it was clipped to a range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from meanbounds.experiments.roful import clipped_mean
+    >>> clipped_mean(np.array([0.5, 0.9]), 0.8, np.zeros(2), np.ones(2)).round(3)
+    array([0.5  , 0.664])
+    """
+    standard, deviation = NormalDist(), np.sqrt(variance)
+    below, above = (low - mean) / deviation, (high - mean) / deviation
+    left, right = (np.array([standard.cdf(z) for z in side]) for side in (below, above))
+    heights = [np.array([standard.pdf(z) for z in side]) for side in (below, above)]
+    clipped: NDArray[np.float64] = (
+        low * left + high * (1.0 - right) + mean * (right - left) + deviation * (heights[0] - heights[1])
+    )
+    return clipped
