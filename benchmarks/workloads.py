@@ -81,12 +81,12 @@ class LinearWorkload:
     @property
     def bounds(self) -> mb.MeanBounds:
         """Each side of each mean up to 0.5 away."""
-        return _PAPER.bounds
+        return PAPER.bounds
 
 
-_PAPER = mb.LinearInstance.paper(SEED)
+PAPER = mb.LinearInstance.paper(SEED)
 
 LINEAR_WORKLOADS = (
-    LinearWorkload("W4a", LinearArms(_PAPER.features, _PAPER.theta, 10)),
-    LinearWorkload("W4b", LinearArms(_PAPER.features, _PAPER.theta, None)),
+    LinearWorkload("W4a", LinearArms(PAPER.features, PAPER.theta, 10)),
+    LinearWorkload("W4b", LinearArms(PAPER.features, PAPER.theta, None)),
 )

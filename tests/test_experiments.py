@@ -17,7 +17,7 @@ from scipy import stats
 import meanbounds as mb
 from meanbounds.cli import main
 from meanbounds.experiments import NAMES, experiment, factor, panels, verdicts
-from meanbounds.experiments.base import Claim, Work
+from meanbounds.experiments.base import Work
 from meanbounds.experiments.report import reproduce
 from meanbounds.experiments.verdicts import Verdict, verdict
 from meanbounds.paired import paired

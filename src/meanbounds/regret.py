@@ -155,8 +155,10 @@ class Regret:
         measures = {
             name: {label: part[label] for label in kept if label in part} for name, part in self.measures.items()
         }
-        policies = {label: self.settings["policies"][label] for label in kept}
-        return Regret(self.rounds, curves, plays, {**self.settings, "policies": policies}, measures)
+        settings = dict(self.settings)
+        if "policies" in settings:
+            settings["policies"] = {label: settings["policies"][label] for label in kept}
+        return Regret(self.rounds, curves, plays, settings, measures)
 
     def mean(self, label: str) -> NDArray[np.float64]:
         """Mean over runs at each checkpoint."""

@@ -12,16 +12,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 import meanbounds as mb
 from meanbounds.environments import Environment
-from meanbounds.experiments.verdicts import Verdict
+from meanbounds.experiments.verdicts import Verdict, under, verdict
 from meanbounds.policies import AnyPolicy
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["PHONE", "Claim", "Experiment", "Work", "expecting"]
+__all__ = ["PHONE", "Claim", "Experiment", "Work", "bound_claim", "expecting"]
 
 PHONE = {"font.size": 12.0}
 """Settings of matplotlib for a picture 6.4 inches wide: its letters can be read where it is as wide as a phone."""
@@ -54,6 +56,35 @@ class Experiment(Protocol):
 
     def claims(self, results: Any) -> Sequence[Claim]:
         """Claims of the paper with verdicts, computed from the numbers."""
+
+
+def bound_claim(source: str, text: str, results: Sequence[mb.Regret]) -> Claim:
+    """Whether simulated regret stays under the theorems' bounds, corrected, at every checkpoint of every simulation.
+
+    A bound on the expectation is compared with the mean over runs; one that may fail with some probability with every
+    run, of which no larger share may exceed it.
+    """
+    nearest: dict[str, float] = {}
+    missed: dict[str, list[bool]] = {}
+    allowed: dict[str, float] = {}
+    for regret in results:
+        for label, promise in mb.theory.regret_bounds(regret).items():
+            if promise.values is None:
+                continue
+            curves = regret.curves[label]
+            curves = curves.mean(axis=0, keepdims=True) if promise.kind == "expectation" else curves
+            missed.setdefault(label, []).extend(not under(curve, promise.values) for curve in curves)
+            allowed[label] = promise.failure
+            nearest[label] = max(nearest.get(label, 0.0), float(np.max(curves / promise.values)))
+    ratios = ", ".join(f"{label} {ratio:.2g}" for label, ratio in nearest.items())
+    passed = sum(map(sum, missed.values()))
+    return Claim(
+        source,
+        text,
+        f"largest ratio of regret to bound over all checkpoints: {ratios or 'none, since no theorem applies'}"
+        + (f"; above it: {passed} of {sum(map(len, missed.values()))} curves" if passed else ""),
+        verdict(bool(missed) and all(sum(over) <= allowed[label] * len(over) for label, over in missed.items())),
+    )
 
 
 class Work:

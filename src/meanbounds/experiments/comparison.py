@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 TITLE = "Asymptotic regret of each algorithm, as numbers"
 SOURCE = "Table 1"
 ABOUT = (
-    "The constant in front of log n that each algorithm's regret is known to stay below, for each of the four instances "
-    "of Figure 3 and for instances drawn at random; beside it the constant below which no consistent algorithm can get "
+    "The constant in front of log n that each algorithm's regret is known to stay below, for each of the four "
+    "instances of Figure 3 and for instances drawn at random; beside it the constant below which no consistent algorithm can get "
     "with rewards of 0 or 1 (Lai and Robbins, with mean bounds)."
 )
 
@@ -100,8 +100,8 @@ def claims(results: pd.DataFrame) -> Sequence[Claim]:
             Claim(
                 source,
                 text,
-                f"above it in {np.sum(a > b * (1 + 1e-12))} of {len(a)} instances, below in {np.sum(a < b * (1 - 1e-12))}; "
-                f"in the median {np.median(_ratios(a, b)):.2f} of it",
+                f"above it in {np.sum(a > b * (1 + 1e-12))} of {len(a)} instances, below in "
+                f"{np.sum(a < b * (1 - 1e-12))}; in the median {np.median(_ratios(a, b)):.2f} of it",
                 verdict(bool(np.all(a <= b * (1 + 1e-12)))),
             )
         )

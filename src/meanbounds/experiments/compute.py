@@ -110,7 +110,7 @@ def _stochastic(settings: Settings) -> pd.DataFrame:
 def _linear(settings: Settings) -> pd.DataFrame:
     import pandas as pd
 
-    instance = mb.paper_linear_instance(settings.seed)
+    instance = mb.LinearInstance.paper(settings.seed)
     rows = []
     for offered in settings.offered:
         times = exact_index_costs(instance, offered, settings.linear_rounds, settings.warm_up, settings.seed)
@@ -210,8 +210,8 @@ def claims(results: Results) -> Sequence[Claim]:
         Claim(
             "Figure 2, caption",
             "Restricting the arms makes R-OFUL's updates 6 to 6.7 times as fast (here: within a factor of 2).",
-            f"{', '.join(f'{x:.1f}' for x in restricted)} times at {', '.join(map(str, SETTINGS.offered))} arms on offer; "
-            f"{', '.join(f'{x:.0f}' for x in needed)} times where only what has to be is solved",
+            f"{', '.join(f'{x:.1f}' for x in restricted)} times at {', '.join(map(str, SETTINGS.offered))} arms on "
+            f"offer; {', '.join(f'{x:.0f}' for x in needed)} times where only what has to be is solved",
             verdict(all(comparable([x, min(max(x, 6.0), 6.7)]) for x in restricted)),
         ),
     ]
