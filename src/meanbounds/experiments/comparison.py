@@ -22,8 +22,8 @@ TITLE = "Asymptotic regret of each algorithm, as numbers"
 SOURCE = "Table 1"
 ABOUT = (
     "The constant in front of log n that each algorithm's regret is known to stay below, for each of the four "
-    "instances of Figure 3 and for instances drawn at random; beside it the constant below which no consistent algorithm can get "
-    "with rewards of 0 or 1 (Lai and Robbins, with mean bounds)."
+    "instances of Figure 3 and for instances drawn at random; beside it the constant below which no consistent "
+    "algorithm can get with rewards of 0 or 1 (Lai and Robbins, with mean bounds)."
 )
 
 

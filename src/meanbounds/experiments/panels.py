@@ -19,9 +19,9 @@ TITLE = "GLUE against its rivals, on four instances"
 SOURCE = "Figure 3"
 ABOUT = (
     "Bounds and true means, then regret with rewards of 0 or 1 and with rewards that are uniform on the widest "
-    "interval around the mean; shading is one standard deviation. The paper gives no numbers: the instances are meanbounds' "
-    "own, each with what its caption says. In the last picture the bounds of Theorem 6, corrected, are dashed; both "
-    "axes are logarithmic there."
+    "interval around the mean; shading is one standard deviation. The paper gives no numbers: the instances are "
+    "meanbounds' own, each with what its caption says. In the last picture the bounds of Theorem 6, corrected, are dashed; "
+    "both axes are logarithmic there."
 )
 
 POLICIES = {"B-UCB": mb.BUCB(), "ImprovedUCB": mb.ImprovedUCB(), "GLUE": mb.GLUE(), "B-KL-UCB": mb.BKLUCB()}
