@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench picture choices clean kernels
+.PHONY: demo test lint bench picture choices reproduce clean kernels
 
 demo: .venv/.demo kernels  ## from a log to decisions, with pictures
 	$(BIN)/meanbounds demo -o demo
@@ -26,6 +26,10 @@ picture: .venv/.demo kernels  ## the pictures of README and guide
 choices: .venv/.bench kernels  ## what R-OFUL's choices are worth, into docs/choices.md; takes a quarter of an hour
 	$(BIN)/python -m benchmarks.choices
 
+reproduce: .venv/.demo kernels  ## every figure and table of the paper, into reproduce and docs/claims.md
+	$(BIN)/meanbounds reproduce -o reproduce
+	cp reproduce/claims.md docs/claims.md
+
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "meanbounds needs Python 3.11 or newer; set PYTHON=/path/to/python3.11 (found: $$($(PYTHON) --version))"; exit 1; }
@@ -42,5 +46,5 @@ kernels: .venv/.kernels
 	@touch $@
 
 clean:
-	rm -rf .venv demo study .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv demo study reproduce .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -146,7 +146,7 @@ class TestCommand:
         assert main(["reproduce", "factor", "--quick", "-o", str(tmp_path)]) == 0
         names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
         inside = {f"factor/{name}" for name in ("factor.parquet", "factor.png", "factor.pdf", "settings.json")}
-        assert names == inside | {"report.html", "claims.parquet"}
+        assert names == inside | {"report.html", "claims.parquet", "claims.md"}
         said = capsys.readouterr().out
         assert "[1/1] factor" in said
         assert "2 holds, 1 holds after correction" in said
@@ -169,7 +169,7 @@ def test_the_report_in_a_browser(tmp_path: Path) -> None:
             assert not failures
             assert tab.evaluate("document.documentElement.scrollWidth") <= width
             pictures = tab.evaluate("[...document.images].map(i => [i.naturalWidth, i.clientWidth, i.alt])")
-            assert len(pictures) == 6
+            assert len(pictures) == 7
             for real, shown, words in pictures:
                 assert 0 < shown <= min(width, real)
                 assert words

@@ -126,7 +126,11 @@ def _draw_theory(ax: Axes, regret: Regret, theory: str) -> None:
         if promise.kind == "high probability":
             name = f"bound on every run, with probability {1.0 - promise.failure:g}"
         elif promise.kind == "asymptotic":
-            values, name, style = values - values[-1] + regret.mean(label)[-1], "slope in the long run, at most", (0, (1, 1))
+            values, name, style = (
+                values - values[-1] + regret.mean(label)[-1],
+                "slope in the long run, at most",
+                (0, (1, 1)),
+            )
             last = regret.rounds >= regret.rounds[-1] / 10  # far enough to show a slope, and not taken for a bound
             values = np.where(last & (values >= 0.0), values, np.nan)
         ax.plot(regret.rounds, values, color=_look(number)[0], linewidth=1.3, linestyle=style)
@@ -134,7 +138,9 @@ def _draw_theory(ax: Axes, regret: Regret, theory: str) -> None:
     for reason, names in reasons.items():
         text = textwrap.fill(f"{'; '.join(names)}: no {theory.removesuffix('s')}, {reason}", 95)
         entries[text] = Line2D([], [], linestyle="none", label=text)
-    key = ax.legend(handles=list(entries.values()), loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize=8)
+    key = ax.legend(
+        handles=list(entries.values()), loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize=8
+    )
     for text in key.get_texts():
         text.set_parse_math(False)
 
@@ -411,7 +417,7 @@ def _against_rounds(
     ax.set_xscale("log" if log else "linear")
     if not log:
         ax.xaxis.set_major_locator(MaxNLocator(5))
-    ax.set_xlim(1 if log else 0, int(regret.rounds[-1]))
+    ax.set_xlim(int(regret.rounds[0]) if log else 0, int(regret.rounds[-1]))
     if least is not None:
         ax.set_yscale("log")
         ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.12g}")

@@ -20,8 +20,9 @@ SOURCE = "Figure 3"
 ABOUT = (
     "Bounds and true means, then regret with rewards of 0 or 1 and with rewards that are uniform on the widest "
     "interval around the mean; shading is one standard deviation. The paper gives no numbers: the instances are "
-    "meanbounds' own, each with what its caption says. In the last picture the bounds of Theorem 6, corrected, are dashed; "
-    "both axes are logarithmic there."
+    "meanbounds' own, each with what its caption says. Then the same with the bounds of Theorem 6, "
+    "corrected (dashed; the scale is logarithmic), and with the slopes that regret has at most in the long run "
+    "(dotted; rounds are on a logarithmic scale): these are no bounds on what is seen."
 )
 
 POLICIES = {"B-UCB": mb.BUCB(), "ImprovedUCB": mb.ImprovedUCB(), "GLUE": mb.GLUE(), "B-KL-UCB": mb.BKLUCB()}
@@ -62,7 +63,7 @@ def run(settings: Settings, work: Work) -> Results:
 
 
 def plot(results: Results) -> Mapping[str, Figure]:
-    """A picture for each instance, and one of all four with the theorem's bounds."""
+    """A picture for each instance, and two of all four with what theorems say."""
     figures = {}
     for name, instance in mb.INSTANCES.items():
         heights = (bounds_height(instance.bounds), 3.4, 3.4)
@@ -71,14 +72,18 @@ def plot(results: Results) -> Mapping[str, Figure]:
         for ax, law in zip(axes[1:], LAWS, strict=True):
             plot_regret(results[name, law].only(POLICIES), ax, band="deviation")
             ax.set_title(f"{law} rewards", loc="left", fontsize=10)
-        figure.suptitle(instance.title[0].upper() + instance.title[1:], fontsize=11)
+        figure.suptitle(instance.title, fontsize=11, parse_math=False)
         figures[name] = figure
+    return figures | {f"theory-{kind}": _theory(results, kind, pad) for kind, pad in (("bounds", 34), ("slopes", 20))}
+
+
+def _theory(results: Results, kind: str, pad: int) -> Figure:
+    """What theorems say beside what was simulated, with rewards of 0 or 1."""
     figure, axes = plt.subplots(4, 1, figsize=(6.4, 15.0), layout="constrained")
     for ax, (name, instance) in zip(axes, mb.INSTANCES.items(), strict=True):
-        plot_regret(results[name, "Bernoulli"].only(POLICIES), ax, band=None, log=True, theory="bounds")
-        ax.set_title(instance.title, loc="left", fontsize=10)
-    figures["theory"] = figure
-    return figures
+        plot_regret(results[name, "Bernoulli"].only(POLICIES), ax, band=None, theory=kind)
+        ax.set_title(instance.title, loc="left", fontsize=10, pad=pad, parse_math=False)
+    return figure
 
 
 def claims(results: Results) -> Sequence[Claim]:

@@ -59,7 +59,7 @@ def reproduce(
         What to reproduce, see `meanbounds.experiments.NAMES`; everything by default.
     folder
         Where to write: a folder for each experiment with pictures (PNG and PDF), numbers (Parquet) and settings, the
-        claims as claims.parquet, and report.html, which needs none of the others.
+        claims as claims.parquet and claims.md, and report.html, which needs none of the others.
     quick
         With few runs, to see whether it works.
     movielens
@@ -88,6 +88,7 @@ def reproduce(
             f"[{number}/{len(wanted)}] {name}: {modules[name].TITLE}, {time.monotonic() - start:.0f} s; claims: {words}"
         )
     _write_claims(sections, root / "claims.parquet")
+    (root / "claims.md").write_text(_claims(sections, quick), encoding="utf-8")
     path = root / "report.html"
     path.write_text(_report(sections, quick), encoding="utf-8")
     return path
@@ -129,6 +130,20 @@ def _write_claims(sections: Sequence[_Section], path: Path) -> None:
         for claim in section.claims
     ]
     pd.DataFrame(rows).to_parquet(path)
+
+
+def _claims(sections: Sequence[_Section], quick: bool) -> str:
+    """The claims as Markdown."""
+    command = "meanbounds reproduce --quick" if quick else "meanbounds reproduce"
+    lines = ["# What becomes of the paper's claims", "", f"Written by `{command}`, meanbounds {mb.__version__}.", ""]
+    for section in sections:
+        lines += [f"## {section.module.TITLE}", "", f"{section.module.SOURCE}. {section.module.ABOUT}", ""]
+        lines += ["| claim | measured | verdict |", "|---|---|---|"]
+        for claim in section.claims:
+            cells = (f"{claim.source}: {claim.text}", claim.measured, f"**{claim.verdict}**")
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def _report(sections: Sequence[_Section], quick: bool) -> str:
