@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,8 @@ from scipy import stats
 
 import meanbounds as mb
 from meanbounds.cli import main
-from meanbounds.experiments import NAMES, experiment, factor, panels, verdicts
-from meanbounds.experiments.base import Work
+from meanbounds.experiments import NAMES, comparison, compute, experiment, factor, panels, verdicts
+from meanbounds.experiments.base import Claim, Work
 from meanbounds.experiments.report import reproduce
 from meanbounds.experiments.verdicts import Verdict, verdict
 from meanbounds.paired import paired
@@ -129,6 +130,104 @@ class TestFactor:
         assert factor.claims(flat)[1].verdict == Verdict.FAILS
         assert factor.claims(table.assign(printed=table["factor"]))[2].verdict == Verdict.HOLDS
         assert factor.claims(table.assign(corrected=0.0))[2].verdict == Verdict.FAILS
+
+
+def of(claims: Sequence[Claim], *words: str) -> list[Verdict]:
+    """Verdicts on the claims whose text has all these words."""
+    found = [c.verdict for c in claims if all(word in f"{c.source} {c.text}" for word in words)]
+    assert found
+    return found
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> panels.Results:
+    settings = panels.Settings(horizon=50_000, runs=60)
+    return panels.run(settings, Work(tmp_path_factory.mktemp("panels"), settings))
+
+
+class TestPanels:
+    def test_every_claim_holds(self, results: panels.Results) -> None:
+        assert {c.verdict for c in panels.claims(results)} == {Verdict.HOLDS}
+
+    @staticmethod
+    def changed(results: panels.Results, name: str, label: str, curves: np.ndarray) -> panels.Results:
+        """The same with other regret of one policy on one instance, for both laws."""
+        new = dict(results)
+        for law in panels.LAWS:
+            old = results[name, law]
+            new[name, law] = dataclasses.replace(old, curves={**old.curves, label: curves})
+        return new
+
+    @pytest.mark.parametrize(
+        ("name", "label", "factor", "words"),
+        [
+            ("high-lower-bound", "GLUE", 2.0, ("3a", "GLUE has less regret than B-UCB")),
+            ("high-lower-bound", "GLUE", 2.0, ("3a", "GLUE has less regret than ImprovedUCB")),
+            ("high-lower-bound", "GLUE", 2.0, ("3a", "comparable to B-KL-UCB")),
+            ("low-rewards", "GLUE", 1.01, ("3c", "coincide")),
+            ("low-rewards", "B-KL-UCB", 3.0, ("3c", "B-KL-UCB has less regret")),
+            ("clipping-only", "B-UCB", 1.01, ("3d", "coincide")),
+            ("meta-pruned", "ImprovedUCB", 1.01, ("3b", "coincide")),
+            ("clipping-only", "B-UCB", 3.0, ("B-UCB is never worse than UCB",)),
+            ("low-rewards", "B-KL-UCB", 3.0, ("B-KL-UCB is never worse than KL-UCB",)),
+            ("high-lower-bound", "GLUE", 20.0, ("Theorem 6",)),
+        ],
+    )
+    def test_other_numbers_give_another_verdict(
+        self, results: panels.Results, name: str, label: str, factor: float, words: tuple[str, ...]
+    ) -> None:
+        curves = factor * results[name, "Bernoulli"].curves[label]
+        assert set(of(panels.claims(self.changed(results, name, label, curves)), *words)) == {Verdict.FAILS}
+
+    def test_a_meta_pruned_arm_that_is_played_too_often(self, results: panels.Results) -> None:
+        new = dict(results)
+        for law in panels.LAWS:
+            old = results["meta-pruned", law]
+            new["meta-pruned", law] = dataclasses.replace(old, plays={**old.plays, "GLUE": old.plays["GLUE"] + 5000})
+        assert of(panels.claims(new), "Figure 3b", "Arm 2 is meta-pruned") == [Verdict.FAILS]
+        assert of(panels.claims(new), "Figure 3a", "Arm 3 is meta-pruned") == [Verdict.HOLDS]
+
+
+class TestComparison:
+    def test_claims_follow_the_numbers(self, tmp_path: Path) -> None:
+        table = comparison.run(comparison.QUICK, Work(tmp_path, comparison.QUICK))
+        assert {c.verdict for c in comparison.claims(table)} == {Verdict.HOLDS}
+        assert len(table) == 8 * (len(mb.INSTANCES) + comparison.QUICK.instances)
+        for label, times, words in (
+            ("GLUE", 10.0, "never worse than that of UCB"),
+            ("GLUE", 10.0, "never above that of B-UCB"),
+            ("B-KL-UCB", 10.0, "is never above GLUE"),
+            ("OSSB", 1.1, "least possible"),
+            ("GLUE", 0.9, "recovers the constant"),
+        ):
+            scale = np.where(table["algorithm"] == label, times, 1.0)
+            assert of(comparison.claims(table.assign(constant=table["constant"] * scale)), words) == [Verdict.FAILS]
+
+
+class TestCompute:
+    @staticmethod
+    def results(solved: float, ours: float, restricted: float) -> compute.Results:
+        policies = {"B-UCB": 1.0, "ImprovedUCB": 1.0, "GLUE": 1.0, "B-KL-UCB": 0.0}
+        rows = [
+            {"instance": "a", "policy": label, "way": way, "nanoseconds": own or ratio}
+            for way, ratio in ((compute.DEFINITION, solved), (compute.LOOPS, ours))
+            for label, own in policies.items()
+        ]
+        times = ((compute.EVERY, restricted), (compute.KEPT, 1.0), (compute.NEEDED, 0.5))
+        linear = [{"offered": n, "way": way, "nanoseconds": t} for n in (5, 10, 15) for way, t in times]
+        return compute.Results(pd.DataFrame(rows), pd.DataFrame(linear))
+
+    def test_claims_follow_the_numbers(self) -> None:
+        holds, fails = Verdict.HOLDS, Verdict.FAILS
+        assert [c.verdict for c in compute.claims(self.results(11.0, 1.5, 6.5))] == [holds, fails, holds]
+        assert [c.verdict for c in compute.claims(self.results(23.0, 11.0, 2.5))] == [fails, holds, fails]
+
+    def test_something_is_timed(self, tmp_path: Path) -> None:
+        settings = compute.Settings(rounds=200, runs=1, turns=1, linear_rounds=5, warm_up=1, offered=(5,))
+        results = compute.run(settings, Work(tmp_path, settings))
+        assert np.all(results.stochastic["nanoseconds"] > 0.0)
+        assert np.all(results.linear["nanoseconds"] > 0.0)
+        assert set(compute.plot(results)) == {"ratios"}
 
 
 class TestCommand:
