@@ -126,7 +126,11 @@ def _draw_theory(ax: Axes, regret: Regret, theory: str) -> None:
         if promise.kind == "high probability":
             name = f"bound on every run, with probability {1.0 - promise.failure:g}"
         elif promise.kind == "asymptotic":
-            values, name, style = values - values[-1] + regret.mean(label)[-1], "slope in the long run, at most", (0, (1, 1))
+            values, name, style = (
+                values - values[-1] + regret.mean(label)[-1],
+                "slope in the long run, at most",
+                (0, (1, 1)),
+            )
             last = regret.rounds >= regret.rounds[-1] / 10  # far enough to show a slope, and not taken for a bound
             values = np.where(last & (values >= 0.0), values, np.nan)
         ax.plot(regret.rounds, values, color=_look(number)[0], linewidth=1.3, linestyle=style)
@@ -134,16 +138,18 @@ def _draw_theory(ax: Axes, regret: Regret, theory: str) -> None:
     for reason, names in reasons.items():
         text = textwrap.fill(f"{'; '.join(names)}: no {theory.removesuffix('s')}, {reason}", 95)
         entries[text] = Line2D([], [], linestyle="none", label=text)
-    key = ax.legend(handles=list(entries.values()), loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize=8)
-    for text in key.get_texts():
-        text.set_parse_math(False)
+    key = ax.legend(
+        handles=list(entries.values()), loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize=8
+    )
+    for entry in key.get_texts():
+        entry.set_parse_math(False)
 
 
-def _least(regret: Regret) -> float:
-    """Where a logarithmic scale of regret starts: below every mean that is not 0, within three decades of the largest."""
+def _least(regret: Regret) -> float | None:
+    """Where a logarithmic scale of regret starts: below every mean but 0, within three decades of the largest."""
     means = np.concatenate([regret.mean(label) for label in regret.labels])
     top = float(means.max())
-    return float(10.0 ** np.floor(np.log10(max(means[means > 0.0].min(), 1e-3 * top)))) if top > 0.0 else 1e-3
+    return float(10.0 ** np.floor(np.log10(max(means[means > 0.0].min(), 1e-3 * top)))) if top > 0.0 else None
 
 
 def plot_kept(regret: Regret, ax: Axes | None = None, log: bool = False) -> Axes:
