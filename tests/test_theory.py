@@ -394,14 +394,14 @@ class TestLinear:
 
         Offers are drawn; rewards are at the ends of their range. The weights are within their limits.
         """
-        instance = random_instance(np.random.default_rng(6), 10, 2, 0.15, unit=unit, offsets=not unit)
+        instance = random_instance(np.random.default_rng(6), 10, 4, 0.8, unit=unit, offsets=not unit)
         plan = plan_of(policy, instance)
         rng, width = np.random.default_rng(7), largest_regret(plan.pool, plan.rule)
         low, high = instance.bounds.low, instance.bounds.high
         least, heaviest = _weights(plan.pool, plan.rule)
-        room, image, tried = np.empty((2, 10)), np.empty(2), 0
+        room, image, tried = np.empty((2, 10)), np.empty(4), 0
         for run in range(10):
-            design = kernel.new_design(2, policy.regularisation)
+            design = kernel.new_design(4, policy.regularisation)
             pool = kernel.own_bounds(plan.pool)
             for t in range(60):
                 error, reach = design.estimate - instance.theta, kernel.radius(design, plan.rule)
@@ -613,7 +613,7 @@ class TestPromises:
             assert np.all(regret.mean(label) < promise.values)
         assert found["GLUE, t"].reason == "the theorem is for f = 1 + t log(t)^2"
         assert "cannot be read back" in found["own f"].reason
-        assert found["TS"].reason == found["B-KL-UCB"].reason == "no finite-time theorem is known for this policy"
+        assert found["TS"].reason == found["B-KL-UCB"].reason == "no finite-time theorem is implemented for this policy"
         assert all(found[label].values is None for label in ("GLUE, t", "own f", "TS", "B-KL-UCB"))
         printed = mb.theory.regret_bounds(regret, form="paper")["GLUE"].values
         assert printed is not None
@@ -687,7 +687,7 @@ class TestPictures:
             assert line.get_color() == ax.lines[regret.labels.index(label)].get_color()
         key = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
         assert key[0] == "bound on the mean"
-        assert "TS; B-KL-UCB: no bound, no finite-time theorem is known for this policy" in key
+        assert "TS; B-KL-UCB: no bound, no finite-time theorem is implemented for this policy" in key
 
     def test_slopes(self) -> None:
         regret = TestPromises().simulated()

@@ -53,8 +53,8 @@ def linear_regret(
     :math:`c \sqrt{t G_t}` once t is large, and never more than t W. Weights are 1 and :math:`\gamma^2` is the largest
     variance proxy of an arm; for ``noise="weighted"`` weights are :math:`\sigma_0^2` over each arm's proxy and
     :math:`\gamma = \sigma_0`, so that :math:`\gamma^2 / w_{\min}` is the largest proxy again, and
-    :math:`\lambda M^2` is divided by :math:`w_{\min}` as well. W is the largest regret that a round can have: over pairs
-    of arms that may both be kept, the least of ``upper - lower`` and what the norm of the parameter allows.
+    :math:`\lambda M^2` is divided by :math:`w_{\min}` as well. W is the largest regret that a round can have: over
+    pairs of arms that may both be kept, the least of ``upper - lower`` and what the norm of the parameter allows.
 
     Parameters
     ----------

@@ -85,17 +85,17 @@ def regret_bounds(regret: Simulated, form: Form = "corrected") -> dict[str, Prom
     >>> bounds["GLUE"].values, bounds["GLUE"].kind, bounds["GLUE"].theorem
     (array([ 50., 100.]), 'expectation', 'Theorem 6')
     >>> bounds["TS"].reason
-    'no finite-time theorem is known for this policy'
+    'no finite-time theorem is implemented for this policy'
     """
 
     def promise(policy: AnyPolicy, means: Floats, bounds: MeanBounds) -> Promise:
         if isinstance(policy, OFUL | ROFUL):
             values = _linear(policy, regret, bounds, form)
-            return Promise(values, "high probability", policy.failure, "Theorem 4")
+            return Promise(values, "high probability", policy.failure, policy.theorem)
         if isinstance(policy, LinearPolicy):
-            raise _NoTheoremError("no theorem is known for this policy")
+            raise _NoTheoremError("no finite-time theorem is implemented for this policy")
         if policy.kernel != GAUSSIAN:
-            raise _NoTheoremError("no finite-time theorem is known for this policy")
+            raise _NoTheoremError("no finite-time theorem is implemented for this policy")
         if policy.f != DEFAULT:
             raise _NoTheoremError(f"the theorem is for f = {DEFAULT}")
         found = np.asarray(glue_regret(means, bounds, regret.rounds, policy, form))
