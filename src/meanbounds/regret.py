@@ -151,7 +151,8 @@ class Regret:
         unknown = [label for label in kept if label not in self.curves]
         if unknown or not kept:
             raise ValueError(f"no policy is labelled {', '.join(map(repr, unknown)) or 'so'}; there are {self.labels}")
-        curves, plays = ({label: part[label] for label in kept} for part in (self.curves, self.plays))
+        curves = {label: self.curves[label] for label in kept}
+        plays = {label: self.plays[label] for label in kept}
         measures = {
             name: {label: part[label] for label in kept if label in part} for name, part in self.measures.items()
         }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 import meanbounds as mb
 from meanbounds.experiments.base import Claim, Work
@@ -58,9 +59,9 @@ def _table(settings: Settings) -> pd.DataFrame:
     instances = {name: (instance.means, instance.bounds) for name, instance in mb.INSTANCES.items()}
     rng = np.random.default_rng(settings.seed)
     for number in range(settings.instances):
-        means = rng.uniform(0.02, 0.98, settings.arms)
-        lower, upper = means * rng.random(settings.arms), means + (1.0 - means) * rng.random(settings.arms)
-        instances[f"random {number}"] = (tuple(means), mb.MeanBounds(lower, upper))
+        drawn = rng.uniform(0.02, 0.98, settings.arms)
+        lower, upper = drawn * rng.random(settings.arms), drawn + (1.0 - drawn) * rng.random(settings.arms)
+        instances[f"random {number}"] = (tuple(drawn.tolist()), mb.MeanBounds(lower, upper))
     rows = []
     for name, (means, bounds) in instances.items():
         found = mb.theory.comparison(means, bounds)
@@ -127,6 +128,7 @@ def claims(results: pd.DataFrame) -> Sequence[Claim]:
     return found
 
 
-def _ratios(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _ratios(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """Where there is one: with every other arm meta-pruned both are 0."""
-    return a[b > 0.0] / b[b > 0.0]
+    ratios: NDArray[np.float64] = a[b > 0.0] / b[b > 0.0]
+    return ratios

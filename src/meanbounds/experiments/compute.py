@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -137,15 +138,15 @@ def exact_index_costs(
         ways: dict[str, Callable[[], object]] = {
             EVERY: functools.partial(_solve, features[offer], inside),
             KEPT: functools.partial(_solve, features[kept], inside),
-            NEEDED: functools.partial(agent.pull, [bounds.arms[k] for k in offer]),
+            NEEDED: functools.partial(agent.pull, offer.tolist()),
         }
         for label, way in ways.items():
             start = time.perf_counter()
             arm = way()
             spent[label] += (time.perf_counter() - start) * (t >= warm_up)
-        chosen = bounds.position(arm)
+        chosen = int(str(arm))
         reward = float(rng.random() < abs(means[chosen])) * float(np.sign(means[chosen]))
-        agent.update(bounds.arms[chosen], reward)
+        agent.update(chosen, reward)
         observe(design, plan.rule, features[chosen], reward, plan.pool.proxy[chosen], image)
     return {label: 1e9 * seconds / rounds for label, seconds in spent.items()}
 
@@ -185,7 +186,7 @@ def plot(results: Results) -> Mapping[str, Figure]:
     return {"ratios": figure}
 
 
-def _bars(ax: plt.Axes, names: Sequence[str], values: Sequence[float], printed: Sequence[float]) -> None:
+def _bars(ax: Axes, names: Sequence[str], values: Sequence[float], printed: Sequence[float]) -> None:
     bars = ax.bar(names, values, width=0.5, color=COLOURS[0])
     ax.bar_label(bars, [f"{value:.1f}" for value in values], padding=2)
     for number, value in enumerate(printed):
