@@ -332,7 +332,7 @@ class TestRealRatings:
         """Predictions are off by less than 0.9 stars, and the bounds of every occupation hold."""
         ratings = movielens.load_movielens(str(REAL))
         for centre in ("mean", "none"):
-            recipe = Recipe(centre=centre)  # type: ignore[arg-type]
+            recipe = Recipe(centre=centre)
             completion = movielens.complete(ratings, recipe, quick=True)
             assert 4.0 * min(trial.error for trial in completion.tried) < 0.9
             found = movielens.occupation_worlds(ratings, completion, recipe, seed=1)

@@ -18,12 +18,12 @@ Floats = NDArray[np.float64]
 
 def dense_twin(x: Floats, seen: NDArray[np.bool_], penalty: float, rank: int, steps: int = 20_000) -> Floats:
     """The definition, with a full SVD in each step, from 0 until nothing moves."""
-    z = np.zeros_like(x)
+    z: Floats = np.zeros_like(x)
     for _ in range(steps):
         u, s, v = np.linalg.svd(np.where(seen, x, z), full_matrices=False)
         kept = np.maximum(s - penalty, 0.0) * (np.arange(s.size) < rank)
-        after = (u * kept) @ v
-        if np.linalg.norm(after - z) <= 1e-11 * max(np.linalg.norm(z), 1e-300):
+        after: Floats = (u * kept) @ v
+        if np.linalg.norm(after - z) <= 1e-11 * float(np.linalg.norm(z)):
             break
         z = after
     return after

@@ -600,7 +600,7 @@ def _tilted(shares: Floats, values: Floats, means: Floats) -> Floats:
     for _ in range(80):
         tilt = (low + high) / 2.0
         weights = logs + tilt[..., None] * values
-        law = np.exp(weights - weights.max(axis=-1, keepdims=True))
+        law: Floats = np.exp(weights - weights.max(axis=-1, keepdims=True))
         law /= law.sum(axis=-1, keepdims=True)
         above = law @ values > means
         low, high = np.where(above, low, tilt), np.where(above, tilt, high)

@@ -375,11 +375,8 @@ def _observed(
         raise ValueError(f"row {i[place]}, column {j[place]} is given more than once; merge such entries first")
     i, j = i[order].astype(np.int64), j[order].astype(np.int64)
     across = np.argsort(j, kind="stable")
-    starts = [
-        np.searchsorted(sorted_, np.arange(size + 1)) for sorted_, size in zip((i, j[across]), shape, strict=True)
-    ]
-    size = (int(shape[0]), int(shape[1]))
-    return _Observed(size, i, j, starts[0], across, starts[1], i[across]), x[order]
+    by_row, by_column = np.searchsorted(i, np.arange(shape[0] + 1)), np.searchsorted(j[across], np.arange(shape[1] + 1))
+    return _Observed((int(shape[0]), int(shape[1])), i, j, by_row, across, by_column, i[across]), x[order]
 
 
 def _in_blocks(start: Places, work: Callable[[int, int], None]) -> None:
@@ -437,7 +434,7 @@ def _effects(seen: _Observed, x: Floats, damping: float) -> _Effects:
     if np.isinf(damping):
         return _no_effects(seen.shape)._replace(mean=mean)
     of_rows, of_columns = np.diff(seen.row_start) + damping, np.diff(seen.column_start) + damping
-    sums = np.bincount(seen.rows, x - mean, minlength=of_rows.size)
+    sums: Floats = np.bincount(seen.rows, x - mean, minlength=of_rows.size).astype(np.float64)
 
     def over_rows(effects: Floats) -> Floats:
         return _turned_product(seen, ones, (effects / of_rows)[:, None])[:, 0]
