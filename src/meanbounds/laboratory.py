@@ -143,24 +143,11 @@ class HiddenContexts:
         are refused: merge them with others first.
         """
         columns = [hidden] if isinstance(hidden, str) else list(hidden)
-        for name in (visible, *columns, arm, reward):
-            if frame[name].isna().any():
-                raise ValueError(
-                    f"column {name!r} has {int(frame[name].isna().sum())} missing values; leave such rows out"
-                )
-        if frame[reward].min() < low or frame[reward].max() > high:
-            raise ValueError(
-                f"column {reward!r} has rewards from {frame[reward].min()} to {frame[reward].max()}, outside "
-                f"[{low}, {high}]"
-            )
-        rows = frame.assign(_hidden=frame[columns].astype(str).agg(" / ".join, axis=1))
-        axes = [sorted(rows[name].unique().tolist()) for name in (visible, "_hidden", arm, reward)]
+        _check_columns(frame, [visible, *columns, arm, reward], [reward], low, high)
+        rows = [frame[visible], _joined(frame, columns), frame[arm], frame[reward]]
+        axes, places = zip(*(_places(column) for column in rows), strict=True)
         tally = np.zeros([len(axis) for axis in axes])
-        places = [
-            rows[name].map({x: k for k, x in enumerate(axis)}).to_numpy()
-            for name, axis in zip((visible, "_hidden", arm, reward), axes, strict=True)
-        ]
-        np.add.at(tally, tuple(places), 1.0)
+        np.add.at(tally, places, 1.0)
         cells = tally.sum(axis=3)
         for z, u, k in np.argwhere((cells == 0.0) & (cells.sum(axis=2, keepdims=True) > 0.0)):
             raise ValueError(
@@ -173,6 +160,78 @@ class HiddenContexts:
         values = np.array(axes[3], dtype=np.float64)
         means = np.clip(law @ values, low, high)
         return cls(means, cells.sum(axis=2), low, high, axes[0], axes[2], values=values, law=law)
+
+    @classmethod
+    def from_table(
+        cls,
+        frame: pd.DataFrame,
+        visible: str,
+        hidden: str | Sequence[str],
+        arms: Sequence[str],
+        low: float = 0.0,
+        high: float = 1.0,
+        *,
+        weight: str | None = None,
+        uniform: bool = False,
+    ) -> HiddenContexts:
+        """The world of a table with a row for each unit (a user, a patient) and a column for each arm.
+
+        The expert sees the visible and the hidden columns; the log keeps the visible one. Units of one cell, equal in
+        all of these, are averaged. Cells without units have probability 0.
+
+        Parameters
+        ----------
+        frame
+            The table.
+        visible, hidden
+            Columns that describe a unit; several hidden ones together make one hidden context.
+        arms
+            The columns that hold each arm's mean reward for the unit.
+        low, high
+            Range of the rewards.
+        weight
+            A column of weights, none negative, for probabilities and averages; each unit counts as 1 by default.
+        uniform
+            Whether all cells with units of a visible context are equally likely there, rather than by weight.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import meanbounds as mb
+        >>> users = pd.DataFrame(
+        ...     {
+        ...         "job": ["law", "law", "law", "arts"],
+        ...         "age": ["young", "young", "old", "old"],
+        ...         "film a": [0.9, 0.7, 0.2, 0.5],
+        ...         "film b": [0.4, 0.6, 0.5, 0.6],
+        ...     }
+        ... )
+        >>> world = mb.HiddenContexts.from_table(users, "job", "age", ["film a", "film b"])
+        >>> world.contexts, world.means_seen.round(3).tolist()
+        (('arts', 'law'), [[0.5, 0.6], [0.6, 0.5]])
+        >>> world.gap_low.round(3).tolist()  # old and young: the cell (arts, young) has nobody
+        [0.1, 0.3]
+        """
+        columns, options = [hidden] if isinstance(hidden, str) else list(hidden), list(arms)
+        described = [visible, *columns, *options, *([] if weight is None else [weight])]
+        _check_columns(frame, described, options, low, high)
+        share = np.ones(len(frame)) if weight is None else frame[weight].to_numpy(dtype=np.float64)
+        if not (len(frame) and np.all((share >= 0.0) & (share < np.inf))):
+            raise ValueError(
+                f"a world needs at least one row, and weights that are not negative; see column {weight!r}"
+            )
+        (contexts, z), (cells, u) = _places(frame[visible]), _places(_joined(frame, columns))
+        size = np.zeros((len(contexts), len(cells)))
+        total = np.zeros((*size.shape, len(options)))
+        np.add.at(size, (z, u), share)
+        np.add.at(total, (z, u), share[:, None] * frame[options].to_numpy(dtype=np.float64))
+        for empty in np.flatnonzero(size.sum(axis=1) == 0.0):
+            raise ValueError(f"all rows where {visible} is {contexts[empty]!r} have weight 0: leave them out")
+        middle = np.full(total.shape, (low + high) / 2.0)
+        means = np.divide(total, size[..., None], out=middle, where=size[..., None] > 0.0)
+        inside = (size > 0.0) / np.sum(size > 0.0, axis=1, keepdims=True)
+        chances = inside * size.sum(axis=1, keepdims=True) if uniform else size
+        return cls(np.clip(means, low, high), chances, low, high, contexts, options)
 
     @property
     def best(self) -> NDArray[np.intp]:
@@ -312,3 +371,30 @@ class HiddenContexts:
         z = self.contexts.index(context)
         weights = np.einsum("u,ukv->kv", self.hidden_given_visible[z], self.law[z])
         return Table([self.values] * len(self.arms), list(weights), self.low, self.high)
+
+
+def _check_columns(frame: pd.DataFrame, names: Sequence[str], rewards: Sequence[str], low: float, high: float) -> None:
+    """Refuse columns that are not there or twice, missing values, and rewards outside their range."""
+    for name in names:
+        if name not in frame.columns:
+            raise ValueError(f"there is no column {name!r}; there are {', '.join(map(repr, frame.columns))}")
+        if list(names).count(name) > 1 or list(frame.columns).count(name) > 1:
+            raise ValueError(f"column {name!r} is there, or is asked for, more than once; each needs a name of its own")
+        if frame[name].isna().any():
+            raise ValueError(f"column {name!r} has {int(frame[name].isna().sum())} missing values; leave such rows out")
+    for name in rewards:
+        if frame[name].min() < low or frame[name].max() > high:
+            raise ValueError(
+                f"column {name!r} has rewards from {frame[name].min()} to {frame[name].max()}, outside [{low}, {high}]"
+            )
+
+
+def _joined(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series[Any]:
+    """Several columns as one."""
+    return frame[list(columns)].astype(str).agg(" / ".join, axis=1)
+
+
+def _places(column: pd.Series[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+    """The values of a column in order, and the place of each row's among them."""
+    axis = sorted(column.unique().tolist())
+    return axis, column.map({x: k for k, x in enumerate(axis)}).to_numpy(dtype=np.intp)

@@ -1,0 +1,607 @@
+"""MovieLens 1M as worlds with hidden contexts: ratings, their completion, and one world for each occupation.
+
+The data are not part of this project: see `load_movielens` for where to get them. `made_up_ratings` has the same shape.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanbounds.laboratory import HiddenContexts
+from meanbounds.seeding import Seed, as_seed
+from meanbounds.softimpute import Completion, choose_penalty, soft_impute
+
+__all__ = [
+    "AGES",
+    "OCCUPATIONS",
+    "OccupationWorlds",
+    "Ratings",
+    "Recipe",
+    "complete",
+    "load_movielens",
+    "made_up_ratings",
+    "occupation_worlds",
+]
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+_SOURCE = (
+    "MovieLens 1M is at https://grouplens.org/datasets/movielens/1m/ (ml-1m.zip; for research, to be cited as Harper "
+    "and Konstan 2015, not to be passed on); give the path of that file, or of the folder with "
+    "ratings.dat, users.dat and movies.dat"
+)
+_STARS = (56_174, 107_557, 261_197, 348_971, 226_310)  # how often each number of stars was given
+_USERS, _MOVIES, _IDS, _RATED = 6_040, 3_883, 3_952, 3_706
+_AGE_SHARES = {1: 0.04, 18: 0.18, 25: 0.35, 35: 0.20, 45: 0.09, 50: 0.08, 56: 0.06}
+_OCCUPATION_SHARES = (12, 9, 4, 3, 13, 2, 4, 11, 1, 2, 3, 2, 6, 2, 5, 2, 4, 8, 1, 1, 5)
+
+AGES: Mapping[int, str] = MappingProxyType(
+    {1: "0-17", 18: "18-25", 25: "25-49", 35: "25-49", 45: "25-49", 50: "50+", 56: "50+"}
+)
+"""Age codes (lower ends of the bands of the data) to the paper's four classes."""
+
+OCCUPATIONS: Mapping[int, str] = MappingProxyType(
+    {
+        0: "Others",  # other or not specified
+        1: "Academic",  # academic, educator
+        2: "Arts",  # artist
+        3: "Office",  # clerical, admin
+        4: "Student",  # college, graduate student
+        5: "Office",  # customer service
+        6: "Scientific",  # doctor, health care
+        7: "Office",  # executive, managerial
+        8: "Others",  # farmer
+        9: "Others",  # homemaker
+        10: "Student",  # pupils up to the twelfth year of school
+        11: "Law",  # lawyer
+        12: "Scientific",  # programmer
+        13: "Retired",  # retired
+        14: "Office",  # sales, marketing
+        15: "Scientific",  # scientist
+        16: "Others",  # self-employed
+        17: "Scientific",  # technician, engineer
+        18: "Others",  # tradesman, craftsman
+        19: "Others",  # unemployed
+        20: "Arts",  # writer
+    }
+)
+"""The 21 occupations of the data to the paper's eight classes. The paper does not give this map; it is ours."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Who gave which movie how many stars.
+
+    Attributes
+    ----------
+    user, movie, stars
+        Of each rating: the user's place in the lists below, the movie's number less 1, and 1 to 5 stars.
+    gender, age, occupation
+        Of each user: "M" or "F", the lower end of the age band, and 0 to 20; see `AGES` and `OCCUPATIONS`.
+    titles
+        Names of movies by number. Not all numbers have one.
+    columns
+        The largest number of a movie; there is a column for each number up to it.
+    made_up
+        Whether these are made up. Whatever shows them has to say so.
+    """
+
+    user: Whole = field(repr=False)
+    movie: Whole = field(repr=False)
+    stars: Whole = field(repr=False)
+    gender: NDArray[np.str_] = field(repr=False)
+    age: Whole = field(repr=False)
+    occupation: Whole = field(repr=False)
+    titles: Mapping[int, str] = field(repr=False)
+    columns: int
+    made_up: bool
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Users, and columns for movies."""
+        return self.gender.size, self.columns
+
+    @property
+    def rewards(self) -> Floats:
+        """The stars on [0, 1]."""
+        scaled: Floats = (self.stars - 1) / 4.0
+        return scaled
+
+    @property
+    def ratings_of_movie(self) -> Whole:
+        """How many ratings there are of each movie."""
+        return np.bincount(self.movie, minlength=self.columns)
+
+
+def load_movielens(path: str | Path, *, check: bool = True) -> Ratings:
+    """Read MovieLens 1M from its zip file, or from the folder that is in it.
+
+    Parameters
+    ----------
+    path
+        ``ml-1m.zip``, or a folder with ``ratings.dat``, ``users.dat`` and ``movies.dat``.
+    check
+        Whether to compare users, movies and ratings with what is known of the published data.
+
+    Notes
+    -----
+    The data are for research, have to be cited, and may not be passed on: F. M. Harper and J. A. Konstan (2015), The
+    MovieLens Datasets: History and Context, ACM TiiS 5(4), https://doi.org/10.1145/2827872.
+    """
+    names = ("ratings.dat", "users.dat", "movies.dat")
+    ratings, users, movies = (_read(Path(path), name) for name in names)
+    people = list(_lines(users, "users.dat", r"(\d+)::([MF])::(1|18|25|35|45|50|56)::(1?\d|20)::(.+)", _USER))
+    films = list(_lines(movies, "movies.dat", r"(\d+)::(.+)::(.*)", "number::title::genres"))
+    numbers = np.array([int(person[0]) for person in people])
+    table = _table(ratings)
+    titles = {int(film[0]): film[1] for film in films}
+    for name, given in (("users.dat", numbers), ("movies.dat", np.array([int(film[0]) for film in films]))):
+        values, counts = np.unique(given, return_counts=True)
+        if values.size < given.size or not given.size or values[0] < 1:
+            raise ValueError(
+                f"{name} has number {values[np.argmax(counts)]} more than once, or one below 1. {_SOURCE}"
+                if given.size
+                else f"{name} is empty. {_SOURCE}"
+            )
+    order = np.argsort(numbers)
+    place = np.minimum(np.searchsorted(numbers[order], table[:, 0]), numbers.size - 1)
+    unknown = np.flatnonzero((numbers[order][place] != table[:, 0]) | (table[:, 1] < 1))
+    if unknown.size:
+        raise ValueError(
+            f"ratings.dat, line {unknown[0] + 1}: user {table[unknown[0], 0]} is not in users.dat, or movie "
+            f"{table[unknown[0], 1]} is no number from 1 on. {_SOURCE}"
+        )
+    found = Ratings(
+        order[place],
+        table[:, 1] - 1,
+        table[:, 2].copy(),
+        np.array([person[1] for person in people]),
+        np.array([int(person[2]) for person in people]),
+        np.array([int(person[3]) for person in people]),
+        MappingProxyType(titles),
+        int(max(table[:, 1].max(), *titles)),
+        False,
+    )
+    if check:
+        _check(found)
+    return found
+
+
+_USER = "number::M or F::age code::occupation 0 to 20::zip code"
+_RATING = re.compile(r"\d+::\d+::[1-5]::\d+")
+
+
+def _read(path: Path, name: str) -> str:
+    """One file of the folder or of the archive; Latin-1, in which every byte is a character."""
+    if path.is_dir():
+        file = path / name
+        if not file.is_file():
+            raise FileNotFoundError(f"there is no {name} in {path}. {_SOURCE}")
+        return file.read_text(encoding="latin-1")
+    if not path.is_file():
+        raise FileNotFoundError(f"there is nothing at {path}. {_SOURCE}")
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is neither a folder nor a zip file. {_SOURCE}")
+    with zipfile.ZipFile(path) as archive:
+        inside = [entry for entry in archive.namelist() if entry.rsplit("/", 1)[-1] == name]
+        if len(inside) != 1:
+            raise ValueError(f"{path} has {len(inside)} files named {name}, not one. {_SOURCE}")
+        return archive.read(inside[0]).decode("latin-1")
+
+
+def _lines(text: str, name: str, pattern: str, expected: str) -> Iterator[tuple[str, ...]]:
+    form = re.compile(pattern)
+    for number, line in enumerate(text.replace("\r", "").rstrip("\n").split("\n"), start=1):
+        match = form.fullmatch(line)
+        if match is None:
+            raise ValueError(f"{name}, line {number}: expected {expected}, got {line[:80]!r}. {_SOURCE}")
+        yield match.groups()
+
+
+def _table(text: str) -> Whole:
+    """Numbers of ratings.dat, all at once; if they are not what they should be, a look at each line says where."""
+    lines = text.replace("\r", "").rstrip("\n")
+    flat = lines.replace("::", " ").replace("\n", " ")
+    fits = flat.replace(" ", "").isdecimal() and lines.count("::") == 3 * (lines.count("\n") + 1)
+    numbers = np.fromstring(flat, dtype=np.int64, sep=" ") if fits else np.zeros(0, dtype=np.int64)
+    table = numbers.reshape(-1, 4) if numbers.size % 4 == 0 else np.zeros((0, 4), dtype=np.int64)
+    if len(table) != lines.count("\n") + 1 or table[:, 2].min() < 1 or table[:, 2].max() > 5:
+        for number, line in enumerate(lines.split("\n"), start=1):
+            if not _RATING.fullmatch(line):
+                raise ValueError(
+                    f"ratings.dat, line {number}: expected user::movie::1 to 5::time, got {line[:80]!r}. {_SOURCE}"
+                )
+    pairs = table[:, 0] * (table[:, 1].max() + 1) + table[:, 1]
+    order = np.argsort(pairs, kind="stable")
+    twice = np.flatnonzero(np.diff(pairs[order]) == 0)
+    if twice.size:
+        first, second = order[twice[0]] + 1, order[twice[0] + 1] + 1
+        raise ValueError(f"ratings.dat, lines {first} and {second}: one user rates one movie twice. {_SOURCE}")
+    return table
+
+
+def _check(found: Ratings) -> None:
+    stars = tuple(np.bincount(found.stars, minlength=6)[1:].tolist())
+    for what, count, known in (
+        ("users", found.shape[0], _USERS),
+        ("movies", len(found.titles), _MOVIES),
+        ("ratings", found.stars.size, sum(_STARS)),
+        ("movies that are rated", np.unique(found.movie).size, _RATED),
+        ("ratings with 1, 2, 3, 4 and 5 stars", stars, _STARS),
+    ):
+        if count != known:
+            raise ValueError(
+                f"there are {count} {what}, and MovieLens 1M has {known}: some of it is missing, or this is another "
+                f"data set (check=False takes it as it is). {_SOURCE}"
+            )
+
+
+def made_up_ratings(seed: Seed = 0, users: int = _USERS, movies: int = _MOVIES, ratings: int | None = None) -> Ratings:
+    """Ratings that nobody gave, of the shape of MovieLens 1M or smaller.
+
+    Each user has at least 20 ratings (fewer if there are few movies), some have very many; few movies have most.
+    What a user thinks of a movie is a mean of that movie, tastes that depend on gender, age and occupation, tastes of
+    their own, and noise; stars are shared out as in MovieLens 1M. It is not like real ratings in any other way.
+
+    Parameters
+    ----------
+    seed
+        The same seed gives the same ratings.
+    users, movies
+        How many; numbers of movies go a little further than there are movies.
+    ratings
+        How many; the share of all pairs that MovieLens 1M has by default.
+
+    Examples
+    --------
+    >>> from meanbounds.movielens import made_up_ratings
+    >>> few = made_up_ratings(seed=1, users=100, movies=60)
+    >>> few.shape, few.stars.size, few.made_up
+    ((100, 61), 2000, True)
+    """
+    rng = np.random.default_rng(as_seed(seed))
+    least, most = min(20, movies // 3), max(1, int(0.6 * movies))
+    natural = round(users * movies * sum(_STARS) / (_USERS * _MOVIES))
+    total = max(natural, users * least) if ratings is None else ratings
+    if users < 1 or movies < 3 or not users * least <= total <= users * most:
+        raise ValueError(
+            f"{total} ratings of {movies} movies by {users} users are not possible: each gives from {least} to {most}"
+        )
+    columns = round(movies * _IDS / _MOVIES)
+    ages, shares = np.array(list(_AGE_SHARES)), np.array(list(_AGE_SHARES.values()))
+    gender = np.where(rng.random(users) < 0.717, "M", "F")
+    age = rng.choice(ages, users, p=shares / shares.sum())
+    jobs = np.array(_OCCUPATION_SHARES) / sum(_OCCUPATION_SHARES)
+    occupation = rng.choice(jobs.size, users, p=jobs)
+    numbers = np.sort(rng.choice(columns, movies, replace=False))
+    popularity = rng.normal(size=movies)
+    directions = rng.normal(size=(movies, 8)) / np.sqrt(8.0)
+    taste = 0.5 * rng.normal(size=(users, 8))
+    for groups, strength in (
+        (gender == "M", 0.4),
+        (np.searchsorted([18, 25, 50], age, "right"), 0.6),
+        (occupation, 0.3),
+    ):
+        taste += strength * rng.normal(size=(int(np.max(groups)) + 1, 8))[np.asarray(groups, dtype=np.int64)]
+    counts = _shared_out(rng.lognormal(0.0, 1.1, users), total, least, most)
+    # The largest of popularity plus Gumbel noise: movies in proportion to exp(1.6 popularity), none twice.
+    chosen = [
+        np.argpartition(-(1.6 * popularity + rng.gumbel(size=movies)), count - 1)[:count] for count in counts.tolist()
+    ]
+    user, movie = np.repeat(np.arange(users), counts), np.concatenate(chosen)
+    quality = 0.3 * popularity + 0.4 * rng.normal(size=movies)
+    liking = 0.4 * rng.normal(size=users)
+    score = quality[movie] + liking[user] + np.einsum("rt,rt->r", taste[user], directions[movie])
+    score += rng.normal(0.0, 0.9, total)
+    steps = np.quantile(score, np.cumsum(_STARS)[:-1] / sum(_STARS))
+    titles = {int(number) + 1: f"made-up movie {int(number) + 1}" for number in numbers}
+    stars = 1 + np.searchsorted(steps, score)
+    return Ratings(user, numbers[movie], stars, gender, age, occupation, MappingProxyType(titles), columns, True)
+
+
+def _shared_out(wishes: Floats, total: int, least: int, most: int) -> Whole:
+    """Whole numbers from `least` to `most`, what is above `least` nearly as wished, that add up to `total`."""
+    low, high = 0.0, total * most / wishes.min()
+    for _ in range(200):
+        scale = (low + high) / 2.0
+        low, high = (scale, high) if np.minimum(least + scale * wishes, most).sum() < total else (low, scale)
+    exact = np.minimum(least + low * wishes, most)
+    counts = np.floor(exact).astype(np.int64)
+    missing = total - int(counts.sum())
+    room = np.flatnonzero(counts < most)
+    counts[room[np.argsort(counts[room] - exact[room], kind="stable")[:missing]]] += 1
+    return counts
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Every choice between the ratings and the worlds, the paper's where it is stated.
+
+    Differs from the paper: it does not say whether the matrix is centred before it is completed, and much hangs on
+    that; nor what the other settings are that have no "paper" beside them.
+
+    Attributes
+    ----------
+    centre
+        What is taken off before the completion: "none"; "mean", the mean of all ratings; or "effects", damped effects
+        of users and movies as well.
+    penalty, ranks
+        Of the completion, for ratings on [0, 1] (paper). With penalty None it is chosen from `penalties`, and the rank
+        from `ranks`, by the error on a tenth of the ratings. With a penalty the last rank is used.
+    tolerance
+        Of the completion.
+    cut
+        Users whose total reward over all movies is below this are left out (paper: 1500); None keeps all.
+    cut_movies
+        Which movies the total is over: "all" numbers, 3,952 as in the paper, or those that are "rated".
+    clip_before_cut
+        Whether entries are clipped to [0, 1] before they are added up. Mean rewards are always clipped.
+    occupations, ages
+        Codes to classes; 8 and 4 in the paper.
+    weights
+        How likely each gender and age is within an occupation: by "counts" of users, or "uniform" over those there are.
+    arms
+        Movies drawn for each occupation (paper: 15).
+    least_ratings
+        Movies with fewer ratings are not drawn; 0 for all numbers, with a movie or without.
+    noise
+        Of rewards: "two-point", 0 or 1; or "stars", the five values, their shares among all ratings tilted until the
+        mean is right. For uniform rewards simulate with ``mb.Uniform(world.means_seen[0])``.
+    """
+
+    centre: Literal["none", "mean", "effects"] = "mean"
+    penalty: float | None = None
+    ranks: tuple[int, ...] = (20, 100)
+    penalties: tuple[float, ...] = (20.0, 14.0, 12.0, 10.0, 8.5, 7.5, 6.6, 6.0, 5.25, 4.6, 4.0, 3.5, 3.0, 2.6, 2.2)
+    tolerance: float = 3e-4
+    cut: float | None = 1500.0
+    cut_movies: Literal["all", "rated"] = "all"
+    clip_before_cut: bool = True
+    occupations: Mapping[int, str] = field(default_factory=lambda: OCCUPATIONS, hash=False, repr=False)
+    ages: Mapping[int, str] = field(default_factory=lambda: AGES, hash=False, repr=False)
+    weights: Literal["counts", "uniform"] = "counts"
+    arms: int = 15
+    least_ratings: int = 1
+    noise: Literal["two-point", "stars"] = "two-point"
+
+    def __post_init__(self) -> None:
+        for name, allowed in (
+            ("centre", ("none", "mean", "effects")),
+            ("cut_movies", ("all", "rated")),
+            ("weights", ("counts", "uniform")),
+            ("noise", ("two-point", "stars")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {getattr(self, name)!r}")
+        if not self.ranks or not self.penalties:
+            raise ValueError("ranks and penalties need at least one number each")
+        if self.arms < 2 or self.least_ratings < 0:
+            raise ValueError(f"a world needs 2 arms or more, and least_ratings from 0 on; got {self}")
+
+
+def complete(
+    ratings: Ratings, recipe: Recipe | None = None, *, quick: bool = False, seed: Seed = 0, show: bool | None = None
+) -> Completion:
+    """Complete the matrix of ratings on [0, 1], as the recipe says.
+
+    Parameters
+    ----------
+    ratings, recipe
+        What, and how; the default recipe if none is given.
+    quick
+        A rough answer in seconds: the first rank alone, and a tolerance of 3e-3.
+    seed
+        Which ratings are held out if the penalty has to be chosen.
+    show
+        Whether to show progress.
+
+    Examples
+    --------
+    >>> from meanbounds import movielens
+    >>> few = movielens.made_up_ratings(seed=1, users=100, movies=60)
+    >>> movielens.complete(few, movielens.Recipe(penalty=2.0)).shape
+    (100, 61)
+    """
+    how = Recipe() if recipe is None else recipe
+    places = (ratings.user, ratings.movie, ratings.rewards, ratings.shape)
+    ranks, tolerance = (how.ranks[:1], max(how.tolerance, 3e-3)) if quick else (how.ranks, how.tolerance)
+    centre, damping = how.centre != "none", 5.0 if how.centre == "effects" else np.inf
+    if how.penalty is not None:
+        return soft_impute(
+            *places, how.penalty, ranks[-1], centre=centre, damping=damping, tolerance=tolerance, show=show
+        )
+    return choose_penalty(
+        *places,
+        how.penalties,
+        ranks,
+        centre=centre,
+        damping=damping,
+        tolerance=tolerance,
+        trial_most=12 if quick else 30,
+        low=0.0,
+        high=1.0,
+        seed=seed,
+        show=show,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class OccupationWorlds:
+    """A world for each occupation, with that occupation as its one visible context, and what happened on the way.
+
+    Attributes
+    ----------
+    worlds
+        By occupation. Hidden contexts are pairs of gender and age, arms are movies.
+    left_out
+        Occupations without a world, and why.
+    users, kept
+        How many users there were, and how many are above the cut.
+    cells
+        For each occupation, how many users are kept of each gender and age; 0 where there are none.
+    redraws
+        For each occupation, how often movies were drawn again: a single one was best for everyone, or two were equally
+        good for someone.
+    made_up
+        Whether the ratings are made up.
+    """
+
+    worlds: Mapping[str, HiddenContexts]
+    left_out: Mapping[str, str]
+    users: int
+    kept: int
+    cells: Mapping[str, Mapping[tuple[str, str], int]]
+    redraws: Mapping[str, int]
+    made_up: bool
+
+    def summary(self) -> str:
+        """What happened, in lines to print."""
+        lines = [f"{self.kept} of {self.users} users kept" + (" (made-up ratings)" if self.made_up else "")]
+        for name, cells in self.cells.items():
+            empty = [" ".join(cell) for cell, count in cells.items() if not count]
+            note = self.left_out.get(name, f"movies drawn again {self.redraws.get(name, 0)} times")
+            nobody = f"; nobody is {', '.join(empty)}" if empty and name in self.worlds else ""
+            lines.append(f"{name}: {sum(cells.values())} users; {note}{nobody}")
+        return "\n".join(lines)
+
+
+def occupation_worlds(
+    ratings: Ratings, completion: Completion, recipe: Recipe | None = None, seed: Seed = 0, *, most: int = 1000
+) -> OccupationWorlds:
+    """Worlds in which an expert sees occupation, gender and age, and the log keeps the occupation (Section 6).
+
+    Users below the cut are left out, movies are drawn for each occupation, and users of one gender and age are
+    averaged. A draw in which one movie is best for everyone, or two are equally good for someone, does not satisfy what
+    the bounds assume, a positive gap and more than one arm in the log: it is made again.
+
+    Parameters
+    ----------
+    ratings, completion, recipe
+        As for, and from, `complete`.
+    seed
+        Which movies are drawn. Occupations do not affect each other.
+    most
+        After so many draws an occupation is left out.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds import movielens
+    >>> few = movielens.made_up_ratings(seed=1, users=300, movies=60)
+    >>> recipe = movielens.Recipe(penalty=2.0, cut=None, arms=5)
+    >>> found = movielens.occupation_worlds(few, movielens.complete(few, recipe), recipe, seed=1)
+    >>> world = found.worlds["Student"]
+    >>> bounds = mb.logs.bounds(world.counts(), world.gap_low, world.gap_high)["Student"]
+    >>> bool((bounds.lower <= world.means_seen[0] + 1e-12).all())
+    True
+    """
+    import pandas as pd
+
+    how = Recipe() if recipe is None else recipe
+    if completion.shape != ratings.shape:
+        raise ValueError(f"the completion is of shape {completion.shape}, the ratings of {ratings.shape}: not the same")
+    _check_codes(ratings, how)
+    number, counts = as_seed(seed), ratings.ratings_of_movie
+    kept = _totals(ratings, completion, how) >= (-np.inf if how.cut is None else how.cut)
+    pool = np.flatnonzero(counts >= how.least_ratings)
+    if pool.size < how.arms:
+        raise ValueError(f"{pool.size} movies have {how.least_ratings} ratings or more; {how.arms} are to be drawn")
+    jobs = np.array([how.occupations[code] for code in ratings.occupation.tolist()])
+    ages = np.array([how.ages[code] for code in ratings.age.tolist()])
+    pairs = [(gender, age) for gender in ("F", "M") for age in sorted(set(how.ages.values()))]
+    worlds: dict[str, HiddenContexts] = {}
+    left_out: dict[str, str] = {}
+    cells: dict[str, dict[tuple[str, str], int]] = {}
+    redraws: dict[str, int] = {}
+    for place, job in enumerate(sorted(set(how.occupations.values()))):
+        members = np.flatnonzero(kept & (jobs == job))
+        cells[job] = {(g, a): int(np.sum((ratings.gender[members] == g) & (ages[members] == a))) for g, a in pairs}
+        if sum(count > 0 for count in cells[job].values()) < 2:
+            left_out[job] = "left out: users of two kinds are needed for anything to be hidden"
+            continue
+        people = pd.DataFrame({"occupation": job, "gender": ratings.gender[members], "age": ages[members]})
+        rng = np.random.default_rng([number, place])
+        for draw in range(most):
+            movies = np.sort(rng.choice(pool, how.arms, replace=False))
+            names = _names(ratings, movies)
+            rewards = np.clip(completion.dense(members, movies), 0.0, 1.0)
+            table = pd.concat([people, pd.DataFrame(rewards, columns=names)], axis=1)
+            uniform = how.weights == "uniform"
+            world = HiddenContexts.from_table(table, "occupation", ["gender", "age"], names, uniform=uniform)
+            if world.gap_low[0] > 1e-12 and np.sum(world.shares[0] > 0.0) > 1:
+                worlds[job], redraws[job] = _noisy(world, ratings, how), draw
+                break
+        else:
+            left_out[job] = f"left out: {most} draws of movies, and in each one is best for all or two tie"
+    return OccupationWorlds(worlds, left_out, kept.size, int(kept.sum()), cells, redraws, ratings.made_up)
+
+
+def _check_codes(ratings: Ratings, recipe: Recipe) -> None:
+    for name, codes, known in (
+        ("occupations", ratings.occupation, recipe.occupations),
+        ("ages", ratings.age, recipe.ages),
+    ):
+        for code in np.unique(codes).tolist():
+            if code not in known:
+                raise ValueError(f"the recipe's {name} do not say what code {code} is; add it to the map")
+
+
+def _names(ratings: Ratings, movies: Whole) -> list[str]:
+    """Titles, with the number where there is none or where it is there twice."""
+    titles = [ratings.titles.get(int(movie) + 1, "movie without a title") for movie in movies]
+    many = {title: titles.count(title) for title in titles}
+    odd = {"movie without a title", "occupation", "gender", "age"}
+    return [
+        title if many[title] == 1 and title not in odd else f"{title} ({int(movie) + 1})"
+        for title, movie in zip(titles, movies, strict=True)
+    ]
+
+
+def _totals(ratings: Ratings, completion: Completion, recipe: Recipe) -> Floats:
+    """Total reward of each user, some users at a time."""
+    counted = ratings.ratings_of_movie > 0 if recipe.cut_movies == "rated" else np.ones(ratings.columns, dtype=bool)
+    totals = np.empty(ratings.shape[0])
+    for first in range(0, totals.size, 500):
+        block = completion.dense(slice(first, first + 500))
+        if recipe.clip_before_cut:
+            np.clip(block, 0.0, 1.0, out=block)
+        totals[first : first + 500] = block @ counted
+    return totals
+
+
+def _noisy(world: HiddenContexts, ratings: Ratings, recipe: Recipe) -> HiddenContexts:
+    """The same world with the noise that the recipe asks for."""
+    if recipe.noise == "two-point":
+        return world
+    values = np.arange(5) / 4.0
+    law = _tilted(np.bincount(ratings.stars, minlength=6)[1:] / ratings.stars.size, values, world.means)
+    return HiddenContexts(
+        law @ values, world.probabilities, 0.0, 1.0, world.contexts, world.arms, values=values, law=law
+    )
+
+
+def _tilted(shares: Floats, values: Floats, means: Floats) -> Floats:
+    """The law nearest to `shares` with each of these means: shares x exp(tilt x values), the tilt found by bisection.
+
+    Nearest in relative entropy. Means within 1e-9 of either end are at it.
+    """
+    logs = np.log(np.maximum(shares, 1e-12))
+    low, high = np.full(means.shape, -700.0), np.full(means.shape, 700.0)
+    for _ in range(80):
+        tilt = (low + high) / 2.0
+        weights = logs + tilt[..., None] * values
+        law: Floats = np.exp(weights - weights.max(axis=-1, keepdims=True))
+        law /= law.sum(axis=-1, keepdims=True)
+        above = law @ values > means
+        low, high = np.where(above, low, tilt), np.where(above, tilt, high)
+    return law
