@@ -138,6 +138,19 @@ class MeanBounds:
         """Which arms can be best: those whose upper bound is not below `best_lower`."""
         return self.upper >= self.best_lower
 
+    def meta_pruned(self, best_mean: float) -> NDArray[np.bool_]:
+        """Which arms pruning keeps though they cannot be best: their upper bound is below the best arm's true mean.
+
+        No policy knows them in advance; one that clips at the upper bounds plays them a bounded number of times.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.8, 0.6]).meta_pruned(0.9)
+        array([False,  True, False])
+        """
+        return self.possible & (self.upper < best_mean)
+
     @property
     def variance_proxy(self) -> NDArray[np.float64]:
         """Each arm's variance proxy, from its own bounds in its own range (Corollary 3.1)."""

@@ -32,8 +32,8 @@ class Instance:
 
     @property
     def meta_pruned(self) -> NDArray[np.bool_]:
-        """Arms that pruning keeps though their upper bound is below the best mean: played a bounded number of times."""
-        return self.bounds.possible & (self.bounds.upper < max(self.means))
+        """Arms that are played a bounded number of times, see `MeanBounds.meta_pruned`."""
+        return self.bounds.meta_pruned(max(self.means))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from meanbounds.bounds import MeanBounds
 from meanbounds.geometry import FeasibleSet, LinearArms
+from meanbounds.theory import Promise, regret_bounds, regret_slopes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,9 +52,16 @@ COLOURS = (
 """Okabe and Ito's colours first: they stay apart for colour-blind readers."""
 
 _BANDS = ("confidence", "deviation", "quantiles", None)
+_THEORY: dict[str, Callable[..., dict[str, Promise]]] = {"bounds": regret_bounds, "slopes": regret_slopes}
 
 
-def plot_regret(regret: Regret, ax: Axes | None = None, band: str | None = "confidence", log: bool = False) -> Axes:
+def plot_regret(
+    regret: Regret,
+    ax: Axes | None = None,
+    band: str | None = "confidence",
+    log: bool | None = None,
+    theory: str | None = None,
+) -> Axes:
     """Draw mean regret against rounds, a line per policy named at its end.
 
     Parameters
@@ -64,10 +74,20 @@ def plot_regret(regret: Regret, ax: Axes | None = None, band: str | None = "conf
         What the shading shows: ``"confidence"`` (95% for the mean), ``"deviation"`` (one standard deviation),
         ``"quantiles"`` (5% to 95% of the runs) or None.
     log
-        Whether rounds are on a logarithmic scale, on which logarithmic regret is a straight line.
+        Whether rounds are on a logarithmic scale, on which logarithmic regret is a straight line; by default only for
+        ``theory="slopes"``.
+    theory
+        What theorems say, in the colour of each policy: ``"bounds"`` draws the finite-time bound as a dashed line, with
+        regret on a logarithmic scale, since bounds are several times what happens; ``"slopes"`` draws a dotted line
+        that grows like the asymptotic constant times log n and meets the curve in the last round. For a policy to
+        which no theorem applies a line above the picture says why. The numbers are those of
+        `meanbounds.theory.regret_bounds` and `meanbounds.theory.regret_slopes`.
     """
     if band not in _BANDS:
         raise ValueError(f"band must be one of {', '.join(map(repr, _BANDS))}; got {band!r}")
+    if theory not in (None, *_THEORY):
+        raise ValueError(f"theory must be one of {', '.join(map(repr, _THEORY))} or None; got {theory!r}")
+    log = theory == "slopes" if log is None else log
     if ax is None:
         ax = plt.subplots(figsize=(7, 4.2), layout="constrained")[1]
     ends = {}
@@ -86,8 +106,50 @@ def plot_regret(regret: Regret, ax: Axes | None = None, band: str | None = "conf
             continue
         ax.fill_between(regret.rounds, np.maximum(lower, 0.0), upper, color=colour, alpha=0.18, linewidth=0)
     ax.set_ylabel(f"regret, mean of {len(regret.curves[regret.labels[0]])} runs")
-    _against_rounds(ax, regret, ends, log)
+    if theory is not None:
+        _draw_theory(ax, regret, theory)
+    _against_rounds(ax, regret, ends, log, least=_least(regret) if theory == "bounds" else None)
     return ax
+
+
+def _draw_theory(ax: Axes, regret: Regret, theory: str) -> None:
+    """A line for each policy to which a theorem applies, and a key that says for which ones none does, and why."""
+    entries: dict[str, Line2D] = {}
+    reasons: dict[str, list[str]] = {}
+    promises = _THEORY[theory](regret)
+    for number, label in enumerate(regret.labels):
+        promise = promises[label]
+        if promise.values is None:
+            reasons.setdefault(promise.reason, []).append(regret.name(label))
+            continue
+        values, name, style = promise.values, "bound on the mean", (0, (5, 2))
+        if promise.kind == "high probability":
+            name = f"bound on every run, with probability {1.0 - promise.failure:g}"
+        elif promise.kind == "asymptotic":
+            values, name, style = (
+                values - values[-1] + regret.mean(label)[-1],
+                "slope in the long run, at most",
+                (0, (1, 1)),
+            )
+            last = regret.rounds >= regret.rounds[-1] / 10  # far enough to show a slope, and not taken for a bound
+            values = np.where(last & (values >= 0.0), values, np.nan)
+        ax.plot(regret.rounds, values, color=_look(number)[0], linewidth=1.3, linestyle=style)
+        entries.setdefault(name, Line2D([], [], color="#7f7f7f", linewidth=1.3, linestyle=style, label=name))
+    for reason, names in reasons.items():
+        text = textwrap.fill(f"{'; '.join(names)}: no {theory.removesuffix('s')}, {reason}", 95)
+        entries[text] = Line2D([], [], linestyle="none", label=text)
+    key = ax.legend(
+        handles=list(entries.values()), loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize="small"
+    )
+    for text in key.get_texts():
+        text.set_parse_math(False)
+
+
+def _least(regret: Regret) -> float:
+    """Where a logarithmic scale of regret starts: below every mean that is not 0, within three decades of the largest."""
+    means = np.concatenate([regret.mean(label) for label in regret.labels])
+    top = float(means.max())
+    return float(10.0 ** np.floor(np.log10(max(means[means > 0.0].min(), 1e-3 * top)))) if top > 0.0 else 1e-3
 
 
 def plot_kept(regret: Regret, ax: Axes | None = None, log: bool = False) -> Axes:
@@ -348,13 +410,18 @@ def _look(number: int) -> tuple[str, str]:
     return COLOURS[number % len(COLOURS)], "--" if number >= len(COLOURS) else "-"
 
 
-def _against_rounds(ax: Axes, regret: Regret, ends: dict[str, tuple[float, str]], log: bool) -> None:
-    """Finish a picture with a line per policy and rounds from left to right."""
+def _against_rounds(
+    ax: Axes, regret: Regret, ends: dict[str, tuple[float, str]], log: bool, least: float | None = None
+) -> None:
+    """Finish a picture with a line per policy and rounds from left to right; a logarithmic one if `least` is given."""
     ax.set_xscale("log" if log else "linear")
     if not log:
         ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.set_xlim(1 if log else 0, int(regret.rounds[-1]))
-    ax.set_ylim(bottom=0)
+    if least is not None:
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.12g}")
+    ax.set_ylim(bottom=least or 0.0)
     ax.set_xlabel("round")
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     _tidy(ax)
@@ -373,17 +440,17 @@ def _tidy(ax: Axes) -> None:
 
 def _name_ends(ax: Axes, ends: dict[str, tuple[float, str]]) -> None:
     """Name each line at its right end, moved apart so that no two names overlap."""
-    top = ax.get_ylim()[1]
-    height = ax.get_window_extent().height / ax.figure.dpi * 72
+    scale = ax.transData + ax.transAxes.inverted()
+    least, right = ax.get_ylim()[0], ax.get_xlim()[1]
     size = 0.9 * float(plt.rcParams["font.size"])
-    apart = top * 1.28 * size / height
+    apart = 1.28 * size * ax.figure.dpi / 72 / ax.get_window_extent().height
     place = -np.inf
     for label, (value, colour) in sorted(ends.items(), key=lambda item: item[1][0]):
-        place = max(value, place + apart)
+        place = max(float(scale.transform((right, max(value, least)))[1]), place + apart)
         ax.annotate(
             label,
             xy=(1.0, value),
-            xytext=(1.02, place / top),
+            xytext=(1.02, place),
             xycoords=("axes fraction", "data"),
             textcoords="axes fraction",
             color=colour,

@@ -210,11 +210,17 @@ class Regret:
             }
         )
 
-    def plot(self, ax: Axes | None = None, band: str | None = "confidence", log: bool = False) -> Axes:
-        """Draw mean regret against rounds; see `meanbounds.plots.plot_regret`."""
+    def plot(
+        self,
+        ax: Axes | None = None,
+        band: str | None = "confidence",
+        log: bool | None = None,
+        theory: str | None = None,
+    ) -> Axes:
+        """Draw mean regret against rounds, and what theorems say of it; see `meanbounds.plots.plot_regret`."""
         from meanbounds.plots import plot_regret
 
-        return plot_regret(self, ax, band, log)
+        return plot_regret(self, ax, band, log, theory)
 
     def save(self, path: str | Path) -> None:
         """Write a Parquet file: a row per policy and run, with settings, seed and versions in the file's metadata."""

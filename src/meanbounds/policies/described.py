@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -57,3 +58,24 @@ class Described:
             if key not in parameters:
                 raise ValueError(f"{name} has no parameter {key!r}; its parameters are {', '.join(parameters)}")
         return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()})
+
+    @staticmethod
+    def from_repr(text: str) -> Any:
+        """The inverse of ``repr``, which is what results keep; a parameter that is a function cannot be read back.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Policy.from_repr("ROFUL(norm_high=2.0, index='clip')") == mb.ROFUL(norm_high=2.0, index="clip")
+        True
+        """
+        try:
+            call = ast.parse(text, mode="eval").body
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+                raise ValueError(text)
+            settings = {str(part.arg): ast.literal_eval(part.value) for part in call.keywords}
+        except (SyntaxError, ValueError) as error:
+            raise ValueError(
+                f"{text!r} cannot be read back: it is not a policy's name with parameters that are plain values"
+            ) from error
+        return Described.from_dict({"policy": call.func.id, **settings})

@@ -1,0 +1,42 @@
+"""What the theorems promise, as functions, tables, curves and sentences.
+
+- `glue_plays`, `glue_regret`: the finite-time bound of GLUE and of the other index policies of its kind.
+- `linear_regret`: that of OFUL and R-OFUL.
+- `asymptotic_plays`, `asymptotic_constant`, `comparison`, `lower_bound`: what remains of regret over log n.
+- `uncertain_regret`: bounds on the means that hold with a probability alone.
+- `fates`: what becomes of each arm, in words.
+- `regret_bounds`, `regret_slopes`: all that applies to a simulation.
+"""
+
+from meanbounds.theory.constants import (
+    Comparison,
+    ComparisonRow,
+    asymptotic_constant,
+    asymptotic_plays,
+    comparison,
+    lower_bound,
+)
+from meanbounds.theory.glue import glue_plays, glue_regret
+from meanbounds.theory.linear import linear_regret
+from meanbounds.theory.promises import Promise, regret_bounds, regret_slopes
+from meanbounds.theory.uncertain import uncertain_regret
+from meanbounds.theory.words import Fate, Fates, fates
+
+__all__ = [
+    "Comparison",
+    "ComparisonRow",
+    "Fate",
+    "Fates",
+    "Promise",
+    "asymptotic_constant",
+    "asymptotic_plays",
+    "comparison",
+    "fates",
+    "glue_plays",
+    "glue_regret",
+    "linear_regret",
+    "lower_bound",
+    "regret_bounds",
+    "regret_slopes",
+    "uncertain_regret",
+]

@@ -1,0 +1,105 @@
+"""What becomes of each arm, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meanbounds.bounds import Arm, MeanBounds
+from meanbounds.policies import GLUE
+from meanbounds.theory.constants import asymptotic_plays
+from meanbounds.theory.given import check_means, check_optimism
+from meanbounds.theory.glue import meta_pruned_plays
+
+__all__ = ["Fate", "Fates", "fates"]
+
+
+@dataclass(frozen=True)
+class Fate:
+    """One arm: ``kind`` is ``"best"``, ``"live"``, ``"meta-pruned"`` or ``"pruned"``; ``sentence`` says why."""
+
+    arm: Arm
+    kind: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.arm!r} is {self.kind}: {self.sentence}"
+
+
+@dataclass(frozen=True)
+class Fates:
+    """What becomes of each arm, in the order of the bounds."""
+
+    rows: tuple[Fate, ...]
+
+    def __iter__(self) -> Iterator[Fate]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def arms(self, kind: str) -> tuple[Arm, ...]:
+        """The arms of one kind."""
+        if kind not in _KINDS:
+            raise ValueError(f"kind must be one of {', '.join(map(repr, _KINDS))}; got {kind!r}")
+        return tuple(fate.arm for fate in self.rows if fate.kind == kind)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.rows))
+
+
+_KINDS = ("best", "live", "meta-pruned", "pruned")
+
+
+def fates(means: ArrayLike, bounds: MeanBounds) -> Fates:
+    """Say what becomes of each arm under GLUE, and by which numbers.
+
+    A pruned arm is never played, a meta-pruned one a bounded number of times, a live one about log n times, and a best
+    one in all other rounds.
+
+    Parameters
+    ----------
+    means
+        The true means, in the order of the bounds' arms.
+    bounds
+        Bounds that hold.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> bounds = mb.MeanBounds([0.7, 0.2, 0.3, 0.1], [0.95, 0.93, 0.75, 0.6], arms=["a", "b", "c", "d"])
+    >>> print(mb.theory.fates([0.9, 0.8, 0.5, 0.4], bounds))
+    'a' is best: its mean 0.9 is the largest
+    'b' is live: its upper bound 0.93 is not below the best mean 0.9: played at most about 47.2 log n times in the long run
+    'c' is meta-pruned: its upper bound 0.75 is below the best mean 0.9: played at most 52.5 times in expectation, however long it goes on
+    'd' is pruned: its upper bound 0.6 is below the largest lower bound 0.7 (arm 'a'), so it is never played
+    """  # noqa: E501
+    mu, policy = check_means(means, bounds), GLUE()
+    best = float(mu.max())
+    first = bounds.arms[int(np.argmax(bounds.lower))]
+    often = asymptotic_plays(policy, mu, bounds)
+    seldom = meta_pruned_plays(check_optimism(policy, mu, bounds), best - bounds.upper)
+    possible, meta_pruned = bounds.possible, bounds.meta_pruned(best)
+    rows = []
+    for k, arm in enumerate(bounds.arms):
+        upper = f"its upper bound {bounds.upper[k]:.6g} is"
+        if mu[k] == best:
+            kind, why = "best", f"its mean {best:.6g} is the largest"
+        elif not possible[k]:
+            kind = "pruned"
+            why = (
+                f"{upper} below the largest lower bound {bounds.best_lower:.6g} (arm {first!r}), so it is never played"
+            )
+        elif meta_pruned[k]:
+            kind = "meta-pruned"
+            times = f"played at most {seldom[k]:.3g} times in expectation, however long it goes on"
+            why = f"{upper} below the best mean {best:.6g}: {times}"
+        else:
+            kind = "live"
+            times = f"played at most about {often[k]:.3g} log n times in the long run"
+            why = f"{upper} not below the best mean {best:.6g}: {times}"
+        rows.append(Fate(arm, kind, why))
+    return Fates(tuple(rows))
