@@ -224,11 +224,8 @@ class TestConstants:
         assert other.constant("KL-UCB") == other.constant("GLUE") == 0.0
         assert other.constant("UCB") == pytest.approx(2 * 0.25 / 1.5)
         edge = mb.theory.comparison([0.9, 0.8], mb.MeanBounds([0.0, 0.0], [1.0, 0.9]))
-        assert (
-            edge.lower_bound
-            == 0.0
-            < edge.constant("B-KL-UCB")
-            == mb.theory.lower_bound([0.9, 0.8], mb.MeanBounds.vacuous(2))
+        assert edge.lower_bound == 0.0 < edge.constant("B-KL-UCB") == mb.theory.lower_bound(
+            [0.9, 0.8], mb.MeanBounds.vacuous(2)
         )
 
     @pytest.mark.parametrize(
@@ -284,7 +281,9 @@ class TestLowerBound:
             low, span, means[1] = np.full(3, -0.5), np.full(3, 4.0), means[0]  # two best arms, or two that are equal
             means = np.clip(means, -0.4, 3.4)
         lower, upper = means - rng.uniform(0, 0.3, 3) * span, means + rng.uniform(0, 0.6, 3) * span
-        bounds = mb.MeanBounds(np.clip(lower, low, None), np.clip(upper, None, low + span), low=low, high=low + span)
+        bounds = mb.MeanBounds(
+            np.clip(lower, low, None), np.clip(upper, None, low + span), low=low, high=low + span
+        )
         expected = self.program(means.tolist(), bounds, 12)
         assert mb.theory.lower_bound(means, bounds) == pytest.approx(expected, rel=1e-5, abs=1e-12)
 
@@ -462,9 +461,7 @@ class TestLinear:
 
     def test_mistakes_are_named(self) -> None:
         bounds = mb.MeanBounds.vacuous(["a", "b"])
-        with pytest.raises(
-            ValueError, match=r"arm 'a' has norm 2 and offset 0; the printed bound is for arms of norm 1"
-        ):
+        with pytest.raises(ValueError, match=r"arm 'a' has norm 2 and offset 0; the printed bound is for arms of norm 1"):
             mb.theory.linear_regret(mb.OFUL(), [[2.0], [1.0]], bounds, [10], form="paper")
         with pytest.raises(TypeError, match="the theorem is for OFUL and ROFUL"):
             mb.theory.linear_regret(mb.GLUE(), [[2.0], [1.0]], bounds, [10])  # type: ignore[arg-type]
