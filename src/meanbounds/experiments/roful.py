@@ -113,7 +113,8 @@ def plot(results: Results) -> Mapping[str, Figure]:
             results,
             PRINTED,
             "Rewards as printed: Gaussian, clipped.\nTheorem 4 does not cover these rewards: clipping moves\n"
-            f"their means, they are not linear. Bounds and data\ncontradict each other in {clashes} of {runs} runs of R-OFUL.",
+            "their means, they are not linear. Bounds and data\n"
+            f"contradict each other in {clashes} of {runs} runs of R-OFUL.",
         ),
         "well-specified": _picture(results, linear, f"Rewards whose means are linear ({linear}).", results.one),
     }
