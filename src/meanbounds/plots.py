@@ -338,6 +338,7 @@ def plot_bounds_beside(
         places = np.arange(len(arms)) + (number - (len(bounds) - 1) / 2.0) * step
         ends = [np.clip(side, first, last) for side in (own.lower, own.upper)]
         ax.hlines(places, *ends, color=colour, linewidth=4.0, alpha=0.6)
+        ax.plot(ends, [places, places], "|", color=colour, markersize=5.5, markeredgewidth=2.5)  # if the width is 0
         slack = 1e-9 * (1.0 + np.abs(true))
         for k in np.flatnonzero((true < own.lower - slack) | (true > own.upper + slack)):
             near = ends[0][k] if true[k] < own.lower[k] else ends[1][k]
