@@ -22,6 +22,7 @@ bench: .venv/.bench kernels  ## speed against other libraries, as ratios, into b
 picture: .venv/.demo kernels  ## the pictures of README and guide
 	$(BIN)/meanbounds demo -o docs/images --picture-only
 	$(BIN)/python -m benchmarks.cone
+	$(BIN)/python -m benchmarks.theory
 
 choices: .venv/.bench kernels  ## what R-OFUL's choices are worth, into docs/choices.md; takes a quarter of an hour
 	$(BIN)/python -m benchmarks.choices

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+import warnings
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 
 import meanbounds as mb
+from meanbounds.kernels import linear as kernel
 from meanbounds.policies.linear import LinearPlan
-from meanbounds.theory.linear import largest_regret, sum_of_widths
+from meanbounds.theory.linear import _weights, largest_regret, sum_of_widths
 from tests.linear import Instance, random_instance
 from tests.strategies import Case, cases
 
@@ -32,6 +34,11 @@ def kl(p: float, q: float) -> float:
 def proxy(m: float) -> float:
     """Variance proxy on [0, 1], in plain Python."""
     return 0.25 if m == 0.5 else (1.0 - 2.0 * m) / (2.0 * math.log((1.0 - m) / m))
+
+
+def means_of(case: Case) -> Floats:
+    """The means, without the rounding errors by which those of a table of values can leave exact bounds."""
+    return np.clip(case.environment.means, case.bounds.lower, case.bounds.upper)
 
 
 class TestGlue:
@@ -62,13 +69,19 @@ class TestGlue:
         assert len({round(value, 9) for value in grid}) == 3  # arms 3 and 4 change sides at 0.03 and at 0.005
 
     def test_one_delta_for_all_arms_is_worse_than_one_for_each(self) -> None:
-        """At n = 1000 arm 4, just below the best mean, is better off as live, arm 3 as meta-pruned: one delta does both."""
-        for n in (10, 1_000, 10**6):
-            plays = mb.theory.glue_plays(self.MEANS, self.BOUNDS, n, form="paper")
-            each = mb.theory.glue_plays(self.MEANS, self.BOUNDS, n)
-            assert plays[4] == each[4] == 0.0
-            assert each[0] == plays[0] == n
-            assert np.all(each[1:4] <= n)
+        """Arm 1 (gap 0.06, cap 0.05 below the best mean) is better meta-pruned, arm 2 (gap 0.5, cap 0.06 below) live.
+
+        One delta cannot do both. Alone with the best arm each has the delta it needs.
+        """
+        means, lower, upper = np.array([0.9, 0.84, 0.4]), np.array([0.6, 0.1, 0.1]), np.array([1.0, 0.85, 0.84])
+        n = 10**6
+
+        def printed(*arms: int) -> float:
+            some = list(arms)
+            return mb.theory.glue_regret(means[some], mb.MeanBounds(lower[some], upper[some]), n, form="paper")
+
+        assert printed(0, 1) + printed(0, 2) < 0.99 * printed(0, 1, 2)
+        assert mb.theory.glue_regret(means, mb.MeanBounds(lower, upper), n) < printed(0, 1, 2)
 
     def test_the_printed_form_is_too_small(self) -> None:
         """One suboptimal arm, live: the printed bound is below what its own proof gives."""
@@ -83,13 +96,13 @@ class TestGlue:
     @given(cases(), st.sampled_from(["corrected", "paper"]))
     def test_many_horizons_at_once(self, case: Case, form: Any) -> None:
         rounds = [1, 7, 1_000, 10**9]
-        means = case.environment.means
+        means = means_of(case)
         plays = mb.theory.glue_plays(means, case.bounds, rounds, form=form)
         regret = np.asarray(mb.theory.glue_regret(means, case.bounds, rounds, form=form))
         assert plays.shape == (4, len(case.bounds))
         for n, row, value in zip(rounds, plays, regret, strict=True):
             np.testing.assert_array_equal(row, mb.theory.glue_plays(means, case.bounds, n, form=form))
-            assert value == mb.theory.glue_regret(means, case.bounds, n, form=form)
+            assert value == pytest.approx(mb.theory.glue_regret(means, case.bounds, n, form=form), rel=1e-12)
         assert np.all(np.diff(plays[:, ~case.bounds.possible], axis=0) == 0.0)
         if form == "corrected":
             assert np.all(np.diff(plays, axis=0) >= 0.0)
@@ -168,16 +181,16 @@ class TestConstants:
     def test_a_table_by_hand_with_low_rewards_in_another_range(self) -> None:
         """Rewards on [1, 5], span 4. Means 2, 1.8, 1.4 are shares 0.25, 0.2, 0.1; gaps 0.2, 0.6.
 
-        Bounds: a [1.2, 2.6] (shares 0.05 to 0.4), b [1.2, 2.4] (to 0.35), c [1, 2.2] (to 0.3): all below the middle 3, and
-        all upper bounds above the best mean 2. Largest lower bound 1.2, share 0.05.
+        Bounds: a [1.2, 2.6] (shares 0.05 to 0.4), b [1.2, 2.4] (to 0.35), c [1, 2.2] (to 0.3): all below the middle 3,
+        and all upper bounds above the best mean 2. Largest lower bound 1.2, share 0.05.
 
         - UCB and B-UCB: factor 16/4 = 4: 2 * 4 (1/0.2 + 1/0.6) = 8 * 6.6666667 = 53.3333333.
         - c(0.35) = 0.3 / (2 log(0.65/0.35)) = 0.3 / 1.238078412 = 0.242311 (six digits);
           c(0.3) = 0.4 / (2 log(7/3)) = 0.4 / 1.694595721 = 0.236044595.
           ImprovedUCB, and GLUE, the largest lower bound being below the middle:
           2 * 16 * (0.242310997 / 0.2 + 0.236044595 / 0.6) = 32 * (1.211554987 + 0.393407658) = 51.3588047.
-        - d(0.2, 0.25) = 0.2 log 0.8 + 0.8 log(0.8/0.75) = -0.044628710 + 0.051630817 = 0.007002107: 0.2 / that = 28.5628
-          (five digits); d(0.1, 0.25) = 0.1 log 0.4 + 0.9 log 1.2 = -0.091629073 + 0.164089401 = 0.072460328:
+        - d(0.2, 0.25) = 0.2 log 0.8 + 0.8 log(0.8/0.75) = -0.044628710 + 0.051630817 = 0.007002107: 0.2 / that is
+          28.5628 (six digits); d(0.1, 0.25) = 0.1 log 0.4 + 0.9 log 1.2 = -0.091629073 + 0.164089401 = 0.072460328:
           0.6 / that = 8.28039. KL-UCB, B-KL-UCB, OSSB, lower bound: 36.8432.
         """
         bounds = mb.MeanBounds([1.2, 1.2, 1.0], [2.6, 2.4, 2.2], low=1.0, high=5.0)
@@ -191,8 +204,8 @@ class TestConstants:
     @given(cases())
     def test_orders_that_are_theorems(self, case: Case) -> None:
         """See `comparison`: Pinsker, Kearns and Saul, and sums over fewer arms."""
-        table = mb.theory.comparison(case.environment.means, case.bounds)
-        printed = mb.theory.comparison(case.environment.means, case.bounds, form="paper")
+        table = mb.theory.comparison(means_of(case), case.bounds)
+        printed = mb.theory.comparison(means_of(case), case.bounds, form="paper")
 
         def ordered(*names: str) -> None:
             values = [table.constant(name) for name in names]
@@ -224,8 +237,11 @@ class TestConstants:
         assert other.constant("KL-UCB") == other.constant("GLUE") == 0.0
         assert other.constant("UCB") == pytest.approx(2 * 0.25 / 1.5)
         edge = mb.theory.comparison([0.9, 0.8], mb.MeanBounds([0.0, 0.0], [1.0, 0.9]))
-        assert edge.lower_bound == 0.0 < edge.constant("B-KL-UCB") == mb.theory.lower_bound(
-            [0.9, 0.8], mb.MeanBounds.vacuous(2)
+        assert (
+            edge.lower_bound
+            == 0.0
+            < edge.constant("B-KL-UCB")
+            == mb.theory.lower_bound([0.9, 0.8], mb.MeanBounds.vacuous(2))
         )
 
     @pytest.mark.parametrize(
@@ -235,13 +251,14 @@ class TestConstants:
         with pytest.raises(ValueError, match="no theorem says what remains of its regret over log n"):
             mb.theory.asymptotic_constant(policy, [0.9, 0.8], mb.MeanBounds.vacuous(2))
 
-    def test_the_finite_bound_tends_to_the_constant(self) -> None:
-        """Regret at n = 10^(10^k) over log n comes down to the constant; f(n) is n up to a logarithm."""
+    def test_the_finite_bound_comes_down_to_the_constant(self) -> None:
+        """Over log n it falls, slowly: the next term is of order (log n)^(2/3). It never falls below the constant."""
         instance = mb.INSTANCES["high-lower-bound"]
         constant = mb.theory.asymptotic_constant(mb.GLUE(), instance.means, instance.bounds)
-        n = 10**18
-        ratio = mb.theory.glue_regret(instance.means, instance.bounds, n) / math.log(n) / constant
-        assert 1.0 < ratio < 8.0
+        n = np.array([10**6, 10**9, 10**12, 10**15, 10**18])
+        ratio = mb.theory.glue_regret(instance.means, instance.bounds, n) / np.log(n) / constant
+        assert np.all(np.diff(ratio) < 0.0)
+        assert 1.0 < ratio[-1] < 5.0
 
 
 class TestLowerBound:
@@ -269,7 +286,9 @@ class TestLowerBound:
         if not rows:
             return 0.0
         gaps = [best - means[k] for k in others]
-        return float(optimize.linprog(gaps, A_ub=np.array(rows), b_ub=-np.ones(len(rows))).fun)
+        solved = optimize.linprog(gaps, A_ub=np.array(rows), b_ub=-np.ones(len(rows)))
+        assert solved.fun is not None
+        return float(solved.fun)
 
     @pytest.mark.parametrize("seed", range(12))
     def test_is_the_value_of_the_program(self, seed: int) -> None:
@@ -281,9 +300,7 @@ class TestLowerBound:
             low, span, means[1] = np.full(3, -0.5), np.full(3, 4.0), means[0]  # two best arms, or two that are equal
             means = np.clip(means, -0.4, 3.4)
         lower, upper = means - rng.uniform(0, 0.3, 3) * span, means + rng.uniform(0, 0.6, 3) * span
-        bounds = mb.MeanBounds(
-            np.clip(lower, low, None), np.clip(upper, None, low + span), low=low, high=low + span
-        )
+        bounds = mb.MeanBounds(np.clip(lower, low, None), np.clip(upper, None, low + span), low=low, high=low + span)
         expected = self.program(means.tolist(), bounds, 12)
         assert mb.theory.lower_bound(means, bounds) == pytest.approx(expected, rel=1e-5, abs=1e-12)
 
@@ -335,17 +352,20 @@ class TestLinear:
     def test_the_sum_is_attained(self, width: float, scale: float) -> None:
         """The best of all splits into two values, a share of the rounds each, on a grid: nothing smaller holds."""
         rounds = 1_000
-        values = np.linspace(0.0, math.log1p((width / scale) ** 2), 301)
-        gains = np.minimum(width, scale * np.sqrt(np.expm1(values)))
         for growth in (5.0, 200.0, 1_500.0):
             mean, best = growth / rounds, 0.0
+            top = math.log1p((width / scale) ** 2)
+            values = np.unique([0.0, mean, *np.linspace(0.0, top, 201), *np.geomspace(1e-4, top, 200)])
+            gains = np.minimum(width, scale * np.sqrt(np.expm1(values)))
             for i in range(values.size):
-                share = np.divide(mean - values[i], values - values[i], out=np.zeros(301), where=values > values[i])
+                share = np.divide(
+                    mean - values[i], values - values[i], out=np.zeros(values.size), where=values > values[i]
+                )
                 mixed = np.where((share >= 0) & (share <= 1), gains[i] + share * (gains - gains[i]), 0.0)
                 best = max(best, float(mixed.max()) if mean >= values[i] else 0.0)
-            limit = float(sum_of_widths(*(np.array([x]) for x in (float(rounds), growth, scale)), width)[0])
+            limit = float(sum_of_widths(np.array([1e3]), np.array([growth]), np.array([scale]), width)[0])
             assert best * rounds <= limit * (1 + 1e-9)
-            assert limit <= best * rounds * 1.03
+            assert limit <= best * rounds * 1.01
 
     @given(st.integers(0, 2**32), st.sampled_from([1e-3, 0.1, 1.0, 20.0]), st.integers(1, 4))
     def test_elliptical_potential(self, seed: int, regularisation: float, d: int) -> None:
@@ -368,8 +388,43 @@ class TestLinear:
         least = np.array([scale / math.sqrt(weights.min())])
         assert total <= float(sum_of_widths(np.array([40.0]), np.array([growth]), least, width)[0]) * (1 + 1e-9)
 
+    @pytest.mark.parametrize("unit", [True, False])
+    @pytest.mark.parametrize("policy", POLICIES, ids=str)
+    def test_the_regret_of_each_round(self, policy: mb.OFUL | mb.ROFUL, unit: bool) -> None:
+        """At most W and twice the width of the arm that is played, while the parameter is in the confidence sets.
+
+        Offers are drawn; rewards are at the ends of their range. The weights are within their limits.
+        """
+        instance = random_instance(np.random.default_rng(6), 10, 4, 0.8, unit=unit, offsets=not unit)
+        plan = plan_of(policy, instance)
+        rng, width = np.random.default_rng(7), largest_regret(plan.pool, plan.rule)
+        low, high = instance.bounds.low, instance.bounds.high
+        least, heaviest = _weights(plan.pool, plan.rule)
+        room, image, tried = np.empty((2, 10)), np.empty(4), 0
+        for run in range(10):
+            design = kernel.new_design(4, policy.regularisation)
+            pool = kernel.own_bounds(plan.pool)
+            for t in range(60):
+                error, reach = design.estimate - instance.theta, kernel.radius(design, plan.rule)
+                if error @ design.precision @ error > reach**2:
+                    break
+                offered = rng.permutation(10)[:4]
+                before = design.inverse.copy()
+                arm, _, _ = kernel.decide(
+                    pool, plan.rule, plan.known, design, offered, room[0], room[1], False, t, np.uint64(run)
+                )
+                x = instance.features[arm]
+                regret = instance.means[offered].max() - instance.means[arm]
+                assert regret <= min(width, 2.0 * reach * math.sqrt(x @ before @ x)) + 1e-9
+                tried += regret > 0.0
+                reward = high[arm] if rng.random() < (instance.means[arm] - low[arm]) / (high - low)[arm] else low[arm]
+                target = float(reward - instance.offset[arm])
+                weight = kernel.observe(design, plan.rule, x, target, float(pool.proxy[arm]), image).weight
+                assert least * (1 - 1e-12) <= weight <= heaviest[arm] * (1 + 1e-12)
+        assert tried > 10
+
     @pytest.mark.slow
-    @pytest.mark.parametrize("regularisation", [1e-3, 1.0, 10.0])
+    @pytest.mark.parametrize("regularisation", [1e-3, 1.0])
     @pytest.mark.parametrize("policy", POLICIES, ids=str)
     def test_every_run_is_below_the_bound(self, policy: mb.OFUL | mb.ROFUL, regularisation: float) -> None:
         """Unit arms and others, with offsets and without; every run at every checkpoint.
@@ -416,9 +471,8 @@ class TestLinear:
         """Arms e1 and -e1, theta = e1, lambda = 0.01, M = 1, d = 2, rewards at the ends of [-1, 1].
 
         beta_0 has no round to take gamma from, so sqrt(beta_0) = sqrt(0.01), and the printed bound is
-        sqrt(8 * 2 * 1 * 0.01 * log(1 + 1 / 0.02)) = sqrt(0.16 * 3.931826) = 0.7932. Both arms have the same index in the
-        first round, so the regret is 2 with probability 1/2, far above the failure probability 0.01. Here: in 200 runs
-        more than 2 of 3 in a hundred, by an exact test.
+        sqrt(8 * 2 * 1 * 0.01 * log(1 + 1 / 0.02)) = sqrt(0.16 * 3.931826) = 0.7932. Both arms have the same index in
+        the first round, so the regret is 2 with probability 1/2; it may exceed the bound with probability 0.01.
         """
         printed = math.sqrt(8 * 2 * 0.01 * math.log(1 + 1 / 0.02))
         assert printed == pytest.approx(0.7932, abs=1e-4)
@@ -450,7 +504,7 @@ class TestLinear:
             assert found / plain == pytest.approx(math.sqrt(tight.variance_proxy.max() / 0.25), rel=0.03)
 
     def test_paper(self) -> None:
-        """sqrt(8 d t beta log(1 + t / (d lambda))) by hand at t = 100, d = 2, lambda = 1, M = 1, delta = 0.01, gamma = 1/2."""
+        """The printed formula by hand at t = 100, d = 2, lambda = 1, M = 1, delta = 0.01, gamma = 1/2."""
         features, bounds = np.array([[1.0, 0.0], [0.6, 0.8]]), mb.MeanBounds.vacuous(2)
         beta = (1.0 + 0.5 * math.sqrt(2 * math.log(100) + 2 * math.log(1 + 99 / 2))) ** 2
         expected = math.sqrt(8 * 2 * 100 * beta * math.log(1 + 100 / 2))
@@ -461,7 +515,9 @@ class TestLinear:
 
     def test_mistakes_are_named(self) -> None:
         bounds = mb.MeanBounds.vacuous(["a", "b"])
-        with pytest.raises(ValueError, match=r"arm 'a' has norm 2 and offset 0; the printed bound is for arms of norm 1"):
+        with pytest.raises(
+            ValueError, match=r"arm 'a' has norm 2 and offset 0; the printed bound is for arms of norm 1"
+        ):
             mb.theory.linear_regret(mb.OFUL(), [[2.0], [1.0]], bounds, [10], form="paper")
         with pytest.raises(TypeError, match="the theorem is for OFUL and ROFUL"):
             mb.theory.linear_regret(mb.GLUE(), [[2.0], [1.0]], bounds, [10])  # type: ignore[arg-type]
@@ -471,14 +527,14 @@ class TestLinear:
 
 class TestUncertain:
     def test_the_printed_extra_is_too_small_on_another_range(self) -> None:
-        """Means 10 and 0 on [0, 10]. With probability 0.1 the bounds of arm 0 are [0, 0]: it is pruned, and each round costs 10.
+        """Means 10 and 0 on [0, 10]. With probability 0.1 the bounds of arm 0 are [0, 0]: it is pruned, at 10 a round.
 
         E[R] = 0.9 R + 0.1 * 10 n, where R, with bounds that hold and prune arm 1, is 0. The printed bound is
         Theorem 6, which is 0 here, plus 0.1 n: a tenth of what it has to be.
         """
         means, n = [10.0, 0.0], 1_000
-        right, wrong = (mb.MeanBounds([a, 1.0 - a / 10], [b, 5.0], low=0.0, high=10.0) for a, b in ((10, 10), (0, 0)))
         right = mb.MeanBounds([10.0, 0.0], [10.0, 5.0], low=0.0, high=10.0)
+        wrong = mb.MeanBounds([0.0, 1.0], [0.0, 5.0], low=0.0, high=10.0)
         environment = mb.Bernoulli(means, 0.0, 10.0)
         with pytest.warns(UserWarning, match="outside its bounds"):
             lost = mb.simulate({"p": mb.GLUE()}, environment, wrong, n, 5, seed=1).final["p"]
@@ -509,7 +565,7 @@ class TestUncertain:
 class TestFates:
     @given(cases())
     def test_say_what_the_numbers_say(self, case: Case) -> None:
-        means, bounds = case.environment.means, case.bounds
+        means, bounds = means_of(case), case.bounds
         found = mb.theory.fates(means, bounds)
         assert tuple(fate.arm for fate in found) == bounds.arms
         plays = mb.theory.asymptotic_plays(mb.GLUE(), means, bounds)
@@ -532,7 +588,7 @@ class TestFates:
 
 
 class TestPromises:
-    POLICIES = {
+    POLICIES: ClassVar[dict[str, mb.Policy]] = {
         "UCB": mb.UCB(),
         "GLUE": mb.GLUE(),
         "GLUE, t": mb.GLUE(f="t"),
@@ -541,7 +597,7 @@ class TestPromises:
         "B-KL-UCB": mb.BKLUCB(),
     }
 
-    def simulated(self, tmp_path: Any = None, **changes: Any) -> mb.Regret:
+    def simulated(self, **changes: Any) -> mb.Regret:
         instance = mb.INSTANCES["high-lower-bound"]
         given = {"bounds": instance.bounds, "horizon": 2_000, "runs": 20, "seed": 1, "checkpoints": 10, **changes}
         return mb.simulate(self.POLICIES, mb.Bernoulli(instance.means), **given)
@@ -558,7 +614,7 @@ class TestPromises:
             assert np.all(regret.mean(label) < promise.values)
         assert found["GLUE, t"].reason == "the theorem is for f = 1 + t log(t)^2"
         assert "cannot be read back" in found["own f"].reason
-        assert found["TS"].reason == found["B-KL-UCB"].reason == "no finite-time theorem is known for this policy"
+        assert found["TS"].reason == found["B-KL-UCB"].reason == "no finite-time theorem is implemented for this policy"
         assert all(found[label].values is None for label in ("GLUE, t", "own f", "TS", "B-KL-UCB"))
         printed = mb.theory.regret_bounds(regret, form="paper")["GLUE"].values
         assert printed is not None
@@ -592,9 +648,10 @@ class TestPromises:
         clipped = mb.simulate(policies, instance.environment(4, "clipped-gaussian"), instance.bounds, 100, 5, seed=1)
         for promise in mb.theory.regret_bounds(clipped).values():
             assert promise.reason == "the rewards' means are not linear: clipping moves them"
-        lower = np.minimum(instance.means + 0.01, instance.bounds.high)
-        wrong = mb.MeanBounds(lower, instance.bounds.high, low=instance.bounds.low, high=instance.bounds.high)
-        with pytest.warns(UserWarning, match="outside its bounds|contradicted"):
+        low, high = instance.bounds.low, instance.bounds.high
+        wrong = mb.MeanBounds(np.append(instance.means[0] + 0.01, low[1:]), high, low=low, high=high)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # three of them say what is wrong here
             regret = mb.simulate(
                 {**policies, "short": mb.OFUL(norm_high=0.1)}, instance.environment(4), wrong, 100, 5, seed=1
             )
@@ -608,8 +665,8 @@ class TestPromises:
         regret.save(tmp_path / "regret.parquet")
         again = mb.Regret.load(tmp_path / "regret.parquet")
         np.testing.assert_array_equal(
-            mb.theory.regret_bounds(again)["GLUE"].values,  # type: ignore[arg-type]
-            mb.theory.regret_bounds(regret)["GLUE"].values,  # type: ignore[arg-type]
+            mb.theory.regret_bounds(again)["GLUE"].values,
+            mb.theory.regret_bounds(regret)["GLUE"].values,
         )
 
     @pytest.mark.parametrize("text", ["<lambda>", "GLUE(1)", "1 + 1", "GLUE(f=print)", "os.system('x')"])
@@ -631,7 +688,7 @@ class TestPictures:
             assert line.get_color() == ax.lines[regret.labels.index(label)].get_color()
         key = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
         assert key[0] == "bound on the mean"
-        assert "TS; B-KL-UCB: no bound, no finite-time theorem is known for this policy" in key
+        assert "TS; B-KL-UCB: no bound, no finite-time theorem is implemented for this policy" in key
 
     def test_slopes(self) -> None:
         regret = TestPromises().simulated()

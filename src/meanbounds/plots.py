@@ -108,14 +108,16 @@ def plot_regret(
             continue
         ax.fill_between(regret.rounds, np.maximum(lower, 0.0), upper, color=colour, alpha=0.18, linewidth=0)
     ax.set_ylabel(f"regret, mean of {len(regret.curves[regret.labels[0]])} runs")
-    if theory is not None:
-        _draw_theory(ax, regret, theory)
-    _against_rounds(ax, regret, ends, log, least=_least(regret) if theory == "bounds" else None)
+    drawn = theory is not None and _draw_theory(ax, regret, theory)
+    _against_rounds(ax, regret, ends, log, least=_least(regret) if drawn and theory == "bounds" else None)
     return ax
 
 
-def _draw_theory(ax: Axes, regret: Regret, theory: str) -> None:
-    """A line for each policy to which a theorem applies, and a key that says for which ones none does, and why."""
+def _draw_theory(ax: Axes, regret: Regret, theory: str) -> bool:
+    """A line for each policy to which a theorem applies, and a key that says for which ones none does, and why.
+
+    Whether there was any.
+    """
     entries: dict[str, Line2D] = {}
     reasons: dict[str, list[str]] = {}
     promises = _THEORY[theory](regret)
@@ -137,21 +139,23 @@ def _draw_theory(ax: Axes, regret: Regret, theory: str) -> None:
             values = np.where(last & (values >= 0.0), values, np.nan)
         ax.plot(regret.rounds, values, color=_look(number)[0], linewidth=1.3, linestyle=style)
         entries.setdefault(name, Line2D([], [], color="#7f7f7f", linewidth=1.3, linestyle=style, label=name))
+    drawn = bool(entries)
     for reason, names in reasons.items():
         text = textwrap.fill(f"{'; '.join(names)}: no {theory.removesuffix('s')}, {reason}", 95)
         entries[text] = Line2D([], [], linestyle="none", label=text)
     key = ax.legend(
         handles=list(entries.values()), loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize="small"
     )
-    for text in key.get_texts():
-        text.set_parse_math(False)
+    for entry in key.get_texts():
+        entry.set_parse_math(False)
+    return drawn
 
 
-def _least(regret: Regret) -> float:
-    """Where a logarithmic scale of regret starts: below every mean that is not 0, within three decades of the largest."""
+def _least(regret: Regret) -> float | None:
+    """Where a logarithmic scale of regret starts: below every mean but 0, within three decades of the largest."""
     means = np.concatenate([regret.mean(label) for label in regret.labels])
     top = float(means.max())
-    return float(10.0 ** np.floor(np.log10(max(means[means > 0.0].min(), 1e-3 * top)))) if top > 0.0 else 1e-3
+    return float(10.0 ** np.floor(np.log10(max(means[means > 0.0].min(), 1e-3 * top)))) if top > 0.0 else None
 
 
 def plot_kept(regret: Regret, ax: Axes | None = None, log: bool = False) -> Axes:

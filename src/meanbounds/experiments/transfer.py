@@ -429,8 +429,8 @@ def _containment(results: Results) -> Claim:
         "Theorem 9",
         "The mean of every arm is within the bounds.",
         f"over {draws} draws of {results.settings.arms} arms the printed bounds exclude {excluded['paper', 'common']} "
-        f"means, in {several} draws: {best} are that of the best arm, {above} are below their lower bound. R-OFUL cannot "
-        f"start from those of {int((~printed['usable']).sum())} draws: no parameter satisfies them, or they leave the "
+        f"means, in {several} draws: {best} are that of the best arm, {above} are below their lower bound. R-OFUL "
+        f"cannot start from those of {int((~printed['usable']).sum())} draws: no parameter satisfies them, or they leave the "
         f"range of the rewards. With limits for each coordinate they exclude {excluded['paper', 'by coordinate']}. "
         f"Corrected and sharp bounds exclude {right}; the sharp ones have {np.median(ratio):.2f} of the width of the "
         "corrected ones, in the median",
@@ -472,8 +472,8 @@ def _first_setting(results: Results) -> Claim:
         "Figure 5, caption",
         "In the first setting the bounds improve no factor, but arms are restricted, which lowers the regret.",
         f"{left.sum()} of {left.size} arms are left, with factors of at least {least:.4f} "
-        f"({_how_common(results, improved=False)}); R-OFUL against OFUL: {paired(final[CORRECTED], final['OFUL'])}; with "
-        f"the exact index, over {results.settings.runs_each} runs: {shown.exact.final['exact'].mean():.1f}",
+        f"({_how_common(results, improved=False)}); R-OFUL against OFUL: {paired(final[CORRECTED], final['OFUL'])}; "
+        f"with the exact index, over {results.settings.runs_each} runs: {shown.exact.final['exact'].mean():.1f}",
         verdict(least > WORST - 1e-9 and left.sum() < left.size and less(final[CORRECTED], final["OFUL"])),
     )
 

@@ -45,8 +45,8 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
     .. math:: 2 \psi_k / \Delta_k^2 \quad\text{(UCB, B-UCB, ImprovedUCB, GLUE)}, \qquad
               1 / d_k(\mu_k, \mu^*) \quad\text{(KL-UCB, B-KL-UCB, OSSB)}
 
-    with the policy's factor :math:`\psi_k` and the divergence d of two-point rewards in the arm's own range; 0 where the
-    divergence is infinite.
+    with the policy's factor :math:`\psi_k` and the divergence d of two-point rewards in the arm's own range; 0 where
+    that is infinite.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
     plays = np.zeros(len(bounds))
     with np.errstate(divide="ignore", over="ignore"):
         if policy.kernel == textbook.GAUSSIAN:
-            plays[arms] = 2.0 * plan[5] / (best - mu[arms]) ** 2
+            plays[arms] = 2.0 * plan[5] / (best - mu[arms]) / (best - mu[arms])
         else:
             plays[arms] = 1.0 / _divergence(mu, bounds, arms)
     return plays
@@ -120,9 +120,10 @@ def lower_bound(means: ArrayLike, bounds: MeanBounds) -> float:
 
     Notes
     -----
-    Graves and Lai (1997), Appendix D. Differs from the paper: an alternative in which arm k is the only best one needs a
-    mean *above* that of the best arm, which stays as it is; an arm with upper bound equal to the best mean has none, and
-    counts for nothing, where the paper's K_2(0) has it. B-KL-UCB and OSSB attain the bound on every other instance.
+    Graves and Lai (1997), Appendix D. Differs from the paper: an alternative in which arm k is the only best one needs
+    a mean *above* that of the best arm, which stays as it is; an arm with upper bound equal to the best mean has none
+    and counts for nothing, where the paper's K_2(0) has it. The constants of B-KL-UCB and OSSB equal the bound on every
+    other instance.
 
     Examples
     --------
@@ -142,7 +143,7 @@ def lower_bound(means: ArrayLike, bounds: MeanBounds) -> float:
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One algorithm: which rewards it is for, whether it plays meta-pruned arms a bounded number of times, and the rate.
+    """One algorithm: which rewards it is for, whether meta-pruned arms drop out, and the rate.
 
     Attributes
     ----------

@@ -85,13 +85,14 @@ def glue_plays(
     log_f = np.log(EXPLORATION[DEFAULT](rounds.astype(np.float64)))[..., None]
     g = factor * log_f + np.sqrt(np.pi * factor * sigma * log_f) + sigma
     beyond = meta_pruned_plays(lead, best - cap)
-    if form == "corrected":
-        found = np.minimum(2.0 + (np.cbrt(5.0 * lead) + np.cbrt(2.0 * g)) ** 3 / gap**2, beyond)
-        found = np.minimum(found, rounds[..., None])
-    else:
-        root = np.cbrt(20.0 * lead)
-        more = root * (1.0 + root) * np.cbrt(g) ** 2 + 3.0 * np.cbrt(g) * np.cbrt(5.0 * np.sqrt(2.0) * lead) ** 2
-        found = _common_delta(1.0 + (5.0 * lead + 2.0 * g + more) / gap**2, beyond, gap, best - cap)
+    with np.errstate(over="ignore"):  # gaps so small that they take forever to see
+        if form == "corrected":
+            live = 2.0 + (np.cbrt(5.0 * lead) + np.cbrt(2.0 * g)) ** 3 / gap / gap
+            found = np.minimum(np.minimum(live, beyond), rounds[..., None])
+        else:
+            root = np.cbrt(20.0 * lead)
+            more = root * (1.0 + root) * np.cbrt(g) ** 2 + 3.0 * np.cbrt(g) * np.cbrt(5.0 * np.sqrt(2.0) * lead) ** 2
+            found = _common_delta(1.0 + (5.0 * lead + 2.0 * g + more) / gap / gap, beyond, gap, best - cap)
     plays = np.zeros((*rounds.shape, len(bounds)))
     plays[..., mu == best] = rounds[..., None]
     plays[..., arms] = found
@@ -100,8 +101,9 @@ def glue_plays(
 
 def meta_pruned_plays(lead: float, distance: Floats) -> Floats:
     """Bound on the expected plays of an arm whose cap is this far below the best mean; infinite where it is not."""
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.where(distance > 0.0, 5.0 * lead / distance**2, np.inf)
+    below = np.where(distance > 0.0, distance, 1.0)
+    with np.errstate(over="ignore"):
+        return np.where(distance > 0.0, 5.0 * lead / below / below, np.inf)
 
 
 def _common_delta(live: Floats, beyond: Floats, gap: Floats, distance: Floats) -> Floats:
@@ -113,7 +115,8 @@ def _common_delta(live: Floats, beyond: Floats, gap: Floats, distance: Floats) -
     choices = [np.where(distance > delta, beyond, live) for delta in np.union1d(thresholds, [0.0])]
     plays = np.stack(choices)
     least = np.argmin(plays @ gap, axis=0)
-    return np.take_along_axis(plays, least[None, ..., None], axis=0)[0]
+    chosen: Floats = np.take_along_axis(plays, least[None, ..., None], axis=0)[0]
+    return chosen
 
 
 @overload

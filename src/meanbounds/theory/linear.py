@@ -8,10 +8,10 @@ mean), for each way to tighten, and for bounds learned online, which hold on the
 
 With weights w the determinant grows by :math:`\log\det V_t / \lambda^d = \sum_s z_s`,
 :math:`z_s = \log(1 + w_s \|a_s\|^2_{V_{s-1}^{-1}})`, so the regret of a round is at most
-:math:`g(z_s) = \min(W, c \sqrt{e^{z_s} - 1})` with :math:`c = 2 r / \sqrt{w_{\min}}`, the radius that of the last round.
-By Jensen's inequality the sum over t rounds is at most t times the least concave function above g at the mean of the
-z, which is all that these facts allow. It is never above the usual :math:`\max(W, c) \sqrt{2 t \log\det V_t/\lambda^d}`,
-and smaller by the root of 2 once t is large.
+:math:`g(z_s) = \min(W, c \sqrt{e^{z_s} - 1})` with :math:`c = 2 r / \sqrt{w_{\min}}` and the last radius, the
+largest. By Jensen's inequality the sum over t rounds is at most t times the least concave function above g at the mean
+of the z, which is all that these facts allow. It is never above the usual
+:math:`\max(W, c) \sqrt{2 t \log\det V_t/\lambda^d}`, and smaller by the root of 2 once t is large.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def linear_regret(
     where :math:`\bar g` is the least concave function above :math:`g(z) = \min(W, c \sqrt{e^z - 1})`: about
     :math:`c \sqrt{t G_t}` once t is large, and never more than t W. Weights are 1 and :math:`\gamma^2` is the largest
     variance proxy of an arm; for ``noise="weighted"`` weights are :math:`\sigma_0^2` over each arm's proxy and
-    :math:`\gamma = \sigma_0`, so that :math:`\gamma^2 / w_{\min}` is the largest proxy again, and :math:`\lambda M^2` is
-    divided by :math:`w_{\min}` as well. W is the largest regret that a round can have: over pairs of arms that may both
-    be kept, the least of ``upper - lower`` and what the norm of the parameter allows.
+    :math:`\gamma = \sigma_0`, so that :math:`\gamma^2 / w_{\min}` is the largest proxy again, and
+    :math:`\lambda M^2` is divided by :math:`w_{\min}` as well. W is the largest regret that a round can have: over
+    pairs of arms that may both be kept, the least of ``upper - lower`` and what the norm of the parameter allows.
 
     Parameters
     ----------
@@ -66,15 +66,15 @@ def linear_regret(
     rounds
         At which t.
     form
-        ``"paper"``: Theorem 4 as printed, for arms of norm 1 without offsets, with gamma the largest factor of all arms.
+        ``"paper"``: Theorem 4 as printed, for arms of norm 1 without offsets; gamma is the largest factor of all arms.
 
     Notes
     -----
     Theorem 4. Differs from the paper: the printed :math:`\sqrt{8 d t \beta_{t-1} \log(1 + t/(d\lambda))}` uses
     :math:`\min(1, \cdot)`, which needs :math:`2\sqrt{\beta} \ge W`. With gamma as printed, the largest factor up to
-    round t - 1, that is false in the first round: for arms e_1 and -e_1, theta = e_1, lambda = 0.01, M = 1 and d = 2 the
-    bound is 0.79, and with probability 1/2 the regret is 2. With gamma over all arms the step holds for R-OFUL if the
-    failure probability is at most exp(-2): bounds as far apart as W give factors that are large enough.
+    round t - 1, that is false in the first round: for arms e_1 and -e_1, theta = e_1, lambda = 0.01, M = 1 and d = 2
+    the bound is 0.79, and with probability 1/2 the regret is 2. With gamma over all arms the step holds for R-OFUL if
+    the failure probability is at most exp(-2): bounds as far apart as W give factors that are large enough.
 
     Examples
     --------
@@ -92,8 +92,8 @@ def linear_regret(
     if form == "paper":
         for k in np.flatnonzero((np.abs(arms.length - 1.0) > 1e-9) | (arms.offset != 0.0)).tolist():
             raise ValueError(
-                f"arm {bounds.arms[k]!r} has norm {arms.length[k]:.6g} and offset {arms.offset[k]:g}; the printed bound "
-                f'is for arms of norm 1 without offsets: use form="corrected"'
+                f"arm {bounds.arms[k]!r} has norm {arms.length[k]:.6g} and offset {arms.offset[k]:g}; the printed "
+                f'bound is for arms of norm 1 without offsets: use form="corrected"'
             )
     plan = policy.plan(arms)
     pool, rule, d = plan.pool, plan.rule, arms.dimension

@@ -62,7 +62,7 @@ class Promise:
     reason: str = ""
 
 
-class _NoTheorem(Exception):
+class _NoTheoremError(Exception):
     """Its message says why no theorem applies."""
 
 
@@ -85,19 +85,19 @@ def regret_bounds(regret: Simulated, form: Form = "corrected") -> dict[str, Prom
     >>> bounds["GLUE"].values, bounds["GLUE"].kind, bounds["GLUE"].theorem
     (array([ 50., 100.]), 'expectation', 'Theorem 6')
     >>> bounds["TS"].reason
-    'no finite-time theorem is known for this policy'
+    'no finite-time theorem is implemented for this policy'
     """
 
     def promise(policy: AnyPolicy, means: Floats, bounds: MeanBounds) -> Promise:
         if isinstance(policy, OFUL | ROFUL):
             values = _linear(policy, regret, bounds, form)
-            return Promise(values, "high probability", policy.failure, "Theorem 4")
+            return Promise(values, "high probability", policy.failure, policy.theorem)
         if isinstance(policy, LinearPolicy):
-            raise _NoTheorem("no theorem is known for this policy")
+            raise _NoTheoremError("no finite-time theorem is implemented for this policy")
         if policy.kernel != GAUSSIAN:
-            raise _NoTheorem("no finite-time theorem is known for this policy")
+            raise _NoTheoremError("no finite-time theorem is implemented for this policy")
         if policy.f != DEFAULT:
-            raise _NoTheorem(f"the theorem is for f = {DEFAULT}")
+            raise _NoTheoremError(f"the theorem is for f = {DEFAULT}")
         found = np.asarray(glue_regret(means, bounds, regret.rounds, policy, form))
         return Promise(found, "expectation", theorem="Theorem 6")
 
@@ -118,7 +118,7 @@ def regret_slopes(regret: Simulated) -> dict[str, Promise]:
 
     def promise(policy: AnyPolicy, means: Floats, bounds: MeanBounds) -> Promise:
         if not isinstance(policy, Policy):
-            raise _NoTheorem("its theorem is not about log n")
+            raise _NoTheoremError("its theorem is not about log n")
         constant = asymptotic_constant(policy, means, bounds)
         return Promise(constant * np.log(regret.rounds), "asymptotic", theorem=policy.theorem)
 
@@ -137,9 +137,9 @@ def _for_each(regret: Simulated, promise: Callable[[AnyPolicy, Floats, MeanBound
             policy = Policy.from_repr(text)
             name = str(policy)
             if settings["environment"].get("rewards") == "clipped-gaussian":
-                raise _NoTheorem("the rewards' means are not linear: clipping moves them")
+                raise _NoTheoremError("the rewards' means are not linear: clipping moves them")
             found[label] = promise(policy, means, bounds)
-        except (_NoTheorem, ValueError) as error:
+        except (_NoTheoremError, ValueError) as error:
             found[label] = Promise(None, reason=str(error).removeprefix(f"{name}: "))
     return found
 
@@ -149,7 +149,7 @@ def _linear(policy: OFUL | ROFUL, regret: Simulated, bounds: MeanBounds, form: F
     norm = float(np.linalg.norm(environment["theta"]))
     least = float(getattr(policy, "norm_low", 0.0))
     if not least - 1e-9 <= norm <= policy.norm_high * (1.0 + 1e-9):
-        raise _NoTheorem(f"the parameter's norm {norm:.6g} is outside [{least:g}, {policy.norm_high:g}]")
+        raise _NoTheoremError(f"the parameter's norm {norm:.6g} is outside [{least:g}, {policy.norm_high:g}]")
     if isinstance(policy, ROFUL):
         check_means(environment["means"], bounds)
     return linear_regret(policy, environment["features"], bounds, regret.rounds, environment["offset"], form)

@@ -42,8 +42,8 @@ def uncertain_regret(
 
     Notes
     -----
-    Corollary 6.1. Differs from the paper: the printed extra regret n times the sum of p_k is for means within [0, 1]; on
-    [0, 10] it is up to ten times too small. The rewards must not depend on what the bounds were found from.
+    Corollary 6.1. Differs from the paper: the printed extra regret, n times the sum of p_k, is for means within [0, 1];
+    on [0, 10] it is up to ten times too small. The rewards must not depend on what the bounds were found from.
 
     Examples
     --------

@@ -90,7 +90,9 @@ def fates(means: ArrayLike, bounds: MeanBounds) -> Fates:
             kind, why = "best", f"its mean {best:.6g} is the largest"
         elif not possible[k]:
             kind = "pruned"
-            why = f"{upper} below the largest lower bound {bounds.best_lower:.6g} (arm {first!r}), so it is never played"
+            why = (
+                f"{upper} below the largest lower bound {bounds.best_lower:.6g} (arm {first!r}), so it is never played"
+            )
         elif meta_pruned[k]:
             kind = "meta-pruned"
             times = f"played at most {seldom[k]:.3g} times in expectation, however long it goes on"

@@ -1,0 +1,27 @@
+"""The guide's picture of regret and its bounds: `python -m benchmarks.theory` writes docs/images/theory.png."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+
+import meanbounds as mb
+
+PATH = Path(__file__).parents[1] / "docs" / "images" / "theory.png"
+
+
+def main() -> None:
+    """The instance with a large lower bound; one of the four has no theorem."""
+    instance = mb.INSTANCES["high-lower-bound"]
+    policies = {"UCB": mb.UCB(), "ImprovedUCB": mb.ImprovedUCB(), "GLUE": mb.GLUE(), "B-KL-UCB": mb.BKLUCB()}
+    regret = mb.simulate(policies, mb.Bernoulli(instance.means), instance.bounds, 20_000, 200, seed=7)
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    regret.plot(theory="bounds")
+    plt.savefig(PATH, dpi=110)
+
+
+if __name__ == "__main__":
+    main()
