@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from meanbounds.logs.linear import LinearBounds
     from meanbounds.logs.sensitivity import Sensitivity
     from meanbounds.regret import Regret
 
 __all__ = [
     "COLOURS",
     "plot_bounds",
+    "plot_bounds_beside",
     "plot_cone",
     "plot_contexts",
     "plot_kept",
@@ -142,7 +144,7 @@ def _draw_theory(ax: Axes, regret: Regret, theory: str) -> bool:
         text = textwrap.fill(f"{'; '.join(names)}: no {theory.removesuffix('s')}, {reason}", 95)
         entries[text] = Line2D([], [], linestyle="none", label=text)
     key = ax.legend(
-        handles=list(entries.values()), loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize=8
+        handles=list(entries.values()), loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize="small"
     )
     for entry in key.get_texts():
         entry.set_parse_math(False)
@@ -306,6 +308,58 @@ def plot_bounds(bounds: MeanBounds, means: Sequence[float] | None = None, ax: Ax
     ax.set_xlabel("mean reward")
     _tidy(ax)
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize="small")
+    return ax
+
+
+def plot_bounds_beside(
+    bounds: Mapping[str, MeanBounds | LinearBounds],
+    means: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw several bounds on the same arms, one below the other for each arm; those that exclude its mean are crossed.
+
+    Parameters
+    ----------
+    bounds
+        What to draw, by name.
+    means
+        True means of the arms.
+    low, high
+        Range of the rewards, one for all arms or one for each: bounds are drawn as far as it goes.
+    ax
+        Axes to draw on; new ones by default.
+    """
+    arms = next(iter(bounds.values())).arms
+    true, first, last = (np.broadcast_to(np.asarray(end, dtype=np.float64), len(arms)) for end in (means, low, high))
+    if ax is None:
+        ax = plt.subplots(figsize=(6.4, 1.0 + 0.36 * len(arms)), layout="constrained")[1]
+    step = 0.8 / len(bounds)
+    handles = []
+    for number, (name, own) in enumerate(bounds.items()):
+        colour = _look(number)[0]
+        places = np.arange(len(arms)) + (number - (len(bounds) - 1) / 2.0) * step
+        ends = [np.clip(side, first, last) for side in (own.lower, own.upper)]
+        ax.hlines(places, *ends, color=colour, linewidth=4.0, alpha=0.6)
+        ax.plot(ends, [places, places], "|", color=colour, markersize=5.5, markeredgewidth=2.5)  # if the width is 0
+        slack = 1e-9 * (1.0 + np.abs(true))
+        for k in np.flatnonzero((true < own.lower - slack) | (true > own.upper + slack)):
+            near = ends[0][k] if true[k] < own.lower[k] else ends[1][k]
+            ax.plot(near, places[k], "x", color="#b00000", markersize=8, markeredgewidth=2.2, zorder=4)
+        handles.append(Line2D([], [], color=colour, linewidth=4.0, alpha=0.6, label=name))
+    ax.vlines(true, np.arange(len(arms)) - 0.46, np.arange(len(arms)) + 0.46, color="black", linewidth=1.8, zorder=3)
+    handles += [
+        Line2D(
+            [], [], color="black", marker="|", markersize=11, markeredgewidth=1.8, linestyle="none", label="true mean"
+        ),
+        Line2D([], [], color="#b00000", marker="x", markeredgewidth=2.2, linestyle="none", label="excludes it"),
+    ]
+    ax.set_yticks(range(len(arms)), [str(arm) for arm in arms], parse_math=False)
+    ax.set_ylim(len(arms) - 0.5, -0.5)
+    ax.set_xlabel("mean reward")
+    _tidy(ax)
+    ax.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize="small")
     return ax
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from meanbounds.paired import paired
 
-__all__ = ["LEVEL", "Verdict", "comparable", "grows", "less", "same", "under", "verdict", "within"]
+__all__ = ["LEVEL", "Tally", "Verdict", "comparable", "grows", "less", "same", "tally", "under", "verdict", "within"]
 
 LEVEL = 1e-3
 """How likely a test may be to call it an order where there is none."""
@@ -51,6 +52,31 @@ def less(first: ArrayLike, second: ArrayLike, level: float = LEVEL) -> bool:
     """
     found = paired(first, second)
     return found.first < found.second and found.chance <= level
+
+
+class Tally(NamedTuple):
+    """In how many of several comparisons the first was less, in how many more, and how many there were."""
+
+    less: int
+    more: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"less in {self.less} of {self.total}, more in {self.more}"
+
+
+def tally(pairs: Iterable[tuple[ArrayLike, ArrayLike]], level: float = LEVEL) -> Tally:
+    """Count in how many pairs of samples the first is smaller, see `less`, and in how many the second is.
+
+    Examples
+    --------
+    >>> from meanbounds.experiments.verdicts import tally
+    >>> small, large = range(20), range(1, 21)
+    >>> str(tally([(small, large), (small, large), (large, small), (small, small)]))
+    'less in 2 of 4, more in 1'
+    """
+    found = [(less(first, second, level), less(second, first, level)) for first, second in pairs]
+    return Tally(sum(ahead for ahead, _ in found), sum(behind for _, behind in found), len(found))
 
 
 def grows(samples: Sequence[ArrayLike], level: float = LEVEL) -> bool:

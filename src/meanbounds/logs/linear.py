@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.agent import Agent
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
-from meanbounds.geometry import tighten
+from meanbounds.geometry import TightBounds, tighten
 from meanbounds.kernels.simplex import Polytope, Vertices, maximise_all
 from meanbounds.logs.confidence import Sample, lower_limit, upper_limit
 from meanbounds.policies import ROFUL, LinearPolicy
@@ -167,15 +167,33 @@ class LinearBounds:
         >>> found.agent(-1.0, 1.0, seed=1).pull()
         1
         """
+        chosen = self.limited(ROFUL() if policy is None else policy)
+        return Agent(chosen, self.tightened(low, high), seed, features=self.hidden, offset=self.offset)
+
+    def tightened(self, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> TightBounds:
+        """As `MeanBounds`, tightened by each other, by the rewards' range (see `mean_bounds`) and by the box.
+
+        Raises
+        ------
+        BoundsError
+            If some arm's bounds lie outside its range or cross, or if no parameter in the box satisfies all.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> found = mb.logs.linear_bounds([[-0.8], [0.5]], [[0.9], [0.0]], [1.0], [0.0, 1.0], [0.0, 0.5], 0.0, 1.0)
+        >>> found.tightened(-1.0, 1.0).upper.round(6)
+        array([0.1, 0.5])
+        """
         if self.norm_high == 0.0:
             raise ValueError("the box of the hidden parameter is the point 0: there is nothing to learn")
-        bounds = tighten(self.hidden, self.mean_bounds(low, high), self.norm_high, extra=self.box, offset=self.offset)
-        chosen = ROFUL() if policy is None else policy
-        if isinstance(chosen, ROFUL):
-            chosen = replace(chosen, norm_high=self.norm_high, norm_low=self.norm_low)
-        else:
-            chosen = replace(chosen, norm_high=self.norm_high)
-        return Agent(chosen, bounds, seed, features=self.hidden, offset=self.offset)
+        return tighten(self.hidden, self.mean_bounds(low, high), self.norm_high, extra=self.box, offset=self.offset)
+
+    def limited(self, policy: LinearPolicy) -> LinearPolicy:
+        """The policy, with limits on the norm that are those of the box."""
+        if isinstance(policy, ROFUL):
+            return replace(policy, norm_high=self.norm_high, norm_low=self.norm_low)
+        return replace(policy, norm_high=self.norm_high)
 
 
 def linear_bounds(
