@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -75,7 +75,8 @@ def bound_claim(source: str, text: str, results: Sequence[mb.Regret]) -> Claim:
             curves = curves.mean(axis=0, keepdims=True) if promise.kind == "expectation" else curves
             missed.setdefault(label, []).extend(not under(curve, promise.values) for curve in curves)
             allowed[label] = promise.failure
-            nearest[label] = max(nearest.get(label, 0.0), float(np.max(curves / promise.values)))
+            share = np.divide(curves, promise.values, out=np.zeros_like(curves), where=curves > 0.0)
+            nearest[label] = max(nearest.get(label, 0.0), float(share.max()))
     ratios = ", ".join(f"{label} {ratio:.2g}" for label, ratio in nearest.items())
     passed = sum(map(sum, missed.values()))
     return Claim(
@@ -105,13 +106,17 @@ class Work:
     def __init__(self, folder: Path, settings: Any, progress: bool | None = None) -> None:
         self.folder, self.progress = folder, progress
         folder.mkdir(parents=True, exist_ok=True)
-        stamp = {"settings": asdict(settings), "version": mb.__version__, "code": _code()}
-        text = json.dumps(stamp, indent=2, default=str)
+        stamp = {"settings": settings, "version": mb.__version__, "code": _code()}
+        text = json.dumps(stamp, indent=2, default=_plain)
         record = folder / "settings.json"
         if not record.exists() or record.read_text(encoding="utf-8") != text:
             for stale in self._parts():
                 stale.unlink()
             record.write_text(text, encoding="utf-8")
+
+    def beside(self, name: str, settings: Any) -> Work:
+        """Work that several experiments share, in a folder next to this one."""
+        return Work(self.folder.parent / name, settings, self.progress)
 
     def _parts(self) -> list[Path]:
         return [path for kind in ("*.parquet", "*.npz") for path in self.folder.glob(kind)]
@@ -171,6 +176,13 @@ def _whole(path: Path, write: Callable[[Path], Any]) -> None:
     partial = path.with_suffix(".partial")
     write(partial)
     partial.replace(path)
+
+
+def _plain(value: Any) -> dict[Any, Any]:
+    """What JSON has no word for: dataclasses and mappings other than dict."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return {entry.name: getattr(value, entry.name) for entry in fields(value)}
 
 
 def _code() -> str:
