@@ -118,6 +118,14 @@ def test_the_choice_is_the_best_that_was_tried() -> None:
     assert [trial.penalty for trial in found.tried if trial.rank == 2][:2] == [40.0, 8.0]
 
 
+def test_penalties_above_everything_do_not_end_the_path() -> None:
+    _, seen, x = planted(1, (60, 50), 2, 0.2, 0.6)
+    rows, columns = np.nonzero(seen)
+    found = choose_penalty(rows, columns, x[seen], (60, 50), [1e6, 1e5, 1e4, 1e3, 2.0], [6], patience=1)
+    assert found.penalty == 2.0
+    assert [trial.directions for trial in found.tried[:4]] == [0, 0, 0, 0]
+
+
 def test_a_start_nearby_saves_steps_and_ends_in_the_same_place() -> None:
     _, seen, x = planted(2, (60, 50), 3, 0.3, 0.4)
     rows, columns = np.nonzero(seen)

@@ -299,7 +299,8 @@ def choose_penalty(
                 size = state.singular_values.size
                 tried.append(Trial(float(penalty), int(rank), error, size, solved.residual, solved.iterations))
                 bar.advance()
-                worse, best = (0, error) if error < best else (worse + 1, best)
+                # While the penalty is above all singular values nothing changes: that is no rise.
+                worse, best = (0, error) if error < best else (worse + (error > best), best)
                 if worse >= patience:
                     break
     chosen = min(tried, key=lambda trial: trial.error)
