@@ -211,7 +211,7 @@ class TestDraws:
                 sharp, corrected = draw.bounds("sharp", box), draw.bounds("corrected", box)
                 assert transfer.contains(sharp, draw.means).all()
                 assert transfer.contains(corrected, draw.means).all()
-                assert np.all(sharp.upper <= draw.share @ draw.mean + 1e-9)  # no arm is better than the expert
+                assert np.all(sharp.upper <= draw.share @ draw.mean + 1e-7)  # no arm is better than the expert
 
     def test_uniform_in_the_ball(self) -> None:
         """(r / radius)^5 is uniform. Kolmogorov-Smirnov at 20,000 points: a distance of 0.02 has chance 2 exp(-16)."""
@@ -221,7 +221,7 @@ class TestDraws:
         assert np.abs(points.mean(axis=0)).max() < 5 * 0.1 / np.sqrt(20_000)
 
     def test_printed_bounds_exclude_the_truth(self) -> None:
-        """By hand: an arm that is played throughout has p = 1, so the printed lower bound is nu + m d sum(a), above nu."""
+        """By hand: an arm that is played throughout has p = 1; its printed lower bound is nu + m d sum(a), above nu."""
         found = 0
         for number in range(20):
             draw = transfer.make_draw(SMALL_TRANSFER, number)
@@ -255,7 +255,7 @@ class TestTransfer:
 
     def test_no_such_draw(self, transfer_results: transfer.Results) -> None:
         settings = dataclasses.replace(SMALL_TRANSFER, left=11)
-        with pytest.raises(ValueError, match="none of 20 draws of the arms leaves 11 arms .* raise draws"):
+        with pytest.raises(ValueError, match=r"none of 20 draws of the arms leaves 11 arms .* raise draws"):
             transfer.find(transfer_results.survey, settings, improved=True)
 
     def test_bounds_that_contradict_each_other_are_named(self) -> None:

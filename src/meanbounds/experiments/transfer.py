@@ -208,14 +208,22 @@ def _survey(settings: Settings) -> pd.DataFrame:
                 row = {"draw": number, "box": box, "method": method, "excluded": int(excluded.sum())}
                 row["best_excluded"] = bool(excluded[np.argmax(draw.means)])
                 row["overstated"] = int(np.count_nonzero(excluded & (found.lower > draw.means)))
+                row["played"] = int(np.count_nonzero(draw.share))
                 row["width"] = float((found.upper - found.lower).sum())
                 tight, _ = usable(draw, found)
                 row["usable"] = tight is not None
+                row["tied"] = tight is not None and _tied(tight)
                 factors = tight.variance_proxy[tight.possible] if tight is not None else np.array([np.nan])
                 row["left"] = int(tight.possible.sum()) if tight is not None else 0
                 row["least_factor"], row["largest_factor"] = float(factors.min()), float(factors.max())
                 rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _tied(bounds: mb.MeanBounds) -> bool:
+    """Whether several arms are left, and none can be better than the one with the largest lower bound."""
+    possible = bounds.possible
+    return bool(possible.sum() > 1 and np.all(bounds.upper[possible] <= bounds.best_lower + 1e-7))
 
 
 def contains(bounds: LinearBounds, means: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -430,8 +438,8 @@ def _containment(results: Results) -> Claim:
         "The mean of every arm is within the bounds.",
         f"over {draws} draws of {results.settings.arms} arms the printed bounds exclude {excluded['paper', 'common']} "
         f"means, in {several} draws: {best} are that of the best arm, {above} are below their lower bound. R-OFUL "
-        f"cannot start from those of {int((~printed['usable']).sum())} draws: no parameter satisfies them, or they leave the "
-        f"range of the rewards. With limits for each coordinate they exclude {excluded['paper', 'by coordinate']}. "
+        f"cannot start from those of {int((~printed['usable']).sum())} draws: no parameter satisfies them, or they "
+        f"leave the range of the rewards. With limits for each coordinate they exclude {excluded['paper', 'by coordinate']}. "
         f"Corrected and sharp bounds exclude {right}; the sharp ones have {np.median(ratio):.2f} of the width of the "
         "corrected ones, in the median",
         verdict(not any(excluded["paper", box] for box in BOXES), right == 0),
@@ -504,6 +512,7 @@ def _outperforms(results: Results) -> Claim:
     final = shown.regret.final
     found = {label: _compared(online, label, "OFUL") for label in (CORRECTED, SHARP, PLAIN, PRINTED)}
     alone = int((_of(results.survey, "corrected")["left"] == 1).sum())
+    sharp = _of(results.survey, "sharp")
     printed = f"{final[PRINTED].mean():.1f}" if PRINTED in final else "cannot be used"
     half = int(np.searchsorted(shown.regret.rounds, results.settings.horizon // 2))
     late = {label: float(np.diff(shown.regret.mean(label)[[half, -1]])[0]) for label in (CORRECTED, "OFUL")}
@@ -518,7 +527,9 @@ def _outperforms(results: Results) -> Claim:
         f"{found[PLAIN]}, printed bounds {found[PRINTED]} (they gain where they overstate the best arm). In {alone} of "
         f"{results.settings.draws} draws one arm is left, and R-OFUL has no regret. What hurts is clipping: the index "
         "of the best arm, whose mean is almost known, loses the lead that optimism gives it, and the others are "
-        "explored first",
+        f"explored first. In {int((sharp['played'] == 1).sum())} draws the expert plays one arm throughout, which is "
+        f"then the best; bounds do not say so: in {int(sharp['tied'].sum())} draws the sharp ones leave several arms, "
+        "none of which can be better than the first",
         verdict(less(final[CORRECTED], final["OFUL"]) and found[CORRECTED].more == 0),
     )
 
