@@ -18,7 +18,7 @@ import meanbounds as mb
 from meanbounds.kernels import linear as kernel
 from meanbounds.policies.linear import LinearPlan
 from meanbounds.theory.linear import _weights, largest_regret, sum_of_widths
-from tests.linear import Instance, random_instance
+from tests.linear import random_instance
 from tests.strategies import Case, cases
 
 Floats = NDArray[np.float64]
@@ -312,7 +312,7 @@ class TestLowerBound:
         assert mb.theory.lower_bound([0.5, 0.25, 0.25], bounds) == pytest.approx(0.25 / kl(0.25, 0.5))
 
 
-def plan_of(policy: mb.OFUL | mb.ROFUL, instance: Instance) -> LinearPlan:
+def plan_of(policy: mb.OFUL | mb.ROFUL, instance: mb.LinearInstance) -> LinearPlan:
     return policy.plan(mb.LinearArms(instance.features, instance.bounds, instance.offset))
 
 
