@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
 
 import meanbounds as mb
 from meanbounds import plots
@@ -115,8 +117,6 @@ class TestTally:
 
 
 def test_only_the_expected_warning_is_silent() -> None:
-    import warnings
-
     with expecting("outside its bounds"):
         warnings.warn("arm 1: its mean is outside its bounds [0, 1]", stacklevel=1)
         with pytest.raises(UserWarning, match="another"):
@@ -136,6 +136,7 @@ class TestROFUL:
         regret = roful_results.regret["two-point", 5]
         assert regret.curves["R-OFUL"].shape == (12, 60)
         assert set(roful.plot(roful_results)) == {"printed", "well-specified"}
+        plt.close("all")
         found = verdicts(roful.claims(roful_results))
         assert one(found, "R-OFUL restricts the arms") is Verdict.HOLDS
         assert one(found, "The rewards of the experiment are those of a linear bandit") is Verdict.CORRECTED
@@ -211,7 +212,7 @@ class TestDraws:
                 sharp, corrected = draw.bounds("sharp", box), draw.bounds("corrected", box)
                 assert transfer.contains(sharp, draw.means).all()
                 assert transfer.contains(corrected, draw.means).all()
-                assert np.all(sharp.upper <= draw.share @ draw.mean + 1e-9)  # no arm is better than the expert
+                assert np.all(sharp.upper <= draw.share @ draw.mean + 1e-7)  # no arm is better than the expert
 
     def test_uniform_in_the_ball(self) -> None:
         """(r / radius)^5 is uniform. Kolmogorov-Smirnov at 20,000 points: a distance of 0.02 has chance 2 exp(-16)."""
@@ -221,7 +222,7 @@ class TestDraws:
         assert np.abs(points.mean(axis=0)).max() < 5 * 0.1 / np.sqrt(20_000)
 
     def test_printed_bounds_exclude_the_truth(self) -> None:
-        """By hand: an arm that is played throughout has p = 1, so the printed lower bound is nu + m d sum(a), above nu."""
+        """By hand: an arm that is played throughout has p = 1; its printed lower bound is nu + m d sum(a), above nu."""
         found = 0
         for number in range(20):
             draw = transfer.make_draw(SMALL_TRANSFER, number)
@@ -240,9 +241,10 @@ class TestTransfer:
     def test_end_to_end(self, transfer_results: transfer.Results) -> None:
         pictures = transfer.plot(transfer_results)
         assert set(pictures) == {"setting-1", "setting-2", "draws"}
+        plt.close("all")
         found = verdicts(transfer.claims(transfer_results))
         assert one(found, "The mean of every arm is within the bounds") is Verdict.CORRECTED
-        assert len(found) == 6
+        assert len(found) == 7
 
     def test_settings_are_what_the_captions_say(self, transfer_results: transfer.Results) -> None:
         for name, improved in (("setting-1", False), ("setting-2", True)):
@@ -255,7 +257,7 @@ class TestTransfer:
 
     def test_no_such_draw(self, transfer_results: transfer.Results) -> None:
         settings = dataclasses.replace(SMALL_TRANSFER, left=11)
-        with pytest.raises(ValueError, match="none of 20 draws of the arms leaves 11 arms .* raise draws"):
+        with pytest.raises(ValueError, match=r"none of 20 draws of the arms leaves 11 arms .* raise draws"):
             transfer.find(transfer_results.survey, settings, improved=True)
 
     def test_bounds_that_contradict_each_other_are_named(self) -> None:
@@ -299,4 +301,4 @@ def test_bounds_beside_each_other_cross_out_what_is_wrong() -> None:
     ax = plots.plot_bounds_beside({"right": right, "wrong": wrong}, [0.5, 0.5, 0.5], 0.0, 1.0)
     crosses = [line for line in ax.lines if line.get_marker() == "x"]
     assert [float(np.asarray(line.get_xdata())[0]) for line in crosses] == [0.4, 0.6]
-    plots.plt.close(ax.figure)
+    plt.close("all")

@@ -340,12 +340,14 @@ def plot_bounds_beside(
     for number, (name, own) in enumerate(bounds.items()):
         colour = _look(number)[0]
         places = np.arange(len(arms)) + (number - (len(bounds) - 1) / 2.0) * step
-        ends = [np.clip(side, first, last) for side in (own.lower, own.upper)]
-        ax.hlines(places, *ends, color=colour, linewidth=4.0, alpha=0.6)
-        ax.plot(ends, [places, places], "|", color=colour, markersize=5.5, markeredgewidth=2.5)  # if the width is 0
+        lower, upper = (np.clip(side, first, last) for side in (own.lower, own.upper))
+        ax.hlines(places, lower, upper, color=colour, linewidth=4.0, alpha=0.6)
+        ax.plot(
+            [lower, upper], [places, places], "|", color=colour, markersize=5.5, markeredgewidth=2.5
+        )  # if the width is 0
         slack = 1e-9 * (1.0 + np.abs(true))
         for k in np.flatnonzero((true < own.lower - slack) | (true > own.upper + slack)):
-            near = ends[0][k] if true[k] < own.lower[k] else ends[1][k]
+            near = lower[k] if true[k] < own.lower[k] else upper[k]
             ax.plot(near, places[k], "x", color="#b00000", markersize=8, markeredgewidth=2.2, zorder=4)
         handles.append(Line2D([], [], color=colour, linewidth=4.0, alpha=0.6, label=name))
     ax.vlines(true, np.arange(len(arms)) - 0.46, np.arange(len(arms)) + 0.46, color="black", linewidth=1.8, zorder=3)

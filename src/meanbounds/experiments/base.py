@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PHONE", "Claim", "Experiment", "Work", "bound_claim", "expecting"]
 
-PHONE = {"font.size": 12.0, "axes.titlesize": "medium"}
+PHONE: dict[Any, Any] = {"font.size": 12.0, "axes.titlesize": "medium"}
 """Settings of matplotlib for a picture 6.4 inches wide: its letters can be read where it is as wide as a phone."""
 
 

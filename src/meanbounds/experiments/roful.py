@@ -290,7 +290,7 @@ def clipped_mean(
     >>> import numpy as np
     >>> from meanbounds.experiments.roful import clipped_mean
     >>> clipped_mean(np.array([0.5, 0.9]), 0.8, np.zeros(2), np.ones(2)).round(3)
-    array([0.5  , 0.664])
+    array([0.5  , 0.665])
     """
     standard, deviation = NormalDist(), np.sqrt(variance)
     below, above = (low - mean) / deviation, (high - mean) / deviation

@@ -167,8 +167,9 @@ class LinearBounds:
         >>> found.agent(-1.0, 1.0, seed=1).pull()
         1
         """
+        bounds = self.tightened(low, high)
         chosen = self.limited(ROFUL() if policy is None else policy)
-        return Agent(chosen, self.tightened(low, high), seed, features=self.hidden, offset=self.offset)
+        return Agent(chosen, bounds, seed, features=self.hidden, offset=self.offset)
 
     def tightened(self, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> TightBounds:
         """As `MeanBounds`, tightened by each other, by the rewards' range (see `mean_bounds`) and by the box.
