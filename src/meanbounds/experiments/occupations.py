@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -58,7 +59,7 @@ def run(settings: Settings, work: Work) -> Results:
             found.update(_tables(settings, work))
         return found[part]
 
-    return Results(*(work.frame(part, lambda part=part: make(part)) for part in Results._fields))
+    return Results(*(work.frame(part, functools.partial(make, part)) for part in Results._fields))
 
 
 def _tables(settings: Settings, work: Work) -> dict[str, pd.DataFrame]:
@@ -172,8 +173,8 @@ def claims(results: Results) -> Sequence[Claim]:
         found.append(
             Claim(
                 "Section 6, empirical validation",
-                f"The recipe says which users are left: those whose completed rewards add up to {facts['cut'].iloc[0]:g} "
-                "or more.",
+                "The recipe says which users are left: those whose completed rewards add up to "
+                f"{facts['cut'].iloc[0]:g} or more.",
                 "; ".join(f"{name} {count:,} of {int(facts['users'].iloc[0]):,}" for name, count in kept.items())
                 + "; which of the two is meant is not said",
                 verdict(len(set(kept.values())) == 1),
