@@ -68,7 +68,7 @@ def _tables(settings: Settings, work: Work) -> dict[str, pd.DataFrame]:
     ratings = settings.ratings()
     bounds, facts, trials = [], [], []
     for name, variant in variants(settings, ratings, work).items():
-        own = variant.found
+        own = variant.draws[0]
         facts.append(
             {
                 "variant": name,

@@ -42,7 +42,7 @@ class Settings:
 
 
 SETTINGS = Settings()
-QUICK = Settings(horizon=20_000, runs=50)
+QUICK = Settings(horizon=50_000, runs=60)
 
 
 def run(settings: Settings, work: Work) -> Results:

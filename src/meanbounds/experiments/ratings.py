@@ -40,7 +40,7 @@ class Source:
     recipe
         Every choice between ratings and worlds; it is completed with and without centring.
     draw
-        Seed of the movies.
+        Seed of the movies, of the first draw if there are several.
     """
 
     movielens: str | None = None
@@ -59,13 +59,13 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Variant:
-    """One completion, and the worlds that follow from it."""
+    """One completion, and the worlds that follow from it, for each draw of the movies."""
 
     completion: Completion
-    found: OccupationWorlds
+    draws: tuple[OccupationWorlds, ...]
 
 
-def variants(source: Source, ratings: Ratings, work: Work) -> dict[str, Variant]:
+def variants(source: Source, ratings: Ratings, work: Work, draws: int = 1) -> dict[str, Variant]:
     """Both completions, or what was kept of them, and their worlds."""
     shared = Source(**{name: getattr(source, name) for name in Source.__dataclass_fields__})
     kept = work.beside("completions", shared)
@@ -76,7 +76,9 @@ def variants(source: Source, ratings: Ratings, work: Work) -> dict[str, Variant]
         if not path.exists():
             complete(ratings, recipe, quick=source.quick, show=work.progress).save(path)
         completion = Completion.load(path)
-        found[name] = Variant(completion, occupation_worlds(ratings, completion, recipe, source.draw))
+        seeds = range(source.draw, source.draw + draws)
+        worlds = tuple(occupation_worlds(ratings, completion, recipe, seed) for seed in seeds)
+        found[name] = Variant(completion, worlds)
     return found
 
 

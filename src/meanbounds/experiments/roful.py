@@ -46,7 +46,7 @@ class Settings:
 
 
 SETTINGS = Settings()
-QUICK = Settings(draws=2, runs=4, horizon=500)
+QUICK = Settings(draws=5, runs=8)
 
 
 @dataclass(frozen=True, eq=False)
