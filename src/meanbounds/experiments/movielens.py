@@ -25,8 +25,9 @@ ABOUT = (
     "The worlds of Figure 6, for two occupations: an agent who sees the occupation alone recommends one of fifteen "
     "movies a round, and starts from the bounds that the expert's log gives. The paper shows one draw of the movies, "
     "without numbers; some draws leave nothing to learn and others much, so runs are spread over several draws. Bars "
-    "and dots are those of the first one, shading is one standard deviation over all. Rewards are 0 or 1, since the paper "
-    "does not say what they are. UCB takes no notice of the log."
+    "and dots are those of the first one, shading is one standard deviation over all. Rewards are 0 or 1, since the "
+    "paper does not say what they are. UCB, which takes no notice of the log, is far above, and left out of "
+    "the picture as in the paper."
 )
 
 
@@ -101,7 +102,7 @@ def plot(results: Results) -> Mapping[str, Figure]:
             upper.set_yticks(range(len(known[job])), [str(k + 1) for k in range(len(known[job]))], fontsize=8)
             upper.set_ylabel("movie")
             upper.set_title(job, loc="left", fontsize=12)
-            plot_regret(regret, lower, band="deviation")
+            plot_regret(regret.only(POLICIES), lower, band="deviation")
         figure.suptitle(f"{note(results.made_up)}; {name}", fontsize=11)
         figures[name] = figure
     return figures

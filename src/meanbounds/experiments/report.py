@@ -150,7 +150,8 @@ def _report(sections: Sequence[_Section], quick: bool) -> str:
     rows = []
     for section in sections:
         counts = Counter(claim.verdict for claim in section.claims)
-        rows.append((section.module.TITLE, section.module.SOURCE, *(str(counts[kind] or "") for kind in Verdict)))
+        name = f"{section.module.SOURCE}: {section.module.TITLE}"
+        rows.append((name, *(str(counts[kind] or "") for kind in Verdict)))
     warning = (
         "<p><strong>A quick look: with so few runs, orders that are there may not show. Run it without --quick for "
         "verdicts.</strong></p>"
@@ -165,7 +166,7 @@ def _report(sections: Sequence[_Section], quick: bool) -> str:
         "errors. The paper gives no instances for most figures; those used are in each folder's settings.json. "
         f"meanbounds {mb.__version__}.</p>",
         warning,
-        table(("", "in the paper", *Verdict), rows),
+        table(("", *Verdict), rows),
     ]
     for section in sections:
         module = section.module
