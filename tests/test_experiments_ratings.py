@@ -39,7 +39,7 @@ def learned(folder: Path, found: occupations.Results) -> movielens.Results:  # n
 
 def words(figure: Figure) -> str:
     """All titles of a picture."""
-    parts = [figure.get_suptitle(), *(ax.get_title(loc="left") for ax in figure.axes)]  # type: ignore[attr-defined]
+    parts = [figure.get_suptitle(), *(ax.get_title(loc="left") for ax in figure.axes)]
     plt.close(figure)
     return " ".join(parts)
 
@@ -53,7 +53,7 @@ class TestOccupations:
     def test_both_completions_and_every_occupation(self, found: occupations.Results) -> None:
         assert set(found.bounds["variant"]) == {"centred", "uncentred"}
         for variant, table in found.bounds.groupby("variant"):
-            left_out = found.facts.set_index("variant").loc[variant, "left_out"]
+            left_out = found.facts[found.facts["variant"] == variant]["left_out"].iloc[0]
             assert table["occupation"].nunique() + str(left_out).count("left out") == 8
         assert found.trials.groupby("variant")["chosen"].sum().tolist() == [1, 1]
         best = found.trials.loc[found.trials.groupby("variant")["error"].idxmin()]

@@ -108,7 +108,7 @@ class Regret:
     def beside(cls, parts: Mapping[str, Regret]) -> Regret:
         """Simulations of one policy each, for example from different bounds, as one with these labels.
 
-        Settings that all share are kept; those of each simulation are under ``parts``. Runs are paired if the
+        Settings that all share are kept; those of each simulation are under ``parts``, by label. Runs are paired if the
         simulations had the same environment and seed.
 
         Examples
@@ -131,7 +131,7 @@ class Regret:
             rounds,
             {label: part.curves[part.labels[0]] for label, part in parts.items()},
             {label: part.plays[part.labels[0]] for label, part in parts.items()},
-            {**_shared(list(parts.values())), "names": {}},
+            {**_shared(list(parts.values())), "parts": {k: dict(v.settings) for k, v in parts.items()}, "names": {}},
             {
                 name: {
                     label: part.measures[name][part.labels[0]] for label, part in parts.items() if name in part.measures

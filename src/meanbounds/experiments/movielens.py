@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -54,7 +55,7 @@ class Results:
     missing: Mapping[tuple[str, str], Sequence[str]]
     made_up: bool
 
-    @property
+    @cached_property
     def regret(self) -> dict[tuple[str, str], mb.Regret]:
         """The runs of all draws together."""
         return {key: mb.Regret.pooled(parts) for key, parts in self.draws.items()}

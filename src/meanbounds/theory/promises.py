@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +21,7 @@ from meanbounds.theory.linear import linear_regret
 __all__ = ["Promise", "Simulated", "regret_bounds", "regret_slopes"]
 
 Floats = NDArray[np.float64]
+_Theorem = Callable[[AnyPolicy, Mapping[str, Any], MeanBounds], "Promise"]
 
 
 class Simulated(Protocol):
@@ -88,9 +89,9 @@ def regret_bounds(regret: Simulated, form: Form = "corrected") -> dict[str, Prom
     'no finite-time theorem is implemented for this policy'
     """
 
-    def promise(policy: AnyPolicy, means: Floats, bounds: MeanBounds) -> Promise:
+    def promise(policy: AnyPolicy, settings: Mapping[str, Any], bounds: MeanBounds) -> Promise:
         if isinstance(policy, OFUL | ROFUL):
-            values = _linear(policy, regret, bounds, form)
+            values = _linear(policy, settings["environment"], bounds, regret.rounds, form)
             return Promise(values, "high probability", policy.failure, policy.theorem)
         if isinstance(policy, LinearPolicy):
             raise _NoTheoremError("no finite-time theorem is implemented for this policy")
@@ -98,7 +99,7 @@ def regret_bounds(regret: Simulated, form: Form = "corrected") -> dict[str, Prom
             raise _NoTheoremError("no finite-time theorem is implemented for this policy")
         if policy.f != DEFAULT:
             raise _NoTheoremError(f"the theorem is for f = {DEFAULT}")
-        found = np.asarray(glue_regret(means, bounds, regret.rounds, policy, form))
+        found = np.asarray(glue_regret(settings["environment"]["means"], bounds, regret.rounds, policy, form))
         return Promise(found, "expectation", theorem="Theorem 6")
 
     return _for_each(regret, promise)
@@ -116,19 +117,32 @@ def regret_slopes(regret: Simulated) -> dict[str, Promise]:
     (array([5., 5.]), 'asymptotic')
     """
 
-    def promise(policy: AnyPolicy, means: Floats, bounds: MeanBounds) -> Promise:
+    def promise(policy: AnyPolicy, settings: Mapping[str, Any], bounds: MeanBounds) -> Promise:
         if not isinstance(policy, Policy):
             raise _NoTheoremError("its theorem is not about log n")
-        constant = asymptotic_constant(policy, means, bounds)
+        constant = asymptotic_constant(policy, settings["environment"]["means"], bounds)
         return Promise(constant * np.log(regret.rounds), "asymptotic", theorem=policy.theorem)
 
     return _for_each(regret, promise)
 
 
-def _for_each(regret: Simulated, promise: Callable[[AnyPolicy, Floats, MeanBounds], Promise]) -> dict[str, Promise]:
-    """Apply to each policy of the settings; a theorem that does not apply leaves its reason."""
-    settings = regret.settings
-    means = np.asarray(settings["environment"]["means"], dtype=np.float64)
+def _for_each(regret: Simulated, promise: _Theorem) -> dict[str, Promise]:
+    """Apply to each policy; a theorem that does not apply leaves its reason.
+
+    A result that was put together from several has the settings of each: by label for `Regret.beside`, one after the
+    other for `Regret.pooled`.
+    """
+    parts = regret.settings.get("parts")
+    if isinstance(parts, Mapping):
+        return {label: next(iter(_each_policy(own, promise).values())) for label, own in parts.items()}
+    if parts is None:
+        return _each_policy(regret.settings, promise)
+    found = [_each_policy(own, promise) for own in parts]
+    weights = np.array([own["runs"] for own in parts], dtype=np.float64)
+    return {label: _together([own[label] for own in found], weights / weights.sum()) for label in found[0]}
+
+
+def _each_policy(settings: Mapping[str, Any], promise: _Theorem) -> dict[str, Promise]:
     bounds = MeanBounds.from_dict(settings["bounds"])
     found = {}
     for label, text in settings["policies"].items():
@@ -138,18 +152,32 @@ def _for_each(regret: Simulated, promise: Callable[[AnyPolicy, Floats, MeanBound
             name = str(policy)
             if settings["environment"].get("rewards") == "clipped-gaussian":
                 raise _NoTheoremError("the rewards' means are not linear: clipping moves them")
-            found[label] = promise(policy, means, bounds)
+            found[label] = promise(policy, settings, bounds)
         except (_NoTheoremError, ValueError) as error:
             found[label] = Promise(None, reason=str(error).removeprefix(f"{name}: "))
     return found
 
 
-def _linear(policy: OFUL | ROFUL, regret: Simulated, bounds: MeanBounds, form: Form) -> Floats:
-    environment = regret.settings["environment"]
+def _together(parts: Sequence[Promise], weights: Floats) -> Promise:
+    """Of runs that are pooled: the mean of bounds on the mean, the largest of bounds on every run."""
+    values = [part.values for part in parts if part.values is not None]
+    if len(values) < len(parts):
+        return next(part for part in parts if part.values is None)
+    largest = parts[0].kind == "high probability"
+    return replace(parts[0], values=np.max(values, axis=0) if largest else weights @ np.array(values))
+
+
+def _linear(
+    policy: OFUL | ROFUL,
+    environment: Mapping[str, Any],
+    bounds: MeanBounds,
+    rounds: NDArray[np.int64],
+    form: Form,
+) -> Floats:
     norm = float(np.linalg.norm(environment["theta"]))
     least = float(getattr(policy, "norm_low", 0.0))
     if not least - 1e-9 <= norm <= policy.norm_high * (1.0 + 1e-9):
         raise _NoTheoremError(f"the parameter's norm {norm:.6g} is outside [{least:g}, {policy.norm_high:g}]")
     if isinstance(policy, ROFUL):
         check_means(environment["means"], bounds)
-    return linear_regret(policy, environment["features"], bounds, regret.rounds, environment["offset"], form)
+    return linear_regret(policy, environment["features"], bounds, rounds, environment["offset"], form)
