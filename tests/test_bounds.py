@@ -108,3 +108,14 @@ def test_unknown_arm_lists_the_known_ones() -> None:
 def test_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="read-only"):
         TWO.lower[0] = 0.0
+
+
+def test_rounding_does_not_put_a_mean_outside_its_bounds() -> None:
+    """0.1 + 0.2 is above 0.3 by one bit: no warning, and theorems apply; 1e-9 is no rounding."""
+    bounds = mb.MeanBounds([0.1, 0.2], [0.3, 0.25])
+    assert bounds.contains([0.1 + 0.2, 0.25]).tolist() == [True, True]
+    assert bounds.contains([0.3 + 1e-9, 0.2 - 1e-9]).tolist() == [False, False]
+    regret = mb.simulate({"GLUE": mb.GLUE()}, mb.Bernoulli([0.1 + 0.2, 0.25]), bounds, 50, 5, seed=1)
+    assert mb.theory.regret_bounds(regret)["GLUE"].values is not None
+    with pytest.warns(UserWarning, match="outside its bounds"):
+        mb.simulate({"GLUE": mb.GLUE()}, mb.Bernoulli([0.3 + 1e-9, 0.25]), bounds, 50, 5, seed=1)

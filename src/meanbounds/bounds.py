@@ -138,6 +138,19 @@ class MeanBounds:
         """Which arms can be best: those whose upper bound is not below `best_lower`."""
         return self.upper >= self.best_lower
 
+    def contains(self, means: ArrayLike) -> NDArray[np.bool_]:
+        """Which of these means, one for each arm, are within their bounds, but for rounding.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.MeanBounds([0.1, 0.2], [0.3, 0.5]).contains([0.1 + 0.2, 0.6])
+        array([ True, False])
+        """
+        mu = np.asarray(means, dtype=np.float64)
+        slack = 1e-12 * (self.high - self.low + np.abs(self.low) + np.abs(self.high))
+        return (mu >= self.lower - slack) & (mu <= self.upper + slack)
+
     def meta_pruned(self, best_mean: float) -> NDArray[np.bool_]:
         """Which arms pruning keeps though they cannot be best: their upper bound is below the best arm's true mean.
 

@@ -172,13 +172,14 @@ def _labelled(policies: AnyPolicy | Sequence[AnyPolicy] | Mapping[str, AnyPolicy
 def _check_fit(environment: Environment, bounds: MeanBounds) -> None:
     if len(environment) != len(bounds):
         raise ValueError(f"the environment has {len(environment)} arms, the bounds have {len(bounds)}")
+    inside = bounds.contains(environment.means)
     for k, arm in enumerate(bounds.arms):
         if environment.low[k] < bounds.low[k] or environment.high[k] > bounds.high[k]:
             raise ValueError(
                 f"arm {arm!r}: rewards in [{environment.low[k]}, {environment.high[k]}] leave the range of the bounds, "
                 f"[{bounds.low[k]}, {bounds.high[k]}]; give the bounds low= and high="
             )
-        if not bounds.lower[k] <= environment.means[k] <= bounds.upper[k]:
+        if not inside[k]:
             warnings.warn(
                 f"arm {arm!r}: its mean {environment.means[k]} is outside its bounds [{bounds.lower[k]}, "
                 f"{bounds.upper[k]}]; no policy that uses them has a guarantee",

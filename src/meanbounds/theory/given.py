@@ -34,16 +34,16 @@ def as_rounds(horizon: ArrayLike, name: str = "horizon") -> NDArray[np.int64]:
 
 
 def check_means(means: ArrayLike, bounds: MeanBounds) -> NDArray[np.float64]:
-    """The means as an array; one that is missing or outside its bounds is refused."""
+    """The means as an array, within their bounds to the last bit; one that is missing or outside them is refused."""
     mu = np.asarray(means, dtype=np.float64)
     if mu.shape != (len(bounds),):
         raise ValueError(f"{mu.size} means for {len(bounds)} arms")
-    for k in np.flatnonzero(~((mu >= bounds.lower) & (mu <= bounds.upper))).tolist():
+    for k in np.flatnonzero(~bounds.contains(mu)).tolist():
         raise ValueError(
             f"arm {bounds.arms[k]!r}: its mean {mu[k]} is outside its bounds [{bounds.lower[k]}, {bounds.upper[k]}]: "
             "no theorem applies"
         )
-    return mu
+    return np.clip(mu, bounds.lower, bounds.upper)
 
 
 def used_bounds(policy: Policy, bounds: MeanBounds) -> MeanBounds:
