@@ -275,7 +275,7 @@ class TestTransfer:
     def test_no_such_draw(self, transfer_results: transfer.Results) -> None:
         settings = dataclasses.replace(SMALL_TRANSFER, left=11)
         with pytest.raises(ValueError, match=r"none of 20 draws of the arms leaves 11 arms .* raise draws"):
-            transfer.find(transfer_results.survey, settings, improved=True)
+            transfer.find(transfer_results.survey, transfer_results.online, settings, improved=True)
 
     def test_bounds_that_contradict_each_other_are_named(self) -> None:
         """With limits for each coordinate the printed bounds leave nothing, in every draw."""

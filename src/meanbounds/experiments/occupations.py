@@ -154,7 +154,7 @@ def _panels(results: Results, variant: str) -> Figure:
 def claims(results: Results) -> Sequence[Claim]:
     """What Section 6 says of the data and of the bounds."""
     table, facts = results.bounds, results.facts.set_index("variant")
-    outside = (table["mean"] < table["lower"] - 1e-9) | (table["mean"] > table["upper"] + 1e-9)
+    outside = ~mb.MeanBounds(table["lower"], table["upper"]).contains(table["mean"])
     kept = {name: int(facts.loc[name, "kept"]) for name in facts.index}
     redraws = int(facts["redraws"].sum())
     gaps = table.groupby(["variant", "occupation"])["gap_low"].first()
