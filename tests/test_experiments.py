@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -97,6 +98,26 @@ class TestWork:
         monkeypatch.setattr("meanbounds.experiments.base._code", lambda: "another")
         again = Work(tmp_path, self.Settings()).frame("part", lambda: pd.DataFrame({"x": [2.0]}))
         assert again["x"].tolist() == [2.0]
+
+    def test_nothing_of_other_code_is_left(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Blocks of a simulation that was interrupted are not used either, and old pictures do not stay."""
+        store = sys.modules["meanbounds.simulate"]._Store
+        keep = store.keep
+
+        def interrupted(self: object, result: object) -> None:
+            keep(self, result)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(store, "keep", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            panels.run(TINY, Work(tmp_path, TINY))
+        (tmp_path / "old.png").write_bytes(b"")
+        assert list((tmp_path / "unfinished").glob("*.npz"))
+        Work(tmp_path, TINY)
+        assert list((tmp_path / "unfinished").glob("*.npz"))
+        monkeypatch.setattr("meanbounds.experiments.base._code", lambda: "another")
+        Work(tmp_path, TINY)
+        assert not [*tmp_path.glob("unfinished/*.npz"), *tmp_path.glob("*.png")]
 
     def test_an_interrupted_experiment_goes_on_where_it_stopped(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
