@@ -263,6 +263,12 @@ class TestCommand:
         assert main(["reproduce", "factr", "-o", str(tmp_path)]) == 2
         assert "nothing to reproduce is called 'factr'; there are factor, roful" in capsys.readouterr().err
 
+    def test_files_of_movielens_are_looked_at_first(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        missing = str(tmp_path / "ml-1m")
+        assert main(["reproduce", "--quick", "-o", str(tmp_path / "out"), "--movielens", missing]) == 2
+        assert "there is nothing at" in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
+
     def test_writes_everything(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["reproduce", "factor", "--quick", "-o", str(tmp_path)]) == 0
         names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}

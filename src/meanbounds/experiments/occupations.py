@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 import meanbounds as mb
 from meanbounds.experiments.base import Claim, Work
-from meanbounds.experiments.ratings import VARIANTS, Source, bounds_of, note, variants
+from meanbounds.experiments.ratings import VARIANTS, Source, bounds_of, note, noted, variants
 from meanbounds.experiments.verdicts import verdict
 from meanbounds.movielens import Recipe
 from meanbounds.plots import COLOURS, plot_bounds
@@ -199,4 +199,4 @@ def claims(results: Results) -> Sequence[Claim]:
                 verdict(first["users"] == 6040 and first["ratings"] > 1_000_000 and first["rated"] == 3952),
             )
         )
-    return found
+    return noted(found, bool(facts["made_up"].any()))
