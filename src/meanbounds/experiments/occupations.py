@@ -116,7 +116,8 @@ def plot(results: Results) -> Mapping[str, Figure]:
     best = results.trials[results.trials["chosen"]]
     ax.plot(best["penalty"], best["error"], "*", color="black", markersize=14, label="chosen")
     ax.set_xscale("log")
-    ticks = [tick for tick in (1, 2, 3, 5, 7, 10, 15, 20, 30) if own["penalty"].min() <= tick <= own["penalty"].max()]
+    low, high = results.trials["penalty"].min(), results.trials["penalty"].max()
+    ticks = [tick for tick in (1, 2, 3, 5, 7, 10, 15, 20, 30) if low <= tick <= high]
     ax.set_xticks(ticks, [str(tick) for tick in ticks], minor=False)
     ax.set_xticks([], minor=True)
     ax.set_xlabel("penalty")
