@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -97,6 +98,26 @@ class TestWork:
         monkeypatch.setattr("meanbounds.experiments.base._code", lambda: "another")
         again = Work(tmp_path, self.Settings()).frame("part", lambda: pd.DataFrame({"x": [2.0]}))
         assert again["x"].tolist() == [2.0]
+
+    def test_nothing_of_other_code_is_left(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Blocks of a simulation that was interrupted are not used either, and old pictures do not stay."""
+        store = sys.modules["meanbounds.simulate"]._Store
+        keep = store.keep
+
+        def interrupted(self: object, result: object) -> None:
+            keep(self, result)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(store, "keep", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            panels.run(TINY, Work(tmp_path, TINY))
+        (tmp_path / "old.png").write_bytes(b"")
+        assert list((tmp_path / "unfinished").glob("*.npz"))
+        Work(tmp_path, TINY)
+        assert list((tmp_path / "unfinished").glob("*.npz"))
+        monkeypatch.setattr("meanbounds.experiments.base._code", lambda: "another")
+        Work(tmp_path, TINY)
+        assert not [*tmp_path.glob("unfinished/*.npz"), *tmp_path.glob("*.png")]
 
     def test_an_interrupted_experiment_goes_on_where_it_stopped(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -241,6 +262,12 @@ class TestCommand:
     def test_unknown_names(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["reproduce", "factr", "-o", str(tmp_path)]) == 2
         assert "nothing to reproduce is called 'factr'; there are factor, roful" in capsys.readouterr().err
+
+    def test_files_of_movielens_are_looked_at_first(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        missing = str(tmp_path / "ml-1m")
+        assert main(["reproduce", "--quick", "-o", str(tmp_path / "out"), "--movielens", missing]) == 2
+        assert "there is nothing at" in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
 
     def test_writes_everything(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["reproduce", "factor", "--quick", "-o", str(tmp_path)]) == 0

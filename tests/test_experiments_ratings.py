@@ -62,6 +62,7 @@ class TestOccupations:
     def test_claims_follow_the_numbers(self, found: occupations.Results) -> None:
         claims = list(occupations.claims(found))
         assert claim(claims, "All means are within").verdict == Verdict.HOLDS
+        assert all(c.measured.startswith("Made-up ratings, not MovieLens: ") for c in claims)
         (missing,) = {c.verdict for c in claims if "leaves a log" in c.text}
         assert missing == Verdict.FAILS  # so few users that of some occupation all are alike
         whole = found._replace(facts=found.facts.assign(left_out=""))
@@ -115,6 +116,7 @@ class TestMovielens:
         assert {regret.curves["GLUE"].shape[0] for regret in learned.regret.values()} == {40}
         claims = list(movielens.claims(learned))
         assert {c.verdict for c in claims} == {Verdict.HOLDS}
+        assert all(c.measured.startswith("Made-up ratings, not MovieLens: ") for c in claims)
         worse = {
             key: [dataclasses.replace(p, curves={**p.curves, "GLUE": 50.0 * (p.curves["UCB"] + 1.0)}) for p in parts]
             for key, parts in learned.draws.items()

@@ -62,6 +62,15 @@ class TestReading:
                 archive.writestr(f"ml-1m/{name}", text.encode("latin-1"))
         self.check(movielens.load_movielens(tmp_path / "ml-1m.zip", check=False))
 
+    def test_a_damaged_zip_file(self, tmp_path: Path) -> None:
+        path = tmp_path / "ml-1m.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, text in FILES.items():
+                archive.writestr(f"ml-1m/{name}", text.encode("latin-1"))
+        path.write_bytes(path.read_bytes().replace(b"2::5::3::0", b"2::5::4::0"))
+        with pytest.raises(ValueError, match=r"ratings.dat cannot be read from .*get the file again"):
+            movielens.load_movielens(path, check=False)
+
     @pytest.mark.parametrize(
         ("name", "text", "message"),
         [

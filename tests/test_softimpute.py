@@ -136,6 +136,25 @@ def test_a_start_nearby_saves_steps_and_ends_in_the_same_place() -> None:
     np.testing.assert_allclose(warm.dense(), cold.dense(), atol=5e-3)
 
 
+def test_a_start_that_knows_nothing_of_new_directions() -> None:
+    """A start of 30 directions, all in the first of two blocks; what is new is in the second."""
+    rng = np.random.default_rng(1)
+    first = 3.0 * rng.normal(size=(60, 60))
+    second = 5.0 * rng.normal(size=(60, 4)) @ rng.normal(size=(4, 60))
+    i, j = np.nonzero(np.ones((60, 60)))
+    places = (np.r_[i, i + 60], np.r_[j, j + 60])
+    sizes = np.linalg.svd(first, compute_uv=False)
+    old = np.r_[first.ravel(), np.zeros(3600)]
+    start = soft_impute(*places, old, (120, 120), float(sizes[30]), 100, centre=False)
+    assert start.singular_values.size >= 20
+    found = soft_impute(
+        *places, np.r_[first.ravel(), second.ravel()], (120, 120), float(sizes[22]), 100, centre=False, start=start
+    )
+    assert found.converged
+    assert found.gap < 1e-3
+    assert found.singular_values[3] > 200.0
+
+
 def test_saves_and_loads(tmp_path: Path) -> None:
     _, seen, x = planted(3, (20, 15), 2, 0.3, 0.6)
     rows, columns = np.nonzero(seen)
@@ -145,9 +164,11 @@ def test_saves_and_loads(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.dense(), found.dense())
     assert (again.tried, again.residual, again.converged) == (found.tried, found.residual, found.converged)
     np.testing.assert_allclose(found.dense([3, 7], [1, 2]), found.predict([[3], [7]], [[1, 2]]))
-    (tmp_path / "bad.npz").write_bytes(b"not a file of arrays")
-    with pytest.raises(ValueError, match=r"bad\.npz is not a saved completion .* complete again"):
-        Completion.load(tmp_path / "bad.npz")
+    whole = (tmp_path / "found.npz").read_bytes()
+    for bad in (b"not a file of arrays", b"", whole[:-50], whole[:300] + b"x" * 10 + whole[310:]):
+        (tmp_path / "bad.npz").write_bytes(bad)
+        with pytest.raises(ValueError, match=r"bad\.npz is not a saved completion .* complete again"):
+            Completion.load(tmp_path / "bad.npz")
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(f"meanbounds: {error}", file=sys.stderr)
         return 2
-    except ModuleNotFoundError as error:
-        print(f'meanbounds: {error.name} is not installed; pip install "meanbounds[all]"', file=sys.stderr)
+    except ImportError as error:  # pandas has a text of its own, of several lines, where pyarrow is missing
+        what = f"{error.name} is not installed" if error.name else str(error).splitlines()[0]
+        print(f'meanbounds: {what}; pip install "meanbounds[all]"', file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         resumes = "; the same command goes on where it stopped" if run in (_simulate, _reproduce) else ""

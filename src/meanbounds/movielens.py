@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -196,7 +197,10 @@ def _read(path: Path, name: str) -> str:
         inside = [entry for entry in archive.namelist() if entry.rsplit("/", 1)[-1] == name]
         if len(inside) != 1:
             raise ValueError(f"{path} has {len(inside)} files named {name}, not one. {_SOURCE}")
-        return archive.read(inside[0]).decode("latin-1")
+        try:
+            return archive.read(inside[0]).decode("latin-1")
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+            raise ValueError(f"{name} cannot be read from {path} ({error}): get the file again. {_SOURCE}") from error
 
 
 def _lines(text: str, name: str, pattern: str, expected: str) -> Iterator[tuple[str, ...]]:

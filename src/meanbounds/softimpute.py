@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -117,12 +119,12 @@ class Completion:
     def load(cls, path: str | Path) -> Completion:
         """Read what `save` wrote."""
         try:
-            with np.load(Path(path), allow_pickle=False) as file:
+            with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in _ARRAYS}
                 rest = json.loads(str(file["settings"]))
-        except (KeyError, ValueError, OSError) as error:
-            if isinstance(error, FileNotFoundError):
-                raise
+        except FileNotFoundError:
+            raise
+        except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise ValueError(f"{path} is not a saved completion ({error}); delete it and complete again") from error
         if rest.pop("format") != _FORMAT:
             raise ValueError(f"{path} was saved by another version of meanbounds; delete it and complete again")
@@ -467,7 +469,8 @@ def _at(seen: _Observed, effects: _Effects) -> Floats:
 def _started(start: Completion | None, shape: tuple[int, int]) -> _State:
     if start is None:
         return _State(np.zeros((shape[0], 0)), np.zeros(0), np.zeros((shape[1], 0)), np.zeros((shape[1], 0)))
-    return _State(start.left, start.singular_values, start.right, start.right)
+    wide = min(start.right.shape[1] + max(20, _OVERSAMPLING), *shape)  # the start may know nothing of other directions
+    return _State(start.left, start.singular_values, start.right, _wider(start.right, wide))
 
 
 def _step(

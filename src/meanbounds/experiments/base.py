@@ -110,7 +110,7 @@ class Work:
         text = json.dumps(stamp, indent=2, default=_plain)
         record = folder / "settings.json"
         if not record.exists() or record.read_text(encoding="utf-8") != text:
-            for stale in self._parts():
+            for stale in self._left():
                 stale.unlink()
             record.write_text(text, encoding="utf-8")
 
@@ -118,8 +118,10 @@ class Work:
         """Work that several experiments share, in a folder next to this one."""
         return Work(self.folder.parent / name, settings, self.progress)
 
-    def _parts(self) -> list[Path]:
-        return [path for kind in ("*.parquet", "*.npz") for path in self.folder.glob(kind)]
+    def _left(self) -> list[Path]:
+        """Parts, pictures of them, and blocks of a simulation that was not finished."""
+        kinds = ("*.parquet", "*.npz", "*.png", "*.pdf", "unfinished/*.npz")
+        return [path for kind in kinds for path in self.folder.glob(kind)]
 
     def path(self, part: str, suffix: str = ".parquet") -> Path:
         """The file of a part."""

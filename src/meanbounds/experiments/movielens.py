@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import meanbounds as mb
 from meanbounds.experiments.base import Claim, Work, bound_claim
 from meanbounds.experiments.panels import POLICIES
-from meanbounds.experiments.ratings import VARIANTS, Source, bounds_of, note, variants
+from meanbounds.experiments.ratings import VARIANTS, Source, bounds_of, note, noted, variants
 from meanbounds.experiments.verdicts import less, verdict
 from meanbounds.movielens import Recipe
 from meanbounds.paired import paired
@@ -146,4 +146,4 @@ def claims(results: Results) -> Sequence[Claim]:
             [part for parts in results.draws.values() for part in parts],
         )
     )
-    return found
+    return noted(found, results.made_up)

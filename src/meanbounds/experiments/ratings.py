@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import meanbounds as mb
-from meanbounds.experiments.base import Work
+from meanbounds.experiments.base import Claim, Work
 from meanbounds.movielens import (
     OccupationWorlds,
     Ratings,
@@ -19,7 +19,7 @@ from meanbounds.movielens import (
 )
 from meanbounds.softimpute import Completion
 
-__all__ = ["VARIANTS", "Source", "Variant", "bounds_of", "note", "variants"]
+__all__ = ["VARIANTS", "Source", "Variant", "bounds_of", "note", "noted", "variants"]
 
 VARIANTS: Mapping[str, Literal["mean", "none"]] = {"centred": "mean", "uncentred": "none"}
 """Names of the two completions, and what is taken off before."""
@@ -91,3 +91,8 @@ def bounds_of(world: mb.HiddenContexts) -> mb.MeanBounds:
 def note(made_up: bool) -> str:
     """What each picture says of the data that it shows."""
     return "Made-up ratings, not MovieLens" if made_up else "MovieLens 1M"
+
+
+def noted(claims: Sequence[Claim], made_up: bool) -> list[Claim]:
+    """Claims that say of which data they were measured: without pictures nothing else would."""
+    return [replace(claim, measured=f"{note(made_up)}: {claim.measured}") for claim in claims]

@@ -17,6 +17,7 @@ import meanbounds as mb
 from meanbounds.experiments import NAMES, experiment
 from meanbounds.experiments.base import Claim, Experiment, Work
 from meanbounds.experiments.verdicts import Verdict
+from meanbounds.movielens import load_movielens
 from meanbounds.page import image, page, table
 
 __all__ = ["reproduce"]
@@ -74,10 +75,12 @@ def reproduce(
     Path
         Of the report.
     """
-    root = Path(folder)
-    root.mkdir(parents=True, exist_ok=True)
     wanted = [name for name in NAMES if name in (names or NAMES)]
     modules = {name: experiment(name) for name in [*wanted, *names]}  # says so if a name is unknown
+    if movielens is not None and any(_rated(modules[name]) for name in wanted):
+        load_movielens(movielens)  # says what is wrong with the files before anything else is computed
+    root = Path(folder)
+    root.mkdir(parents=True, exist_ok=True)
     sections = []
     for number, name in enumerate(wanted, start=1):
         start = time.monotonic()
@@ -98,13 +101,18 @@ def _section(
     name: str, module: Experiment, folder: Path, quick: bool, movielens: str | Path | None, progress: bool | None
 ) -> _Section:
     settings: Any = module.QUICK if quick else module.SETTINGS
-    if movielens is not None and any(field.name == "movielens" for field in fields(settings)):
+    if movielens is not None and _rated(module):
         settings = replace(settings, movielens=str(movielens))
     results = module.run(settings, Work(folder, settings, progress))
     pictures = {}
     for picture, figure in module.plot(results).items():
         pictures[picture] = _save(figure, folder / picture)
     return _Section(name, module, pictures, module.claims(results))
+
+
+def _rated(module: Experiment) -> bool:
+    """Whether it is about ratings."""
+    return any(field.name == "movielens" for field in fields(module.SETTINGS))
 
 
 def _save(figure: Figure, stem: Path) -> bytes:
