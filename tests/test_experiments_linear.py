@@ -151,7 +151,7 @@ class TestTally:
 
     def test_too_few_pairs_to_tell_anything(self) -> None:
         """Nine of nine has chance 2^-9 = 0.002: that none is smaller would be no finding."""
-        with pytest.raises(ValueError, match="9 pairs cannot show an order at level 0.001"):
+        with pytest.raises(ValueError, match=r"9 pairs cannot show an order at level 0\.001"):
             tally([(np.zeros(9), np.ones(9))])
 
     def test_quick_settings_can_fail(self) -> None:

@@ -103,7 +103,13 @@ def regret_bounds(regret: Simulated, form: Form = "corrected") -> dict[str, Prom
     def promise(policy: AnyPolicy, settings: Mapping[str, Any], bounds: MeanBounds) -> Promise:
         if isinstance(policy, OFUL | ROFUL):
             values, width = _linear(policy, settings["environment"], bounds, regret.rounds, form)
-            return Promise(values, "high probability", policy.failure, policy.theorem, certain=width * regret.rounds)
+            return Promise(
+                values,
+                "high probability",
+                policy.failure,
+                policy.theorem,
+                certain=np.asarray(width * regret.rounds, dtype=np.float64),
+            )
         if isinstance(policy, LinearPolicy):
             raise _NoTheoremError("no finite-time theorem is implemented for this policy")
         if policy.kernel != GAUSSIAN:
@@ -112,7 +118,9 @@ def regret_bounds(regret: Simulated, form: Form = "corrected") -> dict[str, Prom
             raise _NoTheoremError(f"the theorem is for f = {DEFAULT}")
         found = np.asarray(glue_regret(settings["environment"]["means"], bounds, regret.rounds, policy, form))
         gap = float(np.ptp(settings["environment"]["means"]))
-        return Promise(found, "expectation", theorem="Theorem 6", certain=gap * regret.rounds)
+        return Promise(
+            found, "expectation", theorem="Theorem 6", certain=np.asarray(gap * regret.rounds, dtype=np.float64)
+        )
 
     return _for_each(regret, promise)
 
