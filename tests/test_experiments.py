@@ -66,6 +66,10 @@ class TestVerdicts:
         assert false <= stats.binom.isf(1e-6, 2000, 0.01)
         assert sum(verdicts.less(first, second, level=0.5) for first, second in pairs[:200]) > 50
 
+    def test_rounding_is_not_above_a_bound(self) -> None:
+        assert verdicts.under([0.1 + 0.2], [0.3])
+        assert not verdicts.under([0.3001], [0.3])
+
     def test_growth(self) -> None:
         rng = np.random.default_rng(2)
         samples = [rng.normal(mean, 1.0, 200) for mean in (0.0, 1.0, 2.0)]
@@ -192,6 +196,7 @@ class TestPanels:
             ("meta-pruned", "ImprovedUCB", 1.01, ("3b", "coincide")),
             ("clipping-only", "B-UCB", 3.0, ("B-UCB is never worse than UCB",)),
             ("low-rewards", "B-KL-UCB", 3.0, ("B-KL-UCB is never worse than KL-UCB",)),
+            ("clipping-only", "GLUE", 3.0, ("GLUE is never worse than UCB",)),
             ("high-lower-bound", "GLUE", 20.0, ("Theorem 6",)),
         ],
     )

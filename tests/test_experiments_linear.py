@@ -15,9 +15,9 @@ import meanbounds as mb
 from meanbounds import plots
 from meanbounds.experiments import roful, transfer
 from meanbounds.experiments.base import Claim, Work, expecting
-from meanbounds.experiments.verdicts import Tally, Verdict, tally
+from meanbounds.experiments.verdicts import LEVEL, Tally, Verdict, tally
 
-SMALL_ROFUL = roful.Settings(offered=(5, 10), horizon=60, draws=2, runs=6)
+SMALL_ROFUL = roful.Settings(offered=(5, 10), horizon=60, draws=10, runs=2)
 SMALL_TRANSFER = transfer.Settings(
     values=2_000, rows=2_000, logs=2, draws=20, horizon=60, runs=12, runs_each=10, left=2, improvement=0.0
 )
@@ -112,7 +112,28 @@ class TestSeveralSimulationsAsOne:
         for label, expected in zip("ab", bounds, strict=True):
             np.testing.assert_array_equal(beside[label].values, expected)
 
+    def test_several_of_several_and_without_some(self) -> None:
+        """Parts of parts keep their bounds; without a policy its bound is gone as well."""
+        two = {"a": mb.UCB(), "b": mb.GLUE()}
+        own = mb.simulate(two, mb.Bernoulli([0.9, 0.8]), None, 50, 4, seed=1, checkpoints=5)
+        expected = mb.theory.regret_bounds(own)["b"].values
+        pooled = mb.Regret.pooled([own, own])
+        alike = mb.Regret.beside({"x": own.only(["b"]), "y": own.only(["b"])})
+        for both, label in (
+            (pooled.only(["b"]), "b"),
+            (mb.Regret.pooled([pooled, pooled]).only(["b"]), "b"),
+            (alike.only(["y"]), "y"),
+            (mb.Regret.beside({"z": pooled.only(["b"])}), "z"),
+            (mb.Regret.pooled([alike, alike]).only(["x"]), "x"),
+        ):
+            found = mb.theory.regret_bounds(both)
+            assert list(found) == [label] == list(both.labels)
+            np.testing.assert_allclose(found[label].values, expected)
+
     def test_refusals(self) -> None:
+        for empty in (lambda: mb.Regret.pooled([]), lambda: mb.Regret.beside({})):
+            with pytest.raises(ValueError, match="at least one simulation"):
+                empty()
         first, other = self.simulated([0.9, 0.8]), self.simulated([0.9, 0.8], "other")
         with pytest.raises(ValueError, match="only if policies and checkpoints are the same"):
             mb.Regret.pooled([first, other])
@@ -127,6 +148,20 @@ class TestTally:
         low, high = np.zeros(10), np.ones(10)
         nine = np.where(np.arange(10) < 9, 0.0, 2.0)
         assert tally([(low, high), (high, low), (nine, high), (low, low)]) == Tally(1, 1, 4)
+
+    def test_too_few_pairs_to_tell_anything(self) -> None:
+        """Nine of nine has chance 2^-9 = 0.002: that none is smaller would be no finding."""
+        with pytest.raises(ValueError, match=r"9 pairs cannot show an order at level 0\.001"):
+            tally([(np.zeros(9), np.ones(9))])
+
+    def test_quick_settings_can_fail(self) -> None:
+        for own in (transfer.SETTINGS.runs_each, transfer.QUICK.runs_each, roful.SETTINGS.draws, roful.QUICK.draws):
+            assert 0.5**own <= LEVEL
+
+    def test_undecided_is_not_ahead(self) -> None:
+        assert not transfer._ahead(Tally(0, 0, 21))
+        assert not transfer._ahead(Tally(20, 1, 21))
+        assert transfer._ahead(Tally(11, 0, 21))
 
 
 def test_only_the_expected_warning_is_silent() -> None:
@@ -147,7 +182,7 @@ class TestROFUL:
 
     def test_end_to_end(self, roful_results: roful.Results) -> None:
         regret = roful_results.regret["two-point", 5]
-        assert regret.curves["R-OFUL"].shape == (12, 60)
+        assert regret.curves["R-OFUL"].shape == (20, 60)
         assert set(roful.plot(roful_results)) == {"printed", "well-specified"}
         plt.close("all")
         found = verdicts(roful.claims(roful_results))
@@ -178,7 +213,8 @@ class TestROFUL:
         def made(oful: tuple[float, float], restricted: tuple[float, float], kept: float) -> dict[str, Verdict]:
             draws = {}
             for (kind, size), parts in roful_results.draws.items():
-                finals = {"OFUL": oful[size == 10], "R-OFUL": restricted[size == 10], "R-OFUL as printed": 1.0}
+                own = restricted[size == 10]
+                finals = {"OFUL": oful[size == 10], "R-OFUL": own, "R-OFUL as printed": own}
                 draws[kind, size] = [constant(part, finals, kept) for part in parts]
             return verdicts(roful.claims(dataclasses.replace(roful_results, draws=draws)))
 
@@ -195,6 +231,34 @@ class TestROFUL:
         assert one(beyond, "With probability 1 - delta") is Verdict.FAILS
         assert one(beyond, "R-OFUL restricts the arms") is Verdict.HOLDS
         assert one(beyond, "R-OFUL only chooses between 2 and 3") is Verdict.FAILS
+
+    def test_each_kind_of_rewards_has_its_algorithm(self, roful_results: roful.Results) -> None:
+        """With printed rewards the printed algorithm counts, with linear means ours: the other one may be anything."""
+        finals = {"OFUL": 2.0, "R-OFUL": 1.0, "R-OFUL as printed": 3.0}
+        draws = {key: [constant(part, finals) for part in parts] for key, parts in roful_results.draws.items()}
+        found = verdicts(roful.claims(dataclasses.replace(roful_results, draws=draws)))
+        assert one(found, "R-OFUL has much lower regret than OFUL (rewards and algorithm") is Verdict.FAILS
+        assert one(found, "R-OFUL has much lower regret than OFUL (rewards with linear") is Verdict.HOLDS
+
+    def test_runs_that_share_their_arms_count_once(self, roful_results: roful.Results) -> None:
+        """R-OFUL ahead on 8 of 10 draws: 16 of 20 runs, whose sign test has 0.006; 8 of 10 has 0.05."""
+        draws = {}
+        for key, parts in roful_results.draws.items():
+            finals = [{"OFUL": 2.0, "R-OFUL": own, "R-OFUL as printed": own} for own in [1.0] * 8 + [2.5] * 2]
+            draws[key] = [constant(part, own) for part, own in zip(parts, finals, strict=True)]
+        results = dataclasses.replace(roful_results, draws=draws)
+        (claim, *_) = roful.claims(results)
+        assert claim.verdict is Verdict.FAILS
+        assert "less in 8 of 10 draws of the arms (sign test 5e-02)" in claim.measured
+
+    def test_a_bound_that_says_nothing_is_told(self, roful_results: roful.Results) -> None:
+        """In 60 rounds the bound is what any choice of arms could cost, 60 times the largest regret of a round."""
+        (claim,) = [claim for claim in roful.claims(roful_results) if claim.source == "Theorem 4"]
+        assert claim.measured.count("(nowhere)") == 3
+        part = roful_results.draws["two-point", 5][0]
+        long = dataclasses.replace(part, rounds=np.array([60, 10_000_000]))
+        for promise in mb.theory.regret_bounds(long).values():
+            assert promise.informative.tolist() == [False, True]
 
 
 class TestDraws:
@@ -261,7 +325,7 @@ class TestTransfer:
         found = verdicts(transfer.claims(transfer_results))
         assert one(found, "The mean of every arm is within the bounds") is Verdict.CORRECTED
         assert one(found, "With probability 1 - delta") is Verdict.HOLDS
-        assert len(found) == 8
+        assert len(found) == 10
 
     def test_settings_are_what_the_captions_say(self, transfer_results: transfer.Results) -> None:
         for name, improved in (("setting-1", False), ("setting-2", True)):
@@ -292,7 +356,7 @@ class TestTransfer:
             for name, own in transfer_results.shown.items():
                 finals = {label: 2.0 if label == "OFUL" else restricted for label in own.regret.labels}
                 shown[name] = dataclasses.replace(own, regret=constant(own.regret, finals))
-            online = transfer_results.online.assign(**{"OFUL": 2.0, "corrected": restricted})
+            online = transfer_results.online.assign(**{"OFUL": 2.0, "corrected": restricted, "as printed": restricted})
             online = online.assign(**{"OFUL, only arms left": 2.0, "corrected, only arms left": clipped})
             survey = transfer_results.survey.assign(excluded=excluded)
             logs = transfer_results.logs.assign(corrected_excluded=missed, limits_excluded=missed)
@@ -303,7 +367,8 @@ class TestTransfer:
             "The mean of every arm",
             "A log of",
             "In the first",
-            "Where the bounds say",
+            "Where the bounds say something, R-OFUL significantly outperforms OFUL (from the printed",
+            "Where the bounds say something, R-OFUL significantly outperforms OFUL (from corrected",
             "Where the bounds do not",
         )
         good, bad = made(1.0, 2.0, 0, 0), made(3.0, 3.0, 1, 1)

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch, Patch, Wedge
 from matplotlib.ticker import MaxNLocator
@@ -141,7 +142,7 @@ def _draw_theory(ax: Axes, regret: Regret, theory: str) -> bool:
         entries.setdefault(name, Line2D([], [], color="#7f7f7f", linewidth=1.3, linestyle=style, label=name))
     drawn = bool(entries)
     for reason, names in reasons.items():
-        text = textwrap.fill(f"{'; '.join(names)}: no {theory.removesuffix('s')}, {reason}", 95)
+        text = textwrap.fill(f"{'; '.join(names)}: no {theory.removesuffix('s')}, {reason}", _letters(ax))
         entries[text] = Line2D([], [], linestyle="none", label=text)
     key = ax.legend(
         handles=list(entries.values()), loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize="small"
@@ -149,6 +150,12 @@ def _draw_theory(ax: Axes, regret: Regret, theory: str) -> bool:
     for entry in key.get_texts():
         entry.set_parse_math(False)
     return drawn
+
+
+def _letters(ax: Axes) -> int:
+    """How many small letters fit above the axes, beside the key's handle."""
+    inches = ax.get_window_extent().width / ax.figure.dpi
+    return max(30, int(inches * 72.0 / (0.5 * FontProperties(size="small").get_size_in_points())) - 8)
 
 
 def _least(regret: Regret) -> float | None:

@@ -85,6 +85,8 @@ class Regret:
         >>> mb.Regret.pooled(parts).curves["UCB"].shape
         (20, 100)
         """
+        if not parts:
+            raise ValueError("give at least one simulation")
         first = parts[0]
         names = [name for name in first.measures if all(name in part.measures for part in parts)]
         for part in parts:
@@ -122,16 +124,20 @@ class Regret:
         >>> mb.Regret.beside(parts).labels
         ('wide', 'narrow')
         """
+        if not parts:
+            raise ValueError("give at least one simulation")
         rounds = next(iter(parts.values())).rounds
         for label, part in parts.items():
             if len(part.labels) != 1 or not np.array_equal(part.rounds, rounds):
                 raise ValueError(f"{label}: give simulations of one policy each, with the same checkpoints")
         measured = {name for part in parts.values() for name in part.measures}
+        shared = _shared(list(parts.values()))
+        shared.pop("policies", None)  # under labels that are not those given here
         return cls(
             rounds,
             {label: part.curves[part.labels[0]] for label, part in parts.items()},
             {label: part.plays[part.labels[0]] for label, part in parts.items()},
-            {**_shared(list(parts.values())), "parts": {k: dict(v.settings) for k, v in parts.items()}, "names": {}},
+            {**shared, "parts": {k: dict(v.settings) for k, v in parts.items()}, "names": {}},
             {
                 name: {
                     label: part.measures[name][part.labels[0]] for label, part in parts.items() if name in part.measures
@@ -156,10 +162,7 @@ class Regret:
         measures = {
             name: {label: part[label] for label in kept if label in part} for name, part in self.measures.items()
         }
-        settings = dict(self.settings)
-        if "policies" in settings:
-            settings["policies"] = {label: settings["policies"][label] for label in kept}
-        return Regret(self.rounds, curves, plays, settings, measures)
+        return Regret(self.rounds, curves, plays, _settings_of(self.settings, kept), measures)
 
     def mean(self, label: str) -> NDArray[np.float64]:
         """Mean over runs at each checkpoint."""
@@ -286,6 +289,19 @@ class Regret:
             settings=header["settings"],
             measures={name: by_label(name) for name in header.get("measures", ())},
         )
+
+
+def _settings_of(settings: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
+    """Settings without the other policies, in each of the simulations that were put together."""
+    own, parts = dict(settings), settings.get("parts")
+    if isinstance(parts, Mapping):  # beside: a label is that of a simulation, whose policy may have another
+        own["parts"] = {label: parts[label] for label in labels}
+        return own
+    if parts is not None:
+        own["parts"] = [_settings_of(part, labels) for part in parts]
+    if "policies" in own:
+        own["policies"] = {label: own["policies"][label] for label in labels}
+    return own
 
 
 def _shared(parts: Sequence[Regret]) -> dict[str, Any]:

@@ -126,7 +126,7 @@ def claims(results: Results) -> Sequence[Claim]:
                     verdict(same(curves["B-UCB"], curves["GLUE"]) and same(curves["ImprovedUCB"], curves["GLUE"])),
                 )
             )
-        for clipped, plain in (("B-UCB", "UCB"), ("B-KL-UCB", "KL-UCB")):
+        for clipped, plain in (("B-UCB", "UCB"), ("B-KL-UCB", "KL-UCB"), ("GLUE", "UCB")):
             worse = [name for name in final if less(final[name][plain], final[name][clipped])]
             ratios = [final[name][clipped].mean() / final[name][plain].mean() for name in final]
             found.append(

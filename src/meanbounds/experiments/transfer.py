@@ -66,14 +66,14 @@ class Settings:
     draws: int = 300  # of the arms
     horizon: int = 5_000
     runs: int = 200
-    runs_each: int = 10  # on every draw of the arms
+    runs_each: int = 10  # on every draw of the arms; with fewer the sign test cannot tell anything
     left: int = 3  # arms that the bounds leave in both settings, at least
     improvement: float = 0.1  # of some factor in the second setting, at least
     seed: int = 0
 
 
 SETTINGS = Settings()
-QUICK = Settings(values=4_000, rows=20_000, logs=5, draws=40, horizon=500, runs=10, runs_each=2)
+QUICK = Settings(values=4_000, rows=20_000, logs=5, draws=40, horizon=500, runs=10, runs_each=10)
 
 
 @dataclass(frozen=True, eq=False)
@@ -432,8 +432,10 @@ def claims(results: Results) -> Sequence[Claim]:
         _finite(results),
         _first_setting(results),
         _second_setting(results),
-        _outperforms(results),
-        _outperforms_on_every_draw(results),
+        _outperforms(results, PRINTED),
+        _outperforms(results, CORRECTED),
+        _outperforms_on_every_draw(results, PRINTED),
+        _outperforms_on_every_draw(results, CORRECTED),
         _matches(results),
         bound_claim(
             "Theorem 4",
@@ -539,26 +541,44 @@ def _compared(online: pd.DataFrame, first: str, second: str) -> Tally:
     return tally((own[first].to_numpy(), own[second].to_numpy()) for _, own in known.groupby("draw"))
 
 
-def _outperforms(results: Results) -> Claim:
+def _outperforms(results: Results, which: str) -> Claim:
+    """From the printed bounds, as the paper has it, or from the corrected ones, which hold."""
     shown = results.shown["setting-2"]
     final = shown.regret.final
-    printed = f"{final[PRINTED].mean():.1f}" if PRINTED in final else "cannot be used"
+    if which == PRINTED:
+        wrong = int(np.count_nonzero(~contains(shown.draw.bounds("paper"), shown.draw.means)))
+        return Claim(
+            "Figure 5, second setting",
+            "R-OFUL significantly outperforms OFUL in the second setting (from the printed bounds).",
+            f"{paired(final[PRINTED], final['OFUL']) if PRINTED in final else 'they cannot be used'}; they exclude "
+            f"{wrong} of {len(shown.draw.means)} means",
+            verdict(PRINTED in final and less(final[PRINTED], final["OFUL"])),
+        )
     half = int(np.searchsorted(shown.regret.rounds, results.settings.horizon // 2))
     late = {label: float(np.diff(shown.regret.mean(label)[[half, -1]])[0]) for label in (CORRECTED, "OFUL")}
     return Claim(
         "Figure 5, second setting",
-        "R-OFUL significantly outperforms OFUL in the second setting.",
+        "R-OFUL significantly outperforms OFUL in the second setting (from corrected bounds).",
         f"{paired(final[CORRECTED], final['OFUL'])} ({_how_often_ahead(results, improved=True)}); "
         f"in the second half of the rounds it adds {late[CORRECTED]:.1f}, "
         f"OFUL {late['OFUL']:.1f}. From sharp bounds {final[SHARP].mean():.1f}, without clipping the index "
         f"{final[PLAIN].mean():.1f}; from corrected bounds with the exact index "
-        f"{shown.exact.final['exact'].mean():.1f}; from the printed bounds {printed}",
+        f"{shown.exact.final['exact'].mean():.1f}",
         verdict(less(final[CORRECTED], final["OFUL"])),
     )
 
 
-def _outperforms_on_every_draw(results: Results) -> Claim:
+def _outperforms_on_every_draw(results: Results, which: str) -> Claim:
+    """From the printed bounds, as the paper has it, or from the corrected ones, which hold."""
     found = {label: _compared(results.online, label, "OFUL") for label in (CORRECTED, SHARP, PLAIN, PRINTED)}
+    if which == PRINTED:
+        return Claim(
+            "Section 6, empirical validation",
+            "Where the bounds say something, R-OFUL significantly outperforms OFUL (from the printed bounds).",
+            f"on draws of the arms where they can be used, against OFUL: {found[PRINTED]}; they exclude the mean of "
+            f"the best arm in {int(_of(results.survey, 'paper')['best_excluded'].sum())} of {results.settings.draws}",
+            verdict(_ahead(found[PRINTED])),
+        )
     alone = int((_of(results.survey, "corrected")["left"] == 1).sum())
     sharp = _of(results.survey, "sharp")
     why = (
@@ -569,15 +589,20 @@ def _outperforms_on_every_draw(results: Results) -> Claim:
     )
     return Claim(
         "Section 6, empirical validation",
-        "Where the bounds say something, R-OFUL significantly outperforms OFUL.",
+        "Where the bounds say something, R-OFUL significantly outperforms OFUL (from corrected bounds).",
         f"in {alone} of {results.settings.draws} draws of the arms one arm is left, and R-OFUL has no regret. On the "
         f"others, against OFUL: corrected {found[CORRECTED]}, sharp {found[SHARP]}, sharp without clipping "
-        f"{found[PLAIN]}; printed, where they can be used, {found[PRINTED]}.{why} "
+        f"{found[PLAIN]}.{why} "
         f"In {int((sharp['played'] == 1).sum())} draws the expert plays one arm throughout, which is then the best; "
         f"bounds on single means do not say so: in {int(sharp['tied'].sum())} draws the sharp ones leave several arms, "
         "none of which can be better than the first",
-        verdict(found[CORRECTED].more == 0),
+        verdict(_ahead(found[CORRECTED])),
     )
+
+
+def _ahead(found: Tally) -> bool:
+    """Less in most of the comparisons, and more in none."""
+    return found.more == 0 and 2 * found.less > found.total
 
 
 def _matches(results: Results) -> Claim:
@@ -589,5 +614,5 @@ def _matches(results: Results) -> Claim:
         f"with the arms alone that are left, and no factor improved: in the first setting "
         f"{shown.final[CORRECTED].mean():.1f} against {shown.final['OFUL'].mean():.1f}; over such draws R-OFUL has "
         f"regret that is {found}",
-        verdict(found.more == 0),
+        verdict(found.more == 0 and found.total > 0),
     )

@@ -68,6 +68,8 @@ class Tally(NamedTuple):
 def tally(pairs: Iterable[tuple[ArrayLike, ArrayLike]], level: float = LEVEL) -> Tally:
     """Count in how many pairs of samples the first is smaller, see `less`, and in how many the second is.
 
+    Samples so small that no order can be seen in them are refused: that neither is smaller would say nothing.
+
     Examples
     --------
     >>> from meanbounds.experiments.verdicts import tally
@@ -75,7 +77,11 @@ def tally(pairs: Iterable[tuple[ArrayLike, ArrayLike]], level: float = LEVEL) ->
     >>> str(tally([(small, large), (small, large), (large, small), (small, small)]))
     'less in 2 of 4, more in 1'
     """
-    found = [(less(first, second, level), less(second, first, level)) for first, second in pairs]
+    found = []
+    for first, second in pairs:
+        if 0.5 ** np.size(first) > level:
+            raise ValueError(f"{np.size(first)} pairs cannot show an order at level {level:g}, whatever they are")
+        found.append((less(first, second, level), less(second, first, level)))
     return Tally(sum(ahead for ahead, _ in found), sum(behind for _, behind in found), len(found))
 
 
@@ -129,7 +135,7 @@ def same(first: ArrayLike, second: ArrayLike) -> bool:
 
 
 def under(curve: ArrayLike, bound: ArrayLike) -> bool:
-    """Whether a curve, or each of several, is nowhere above the bound.
+    """Whether a curve, or each of several, is nowhere above the bound, but for rounding.
 
     Examples
     --------
@@ -137,4 +143,5 @@ def under(curve: ArrayLike, bound: ArrayLike) -> bool:
     >>> under([[1.0, 2.0], [1.5, 2.5]], [2.0, 3.0]), under([[1.0, 2.0], [1.5, 3.5]], [2.0, 3.0])
     (True, False)
     """
-    return bool(np.all(np.asarray(curve, dtype=np.float64) <= np.asarray(bound, dtype=np.float64)))
+    most = np.asarray(bound, dtype=np.float64)
+    return bool(np.all(np.asarray(curve, dtype=np.float64) <= most + 1e-12 * np.abs(most)))

@@ -70,7 +70,7 @@ def glue_plays(
     """
     check_form(form)
     policy = GLUE() if policy is None else policy
-    if policy.f != DEFAULT or policy.kernel != GAUSSIAN:
+    if not isinstance(policy, Policy) or policy.f != DEFAULT or policy.kernel != GAUSSIAN:
         raise ValueError(f"the theorem is for the index of UCB and GLUE with f = {DEFAULT}; got {policy!r}")
     rounds = as_rounds(horizon)
     bounds = used_bounds(policy, bounds)

@@ -29,7 +29,7 @@ from meanbounds.policies import OFUL, ROFUL
 from meanbounds.subgaussian import variance_proxy
 from meanbounds.theory.given import Form, as_rounds, check_form
 
-__all__ = ["largest_regret", "linear_regret", "sum_of_widths"]
+__all__ = ["bound_and_width", "largest_regret", "linear_regret", "sum_of_widths"]
 
 Floats = NDArray[np.float64]
 
@@ -84,6 +84,13 @@ def linear_regret(
     >>> mb.theory.linear_regret(mb.ROFUL(), features, bounds, [10, 1_000, 1_000_000]).round()
     array([1.0000e+00, 1.4000e+02, 3.7453e+04])
     """
+    return bound_and_width(policy, features, bounds, rounds, offset, form)[0]
+
+
+def bound_and_width(
+    policy: OFUL | ROFUL, features: ArrayLike, bounds: MeanBounds, rounds: ArrayLike, offset: ArrayLike, form: Form
+) -> tuple[Floats, float]:
+    """The bound of `linear_regret`, and the largest regret that a round can have."""
     check_form(form)
     if not isinstance(policy, OFUL | ROFUL):
         raise TypeError(f"the theorem is for OFUL and ROFUL; got {policy!r}")
@@ -106,9 +113,10 @@ def linear_regret(
 
     spread = proxy * (growth(t - 1.0) - 2.0 * log(rule.failure))
     radius = np.sqrt(rule.regularisation) * rule.norm_high + np.sqrt(spread)
+    width = largest_regret(pool, rule)
     if form == "paper":
-        return np.asarray(np.sqrt(8.0 * t * growth(t)) * radius)
-    return sum_of_widths(t, growth(t), 2.0 * radius / np.sqrt(least), largest_regret(pool, rule))
+        return np.asarray(np.sqrt(8.0 * t * growth(t)) * radius), width
+    return sum_of_widths(t, growth(t), 2.0 * radius / np.sqrt(least), width), width
 
 
 def _weights(pool: Pool, rule: Rule) -> tuple[float, Floats]:

@@ -16,7 +16,7 @@ from meanbounds.policies.exploration import DEFAULT
 from meanbounds.theory.constants import asymptotic_constant
 from meanbounds.theory.given import Form, check_means
 from meanbounds.theory.glue import glue_regret
-from meanbounds.theory.linear import linear_regret
+from meanbounds.theory.linear import bound_and_width
 
 __all__ = ["Promise", "Simulated", "regret_bounds", "regret_slopes"]
 
@@ -54,6 +54,9 @@ class Promise:
         Which one.
     reason
         Why there is none; empty otherwise.
+    certain
+        What regret cannot exceed whatever is played, the rounds times the largest regret of one; None for slopes. Where
+        `values` are not below it the theorem says nothing.
     """
 
     values: Floats | None
@@ -61,6 +64,14 @@ class Promise:
     failure: float = 0.0
     theorem: str = ""
     reason: str = ""
+    certain: Floats | None = None
+
+    @property
+    def informative(self) -> NDArray[np.bool_]:
+        """At which checkpoints the bound is below what is certain anyway."""
+        if self.values is None or self.certain is None:
+            return np.zeros(0 if self.values is None else self.values.shape, dtype=bool)
+        return np.asarray(self.values < self.certain * (1.0 - 1e-9))
 
 
 class _NoTheoremError(Exception):
@@ -91,8 +102,14 @@ def regret_bounds(regret: Simulated, form: Form = "corrected") -> dict[str, Prom
 
     def promise(policy: AnyPolicy, settings: Mapping[str, Any], bounds: MeanBounds) -> Promise:
         if isinstance(policy, OFUL | ROFUL):
-            values = _linear(policy, settings["environment"], bounds, regret.rounds, form)
-            return Promise(values, "high probability", policy.failure, policy.theorem)
+            values, width = _linear(policy, settings["environment"], bounds, regret.rounds, form)
+            return Promise(
+                values,
+                "high probability",
+                policy.failure,
+                policy.theorem,
+                certain=np.asarray(width * regret.rounds, dtype=np.float64),
+            )
         if isinstance(policy, LinearPolicy):
             raise _NoTheoremError("no finite-time theorem is implemented for this policy")
         if policy.kernel != GAUSSIAN:
@@ -100,7 +117,10 @@ def regret_bounds(regret: Simulated, form: Form = "corrected") -> dict[str, Prom
         if policy.f != DEFAULT:
             raise _NoTheoremError(f"the theorem is for f = {DEFAULT}")
         found = np.asarray(glue_regret(settings["environment"]["means"], bounds, regret.rounds, policy, form))
-        return Promise(found, "expectation", theorem="Theorem 6")
+        gap = float(np.ptp(settings["environment"]["means"]))
+        return Promise(
+            found, "expectation", theorem="Theorem 6", certain=np.asarray(gap * regret.rounds, dtype=np.float64)
+        )
 
     return _for_each(regret, promise)
 
@@ -132,12 +152,16 @@ def _for_each(regret: Simulated, promise: _Theorem) -> dict[str, Promise]:
     A result that was put together from several has the settings of each: by label for `Regret.beside`, one after the
     other for `Regret.pooled`.
     """
-    parts = regret.settings.get("parts")
+    return _of_settings(regret.settings, promise)
+
+
+def _of_settings(settings: Mapping[str, Any], promise: _Theorem) -> dict[str, Promise]:
+    parts = settings.get("parts")
     if isinstance(parts, Mapping):
-        return {label: next(iter(_each_policy(own, promise).values())) for label, own in parts.items()}
+        return {label: next(iter(_of_settings(own, promise).values())) for label, own in parts.items()}
     if parts is None:
-        return _each_policy(regret.settings, promise)
-    found = [_each_policy(own, promise) for own in parts]
+        return _each_policy(settings, promise)
+    found = [_of_settings(own, promise) for own in parts]
     weights = np.array([own["runs"] for own in parts], dtype=np.float64)
     return {label: _together([own[label] for own in found], weights / weights.sum()) for label in found[0]}
 
@@ -164,7 +188,12 @@ def _together(parts: Sequence[Promise], weights: Floats) -> Promise:
     if len(values) < len(parts):
         return next(part for part in parts if part.values is None)
     largest = parts[0].kind == "high probability"
-    return replace(parts[0], values=np.max(values, axis=0) if largest else weights @ np.array(values))
+
+    def join(lines: Sequence[Floats]) -> Floats:
+        return np.asarray(np.max(lines, axis=0) if largest else weights @ np.array(lines))
+
+    certain = [part.certain for part in parts if part.certain is not None]
+    return replace(parts[0], values=join(values), certain=join(certain) if certain else None)
 
 
 def _linear(
@@ -173,11 +202,11 @@ def _linear(
     bounds: MeanBounds,
     rounds: NDArray[np.int64],
     form: Form,
-) -> Floats:
+) -> tuple[Floats, float]:
     norm = float(np.linalg.norm(environment["theta"]))
     least = float(getattr(policy, "norm_low", 0.0))
     if not least - 1e-9 <= norm <= policy.norm_high * (1.0 + 1e-9):
         raise _NoTheoremError(f"the parameter's norm {norm:.6g} is outside [{least:g}, {policy.norm_high:g}]")
     if isinstance(policy, ROFUL):
         check_means(environment["means"], bounds)
-    return linear_regret(policy, environment["features"], bounds, rounds, environment["offset"], form)
+    return bound_and_width(policy, environment["features"], bounds, rounds, environment["offset"], form)
