@@ -70,13 +70,6 @@ class TestVerdicts:
         assert verdicts.under([0.1 + 0.2], [0.3])
         assert not verdicts.under([0.3001], [0.3])
 
-    def test_growth(self) -> None:
-        rng = np.random.default_rng(2)
-        samples = [rng.normal(mean, 1.0, 200) for mean in (0.0, 1.0, 2.0)]
-        assert verdicts.grows(samples)
-        assert not verdicts.grows(samples[::-1])
-        assert not verdicts.grows([samples[0], samples[2], samples[1]])
-
 
 class TestWork:
     @dataclasses.dataclass(frozen=True)
@@ -173,7 +166,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> panels.Results:
 
 class TestPanels:
     def test_every_claim_holds(self, results: panels.Results) -> None:
-        assert {c.verdict for c in panels.claims(results)} == {Verdict.HOLDS}
+        """But for the theorem as printed, whose h(n) is too small."""
+        claims = panels.claims(results)
+        assert of(claims, "Theorem 6") == [Verdict.CORRECTED]
+        assert {c.verdict for c in claims if c.source != "Theorem 6"} == {Verdict.HOLDS}
 
     @staticmethod
     def changed(results: panels.Results, name: str, label: str, curves: np.ndarray) -> panels.Results:
@@ -219,12 +215,12 @@ class TestComparison:
     def test_claims_follow_the_numbers(self, tmp_path: Path) -> None:
         table = comparison.run(comparison.QUICK, Work(tmp_path, comparison.QUICK))
         assert {c.verdict for c in comparison.claims(table)} == {Verdict.HOLDS}
-        assert len(table) == 8 * (len(mb.INSTANCES) + comparison.QUICK.instances)
+        assert len(table) == 8 * (len(mb.INSTANCES) + comparison.QUICK.instances) + comparison.QUICK.solved
         for label, times, words in (
             ("GLUE", 10.0, "never worse than that of UCB"),
             ("GLUE", 10.0, "never above that of B-UCB"),
             ("B-KL-UCB", 10.0, "is never above GLUE"),
-            ("OSSB", 1.1, "least possible"),
+            (comparison.PROGRAM, 1.1, "least possible"),
             ("GLUE", 0.9, "recovers the constant"),
         ):
             scale = np.where(table["algorithm"] == label, times, 1.0)

@@ -19,7 +19,7 @@ from meanbounds.experiments.verdicts import Verdict
 RECIPE = data.Recipe(penalties=(3.0, 1.5), ranks=(4, 6), tolerance=1e-3, cut=None, arms=5)
 SIZE = {"users": 400, "movies": 80, "recipe": RECIPE}
 SMALL = occupations.Settings(**SIZE)  # type: ignore[arg-type]
-SHORT = movielens.Settings(**SIZE, horizon=3000, draws=2, runs=20)  # type: ignore[arg-type]
+SHORT = movielens.Settings(**SIZE, horizon=3000, draws=10, runs=2)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -113,16 +113,19 @@ class TestMovielens:
 
     def test_claims_follow_the_numbers(self, learned: movielens.Results) -> None:
         assert learned.made_up
-        assert {regret.curves["GLUE"].shape[0] for regret in learned.regret.values()} == {40}
-        claims = list(movielens.claims(learned))
-        assert {c.verdict for c in claims} == {Verdict.HOLDS}
-        assert all(c.measured.startswith("Made-up ratings, not MovieLens: ") for c in claims)
-        worse = {
-            key: [dataclasses.replace(p, curves={**p.curves, "GLUE": 50.0 * (p.curves["UCB"] + 1.0)}) for p in parts]
-            for key, parts in learned.draws.items()
-        }
-        bad = list(movielens.claims(dataclasses.replace(learned, draws=worse)))
-        assert {c.verdict for c in bad} == {Verdict.FAILS}
+        assert {regret.curves["GLUE"].shape[0] for regret in learned.regret.values()} == {20}
+
+        def made(share: float) -> list[Verdict]:
+            """The same with regret of GLUE that is this share of that of UCB."""
+            draws = {
+                key: [dataclasses.replace(p, curves={**p.curves, "GLUE": share * p.curves["UCB"]}) for p in parts]
+                for key, parts in learned.draws.items()
+            }
+            return [c.verdict for c in movielens.claims(dataclasses.replace(learned, draws=draws))]
+
+        assert made(0.1) == [*[Verdict.HOLDS] * 4, Verdict.CORRECTED]
+        assert made(1.0)[:4] == made(2.0)[:4] == [Verdict.FAILS] * 4
+        assert made(100.0) == [Verdict.FAILS] * 5
         some = dataclasses.replace(learned, missing={("centred", "Law"): ["left out: nobody is there"]})
         missing = claim(list(movielens.claims(some)), "leaves a log to start from")
         assert missing.verdict == Verdict.FAILS

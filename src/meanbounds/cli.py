@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
         "--movielens", type=Path, metavar="PATH", help="files of MovieLens 1M; default: made-up data"
     )
     reproduce.add_argument(
-        "-o", "--output", type=Path, default=Path("reproduce"), metavar="DIR", help="default: reproduce"
+        "-o", "--output", type=Path, metavar="DIR", help="default: reproduce, with --quick reproduce-quick"
     )
     reproduce.set_defaults(run=_reproduce)
 
@@ -292,7 +292,8 @@ def _reproduce(options: argparse.Namespace) -> None:
         return
     from meanbounds.experiments.report import reproduce
 
-    report = reproduce(options.names, options.output, quick=options.quick, movielens=options.movielens)
+    folder = options.output or Path("reproduce-quick" if options.quick else "reproduce")
+    report = reproduce(options.names, folder, quick=options.quick, movielens=options.movielens)
     print(f"written: {report}; pictures and numbers are beside it")
 
 

@@ -391,7 +391,13 @@ def _check_columns(frame: pd.DataFrame, names: Sequence[str], rewards: Sequence[
 
 def _joined(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series[Any]:
     """Several columns as one."""
-    return frame[list(columns)].astype(str).agg(" / ".join, axis=1)
+    parts = frame[list(columns)].astype(str)
+    joined: pd.Series[Any] = parts.agg(" / ".join, axis=1)
+    if joined.nunique() < len(parts.drop_duplicates()):
+        raise ValueError(
+            f"values of {', '.join(map(repr, columns))} that differ read the same when joined by ' / '; rename some"
+        )
+    return joined
 
 
 def _places(column: pd.Series[Any]) -> tuple[list[Any], NDArray[np.intp]]:

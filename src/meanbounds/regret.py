@@ -67,8 +67,8 @@ class Regret:
     @property
     def seed(self) -> int:
         """What to pass as ``seed`` to get the same result again."""
-        if "seed" not in self.settings:
-            raise ValueError("made from simulations with different seeds, see settings['parts'] for each one's")
+        if "seed" not in self.settings or "parts" in self.settings:
+            raise ValueError("made from several simulations, see settings['parts'] for the seed of each")
         return int(self.settings["seed"])
 
     @classmethod

@@ -250,7 +250,8 @@ def choose_penalty(
     held_out
         Share of the entries that is held out.
     trial_tolerance, trial_most
-        Tolerance, and most steps, of each trial: more is not needed to tell penalties apart.
+        Tolerance, and most steps, of each trial: enough to tell penalties apart that are not close to each other; the
+        error of the completion itself is a little lower, mostly without centring.
     patience
         See above.
     low, high
@@ -275,7 +276,7 @@ def choose_penalty(
         raise ValueError(f"held_out must be a share between 0 and 1; got {held_out}")
     for rank in ranks:
         _check_rank(rank)
-    if not ranks or (penalties is not None and not (len(penalties) and all(p > 0.0 for p in penalties))):
+    if not ranks or (penalties is not None and not (len(penalties) and all(0.0 < p < np.inf for p in penalties))):
         raise ValueError(f"penalties and ranks must be positive, at least one of each; got {penalties} and {ranks}")
     aside = np.random.default_rng(as_seed(seed)).random(x.size) < held_out
     if not 0 < aside.sum() < x.size:

@@ -178,11 +178,11 @@ def plot(results: Results) -> Mapping[str, Figure]:
     figure, (upper, lower) = plt.subplots(2, 1, figsize=(6.4, 6.0), layout="constrained")
     ways = (DEFINITION, LOOPS)
     _bars(upper, [f"B-KL-UCB,\n{way}" for way in ways], [_ratio(results, way) for way in ways], [11.0])
-    upper.set_title("times the time of B-UCB, ImprovedUCB and GLUE", loc="left", fontsize=10)
+    upper.set_title("times the time of B-UCB, ImprovedUCB and GLUE", loc="left", fontsize="medium")
     offered = sorted(results.linear["offered"].unique())
     names = [f"{count} arms\non offer" for count in offered]
     _bars(lower, names, _speed_ups(results, EVERY, KEPT), [6.0, 6.7])
-    lower.set_title("time for every arm on offer over time for those that can be best", loc="left", fontsize=10)
+    lower.set_title("time for every arm on offer over time for those that can be best", loc="left", fontsize="medium")
     return {"ratios": figure}
 
 
@@ -193,7 +193,7 @@ def _bars(ax: Axes, names: Sequence[str], values: Sequence[float], printed: Sequ
         ax.axhline(value, color=COLOURS[1], linestyle="--", linewidth=1.2, label=None if number else "the paper")
     ax.set_ylim(0, 1.2 * max(*values, *printed))
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize=9)
+    ax.legend(frameon=False, fontsize="small")
 
 
 def claims(results: Results) -> Sequence[Claim]:

@@ -77,7 +77,7 @@ def plot(results: pd.DataFrame) -> Mapping[str, Figure]:
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 0.27)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, loc="lower center", fontsize=9)
+    ax.legend(frameon=False, loc="lower center", fontsize="small")
     return {"factor": figure}
 
 

@@ -38,13 +38,13 @@ class Settings(Source):
 
     occupations: tuple[str, ...] = ("Law", "Academic")
     horizon: int = 50_000
-    draws: int = 10
-    runs: int = 20
+    draws: int = 20
+    runs: int = 10
     seed: int = 11
 
 
 SETTINGS = Settings()
-QUICK = Settings(users=1_500, movies=900, quick=True, recipe=Recipe(cut=None), horizon=10_000, draws=3)
+QUICK = Settings(users=1_500, movies=900, quick=True, recipe=Recipe(cut=None), horizon=10_000, draws=10, runs=4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,8 @@ def run(settings: Settings, work: Work) -> Results:
     missing: dict[tuple[str, str], list[str]] = {}
     ratings = settings.ratings()
     for name, variant in variants(settings, ratings, work, settings.draws).items():
-        for job, (number, found) in product(settings.occupations, enumerate(variant.draws)):
+        for (place, job), (number, found) in product(enumerate(settings.occupations), enumerate(variant.draws)):
+            seed = [settings.seed, number, place, list(VARIANTS).index(name)]
             if job not in found.worlds:
                 missing.setdefault((name, job), []).append(found.left_out[job])
                 continue
@@ -79,7 +80,7 @@ def run(settings: Settings, work: Work) -> Results:
                 bounds_of(world),
                 settings.horizon,
                 settings.runs,
-                settings.seed + number,
+                int(np.random.SeedSequence(seed).generate_state(1)[0]),
             )
             draws.setdefault((name, job), []).append(regret)
     return Results(draws, missing, ratings.made_up)
@@ -100,11 +101,12 @@ def plot(results: Results) -> Mapping[str, Figure]:
         )
         for (job, regret), upper, lower in zip(own.items(), axes[::2], axes[1::2], strict=True):
             plot_bounds(known[job], first[job]["environment"]["means"], upper)
-            upper.set_yticks(range(len(known[job])), [str(k + 1) for k in range(len(known[job]))], fontsize=8)
+            upper.set_yticks(range(len(known[job])), [str(k + 1) for k in range(len(known[job]))], fontsize="small")
             upper.set_ylabel("movie")
-            upper.set_title(job, loc="left", fontsize=12)
+            upper.set_title(f"{job}: bounds of the first draw", loc="left", fontsize="medium")
             plot_regret(regret.only(POLICIES), lower, band="deviation")
-        figure.suptitle(f"{note(results.made_up)}; {name}", fontsize=11)
+            lower.set_title(f"{job}: regret over {len(results.draws[name, job])} draws", loc="left", fontsize="medium")
+        figure.suptitle(f"{note(results.made_up)}; {name}", fontsize="medium")
         figures[name] = figure
     return figures
 
@@ -112,26 +114,21 @@ def plot(results: Results) -> Mapping[str, Figure]:
 def claims(results: Results) -> Sequence[Claim]:
     """What the log is worth."""
     found = []
-    for (name, job), regret in results.regret.items():
-        final = regret.final
-        known = [mb.MeanBounds.from_dict(part.settings["bounds"]) for part in results.draws[name, job]]
+    for (name, job), parts in results.draws.items():
+        final = {label: np.array([part.final[label].mean() for part in parts]) for label in parts[0].labels}
+        known = [mb.MeanBounds.from_dict(part.settings["bounds"]) for part in parts]
         settled = sum(int(np.sum(bounds.possible) == 1) for bounds in known)
         above = sum(bounds.best_lower > 0.5 for bounds in known)
+        others = ", ".join(f"{label} {final[label].mean():.2f}" for label in POLICIES)
+        against = str(paired(final["GLUE"], final["UCB"])).replace("paired runs", "draws of the movies")
         found.append(
             Claim(
-                f"Figure 4, {job}, {name}",
-                "An agent who starts from the log's bounds loses less than UCB, which starts from nothing.",
-                f"GLUE {paired(final['GLUE'], final['UCB'])}; the largest lower bound is above 1/2 in {above} of "
-                f"{len(known)} draws, and {settled} leave a single movie that can be best",
+                f"Figure 4, Conclusion; {job}, {name}",
+                "GLUE, which starts from the log's bounds, is never worse than UCB, which starts from nothing, and "
+                "loses less where the bounds say something.",
+                f"{against}; regret of {others}. The largest lower bound is above 1/2 in {above} of {len(known)} "
+                f"draws, and {settled} leave a single movie that can be best",
                 verdict(less(final["GLUE"], final["UCB"])),
-            )
-        )
-        found.append(
-            Claim(
-                f"Conclusion, {job}, {name}",
-                "GLUE is never worse than B-UCB, which clips alone.",
-                f"{paired(final['GLUE'], final['B-UCB'])}; B-KL-UCB {final['B-KL-UCB'].mean():.1f}",
-                verdict(not less(final["B-UCB"], final["GLUE"])),
             )
         )
     for (name, job), reasons in results.missing.items():
@@ -142,7 +139,7 @@ def claims(results: Results) -> Sequence[Claim]:
     found.append(
         bound_claim(
             "Theorem 6",
-            "Expected regret is below the bound in all rounds (all logs above; the bound in its corrected form).",
+            "Expected regret is below the bound in all rounds (all logs above).",
             [part for parts in results.draws.values() for part in parts],
         )
     )

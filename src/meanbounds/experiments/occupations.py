@@ -43,11 +43,14 @@ SETTINGS = Settings()
 QUICK = Settings(users=1_500, movies=900, quick=True, recipe=Recipe(cut=None))
 
 
+TRIALS = ("variant", "penalty", "rank", "error", "chosen")
+
+
 class Results(NamedTuple):
     """What the logs say, who was kept, and what was tried on the way."""
 
     bounds: pd.DataFrame  # variant, occupation, arm, mean, lower, upper, gap_low
-    facts: pd.DataFrame  # variant, cut, users, kept, ratings, rated, numbers, redraws, left_out, made_up
+    facts: pd.DataFrame  # for each variant its completion, who was kept, and what happened
     trials: pd.DataFrame  # variant, penalty, rank, error (in stars), chosen
 
 
@@ -74,6 +77,10 @@ def _tables(settings: Settings, work: Work) -> dict[str, pd.DataFrame]:
             {
                 "variant": name,
                 "cut": settings.recipe.cut,
+                "penalty": variant.completion.penalty,
+                "rank": variant.completion.rank,
+                "rank_binds": variant.completion.rank_binds,
+                "tolerance": settings.recipe.tolerance,
                 "users": own.users,
                 "kept": own.kept,
                 "ratings": len(ratings.user),
@@ -104,7 +111,11 @@ def _tables(settings: Settings, work: Work) -> dict[str, pd.DataFrame]:
                         "gap_low": world.gap_low[0],
                     }
                 )
-    return {"bounds": pd.DataFrame(bounds), "facts": pd.DataFrame(facts), "trials": pd.DataFrame(trials)}
+    return {
+        "bounds": pd.DataFrame(bounds),
+        "facts": pd.DataFrame(facts),
+        "trials": pd.DataFrame(trials, columns=TRIALS),
+    }
 
 
 def plot(results: Results) -> Mapping[str, Figure]:
@@ -123,8 +134,8 @@ def plot(results: Results) -> Mapping[str, Figure]:
     ax.set_xlabel("penalty")
     ax.set_ylabel("error on ratings held out, in stars")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize=9)
-    ax.set_title(note(bool(results.facts["made_up"].any())), loc="left", fontsize=10)
+    ax.legend(frameon=False, fontsize="small")
+    ax.set_title(note(bool(results.facts["made_up"].any())), loc="left", fontsize="medium")
     return figures | {"completion": figure}
 
 
@@ -143,12 +154,12 @@ def _panels(results: Results, variant: str) -> Figure:
         ax.get_legend().remove()
         ax.set_yticks([])
         ax.set_xlim(table["lower"].min() - 0.02, table["upper"].max() + 0.02)
-        ax.set_title(job, loc="left", fontsize=11)
+        ax.set_title(job, loc="left", fontsize="medium")
         if number < len(jobs) - 2:
             ax.set_xlabel("")
     facts = results.facts.set_index("variant").loc[variant]
     title = f"{note(bool(facts['made_up']))}; {variant}: {facts['kept']:,} of {facts['users']:,} users kept"
-    figure.suptitle("\n".join([title, *textwrap.wrap(str(facts["left_out"]), 80)]), fontsize=11)
+    figure.suptitle("\n".join([title, *textwrap.wrap(str(facts["left_out"]), 80)]), fontsize="medium")
     return figure
 
 
@@ -184,8 +195,13 @@ def claims(results: Results) -> Sequence[Claim]:
                 "Section 6, empirical validation",
                 "The recipe says which users are left: those whose completed rewards add up to "
                 f"{facts['cut'].iloc[0]:g} or more.",
-                "; ".join(f"{name} {count:,} of {int(facts['users'].iloc[0]):,}" for name, count in kept.items())
-                + "; which of the two is meant is not said",
+                "; ".join(
+                    f"{name} {count:,} of {int(facts['users'].iloc[0]):,} (penalty {facts.loc[name, 'penalty']:g}, "
+                    f"rank {facts.loc[name, 'rank']}{', which binds' if facts.loc[name, 'rank_binds'] else ''})"
+                    for name, count in kept.items()
+                )
+                + f"; which of the two is meant is not said, nor penalty and rank. Without centring the number also "
+                f"depends on when the completion stops (here at a step of {facts['tolerance'].iloc[0]:g} of its norm)",
                 verdict(len(set(kept.values())) == 1),
             )
         )

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 import meanbounds as mb
 from meanbounds.experiments import NAMES, experiment
-from meanbounds.experiments.base import Claim, Experiment, Work
+from meanbounds.experiments.base import PHONE, Claim, Experiment, Work
 from meanbounds.experiments.verdicts import Verdict
 from meanbounds.movielens import load_movielens
 from meanbounds.page import image, page, table
@@ -77,9 +77,15 @@ def reproduce(
     """
     wanted = [name for name in NAMES if name in (names or NAMES)]
     modules = {name: experiment(name) for name in [*wanted, *names]}  # says so if a name is unknown
-    if movielens is not None and any(_rated(modules[name]) for name in wanted):
-        load_movielens(movielens)  # says what is wrong with the files before anything else is computed
-    root = Path(folder)
+    if movielens is not None:
+        movielens = Path(movielens).expanduser()
+        if any(_rated(modules[name]) for name in wanted):
+            load_movielens(movielens)  # says what is wrong with the files before anything else is computed
+        else:
+            say(f"nothing that is asked for is about ratings: {movielens} is not read")
+    root = Path(folder).expanduser()
+    if root.exists() and not root.is_dir():
+        raise ValueError(f"{root} is a file; give the name of a folder")
     root.mkdir(parents=True, exist_ok=True)
     sections = []
     for number, name in enumerate(wanted, start=1):
@@ -105,8 +111,9 @@ def _section(
         settings = replace(settings, movielens=str(movielens))
     results = module.run(settings, Work(folder, settings, progress))
     pictures = {}
-    for picture, figure in module.plot(results).items():
-        pictures[picture] = _save(figure, folder / picture)
+    with plt.rc_context(PHONE):
+        for picture, figure in module.plot(results).items():
+            pictures[picture] = _save(figure, folder / picture)
     return _Section(name, module, pictures, module.claims(results))
 
 
@@ -117,8 +124,8 @@ def _rated(module: Experiment) -> bool:
 
 def _save(figure: Figure, stem: Path) -> bytes:
     """Write PNG and PDF; the result is the PNG file's content."""
-    for suffix in (".png", ".pdf"):
-        figure.savefig(stem.with_suffix(suffix), dpi=140)
+    figure.savefig(stem.with_suffix(".png"), dpi=140)
+    figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})  # the same file each time
     plt.close(figure)
     return stem.with_suffix(".png").read_bytes()
 

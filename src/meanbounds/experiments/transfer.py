@@ -439,8 +439,7 @@ def claims(results: Results) -> Sequence[Claim]:
         _matches(results),
         bound_claim(
             "Theorem 4",
-            "With probability 1 - delta the regret is below the bound in all rounds (both settings, bounds that hold; "
-            "the bound in its corrected form).",
+            "With probability 1 - delta the regret is below the bound in all rounds (both settings, bounds that hold).",
             [regret for shown in results.shown.values() for regret in (shown.regret, shown.exact, shown.alone)],
         ),
     ]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
-from itertools import pairwise
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from meanbounds.paired import paired
 
-__all__ = ["LEVEL", "Tally", "Verdict", "comparable", "grows", "less", "same", "tally", "under", "verdict", "within"]
+__all__ = ["LEVEL", "Tally", "Verdict", "comparable", "less", "same", "tally", "under", "verdict", "within"]
 
 LEVEL = 1e-3
 """How likely a test may be to call it an order where there is none."""
@@ -83,24 +81,6 @@ def tally(pairs: Iterable[tuple[ArrayLike, ArrayLike]], level: float = LEVEL) ->
             raise ValueError(f"{np.size(first)} pairs cannot show an order at level {level:g}, whatever they are")
         found.append((less(first, second, level), less(second, first, level)))
     return Tally(sum(ahead for ahead, _ in found), sum(behind for _, behind in found), len(found))
-
-
-def grows(samples: Sequence[ArrayLike], level: float = LEVEL) -> bool:
-    """Whether each sample's mean is above the one before, by a one-sided normal test at this level for each step.
-
-    Examples
-    --------
-    >>> from meanbounds.experiments.verdicts import grows
-    >>> grows([[1.0, 2.0, 3.0], [11.0, 12.0, 13.0], [21.0, 22.0, 23.0]]), grows([[1.0, 2.0, 3.0], [1.5, 2.5, 3.5]])
-    (True, False)
-    """
-    arrays = [np.asarray(sample, dtype=np.float64) for sample in samples]
-    needed = NormalDist().inv_cdf(1.0 - level)
-    for before, after in pairwise(arrays):
-        error = np.sqrt(before.var(ddof=1) / before.size + after.var(ddof=1) / after.size)
-        if after.mean() - before.mean() <= needed * error:
-            return False
-    return True
 
 
 def comparable(values: ArrayLike, factor: float = 2.0) -> bool:

@@ -136,6 +136,8 @@ def glue_regret(
 ) -> float | Floats:
     """Bound on the expected regret of GLUE after `horizon` rounds: gaps times `glue_plays`.
 
+    Plays add up to the horizon: where the bounds on plays add up to more, the arms with the largest gaps come first.
+
     Parameters
     ----------
     means, bounds, horizon, policy, form
@@ -153,5 +155,12 @@ def glue_regret(
     274
     """
     mu = np.asarray(means, dtype=np.float64)
-    regret = np.asarray(glue_plays(means, bounds, horizon, policy, form) @ (mu.max() - mu))
+    plays = glue_plays(means, bounds, horizon, policy, form)
+    gap = mu.max() - mu
+    if form == "corrected":
+        worst_first = np.argsort(-gap)
+        total = np.cumsum(plays[..., worst_first], axis=-1)
+        filled = np.minimum(total, as_rounds(horizon)[..., None])
+        plays, gap = np.diff(filled, axis=-1, prepend=0.0), gap[worst_first]
+    regret = np.asarray(plays @ gap)
     return float(regret) if regret.ndim == 0 else regret

@@ -74,7 +74,9 @@ def linear_regret(
     :math:`\min(1, \cdot)`, which needs :math:`2\sqrt{\beta} \ge W`. With gamma as printed, the largest factor up to
     round t - 1, that is false in the first round: for arms e_1 and -e_1, theta = e_1, lambda = 0.01, M = 1 and d = 2
     the bound is 0.79, and with probability 1/2 the regret is 2. With gamma over all arms the step holds for R-OFUL if
-    the failure probability is at most exp(-2): bounds as far apart as W give factors that are large enough.
+    the failure probability is at most exp(-2): bounds as far apart as W give factors that are large enough. With
+    ``noise="weighted"`` the largest weight enters the logarithm, and the bound can be some percent above that of OFUL;
+    with ``"pool-max"`` and ``"running-max"`` it never is.
 
     Examples
     --------
