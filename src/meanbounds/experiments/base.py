@@ -107,7 +107,8 @@ class _Held:
                 allowed[label] = promise.failure
                 said = regret.rounds[promise.informative]
                 self.first[label] = min(self.first.get(label, np.inf), float(said[0]) if said.size else np.inf)
-                share = np.divide(curves, promise.values, out=np.zeros_like(curves), where=curves > 0.0)
+                with np.errstate(divide="ignore"):  # a bound of 0, where a single arm is left
+                    share = np.divide(curves, promise.values, out=np.zeros_like(curves), where=curves > 0.0)
                 self.nearest[label] = max(self.nearest.get(label, 0.0), float(share.max()))
         above = sum(map(sum, missed.values()))
         self.passed = f"{above} of {sum(map(len, missed.values()))} curves" if above else ""
