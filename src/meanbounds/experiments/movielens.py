@@ -103,7 +103,7 @@ def plot(results: Results) -> Mapping[str, Figure]:
             plot_bounds(known[job], first[job]["environment"]["means"], upper)
             upper.set_yticks(range(len(known[job])), [str(k + 1) for k in range(len(known[job]))], fontsize="small")
             upper.set_ylabel("movie")
-            upper.set_title(f"{job}: bounds of the first draw", loc="left", fontsize="medium")
+            upper.set_title(f"{job}: bounds of the first draw", loc="left", fontsize="medium", pad=24)
             plot_regret(regret.only(POLICIES), lower, band="deviation")
             lower.set_title(f"{job}: regret over {len(results.draws[name, job])} draws", loc="left", fontsize="medium")
         figure.suptitle(f"{note(results.made_up)}; {name}", fontsize="medium")

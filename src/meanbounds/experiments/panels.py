@@ -74,7 +74,7 @@ def plot(results: Results) -> Mapping[str, Figure]:
             ax.set_title(f"{law} rewards", loc="left", fontsize="medium")
         figure.suptitle(instance.title, fontsize="medium", parse_math=False)
         figures[name] = figure
-    return figures | {f"theory-{kind}": _theory(results, kind, pad) for kind, pad in (("bounds", 34), ("slopes", 20))}
+    return figures | {f"theory-{kind}": _theory(results, kind, pad) for kind, pad in (("bounds", 52), ("slopes", 24))}
 
 
 def _theory(results: Results, kind: str, pad: int) -> Figure:

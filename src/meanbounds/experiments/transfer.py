@@ -37,8 +37,8 @@ ABOUT = (
     "Rewards online are uniform on the widest interval around the mean that stays in the range: the paper's are a "
     "mixture of such intervals with the same mean. R-OFUL clips each index at the arm's upper bound. The two settings "
     "are the first draws of the arms for which the corrected bounds leave at least 3 arms and do what the caption "
-    "says (no factor among these arms is below 1/4, or some is by at least a tenth), and on which R-OFUL is ahead of "
-    "OFUL, as the text says; the runs that are shown had no part in that choice, and the last picture and the claims "
+    "says (no factor among these arms is below 1/4, or some is by at least a tenth), on which R-OFUL is ahead of "
+    "OFUL, as the text says, and whose printed bounds can be used; the runs that are shown had no part in that choice, and the last picture and the claims "
     "about every draw show how it is elsewhere. Shading: one standard deviation."
 )
 
@@ -265,9 +265,15 @@ def ahead(online: pd.DataFrame, draws: Sequence[int]) -> list[int]:
 
 
 def find(survey: pd.DataFrame, online: pd.DataFrame, settings: Settings, *, improved: bool) -> int:
-    """The first draw that fits the caption, and on which R-OFUL is ahead as the text says, if there is one."""
+    """The first draw that fits the caption, and on which R-OFUL is ahead as the text says, if there is one.
+
+    Of these, if there is one, the first whose printed bounds can be used at all.
+    """
     draws = fitting(survey, settings, improved=improved)
-    return (ahead(online, draws) or draws)[0]
+    better = ahead(online, draws)
+    printed = _of(survey, "paper")
+    playable = set(printed["draw"][printed["usable"]].tolist())
+    return ([number for number in better if number in playable] or better or draws)[0]
 
 
 def _policies(draw: Draw) -> Iterator[tuple[str, LinearPolicy, mb.MeanBounds]]:
