@@ -38,8 +38,9 @@ ABOUT = (
     "mixture of such intervals with the same mean. R-OFUL clips each index at the arm's upper bound. The two settings "
     "are the first draws of the arms for which the corrected bounds leave at least 3 arms and do what the caption "
     "says (no factor among these arms is below 1/4, or some is by at least a tenth), on which R-OFUL is ahead of "
-    "OFUL, as the text says, and whose printed bounds can be used; the runs that are shown had no part in that choice, and the last picture and the claims "
-    "about every draw show how it is elsewhere. Shading: one standard deviation."
+    "OFUL, as the text says, and whose printed bounds can be used; the runs that are shown had no part in that "
+    "choice, and the last picture and the claims about every draw show how it is elsewhere. Shading: one standard "
+    "deviation."
 )
 
 Method = Literal["paper", "corrected", "sharp"]
