@@ -47,5 +47,5 @@ kernels: .venv/.kernels
 	@touch $@
 
 clean:
-	rm -rf .venv demo study reproduce .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv demo study reproduce reproduce-quick .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
