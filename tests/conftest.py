@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib
+import pytest
 from hypothesis import settings
+from matplotlib import pyplot as plt
 
 matplotlib.use("agg")
 settings.register_profile("deterministic", derandomize=True, deadline=None)
@@ -24,3 +27,10 @@ def drop_stale_kernels() -> None:
 
 
 drop_stale_kernels()
+
+
+@pytest.fixture(autouse=True)
+def closed_figures() -> Iterator[None]:
+    """Pictures that a test leaves open are closed: matplotlib warns of too many, whichever test opens the last one."""
+    yield
+    plt.close("all")

@@ -33,7 +33,8 @@ def found(folder: Path) -> occupations.Results:
 
 
 @pytest.fixture(scope="module")
-def learned(folder: Path, found: occupations.Results) -> movielens.Results:  # noqa: ARG001
+def learned(folder: Path, found: occupations.Results) -> movielens.Results:
+    assert len(found.facts) == 2  # completions are there
     return movielens.run(SHORT, Work(folder / "movielens", SHORT))
 
 

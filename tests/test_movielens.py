@@ -77,6 +77,7 @@ class TestReading:
             ("ratings.dat", "2::5::3::0\n2::1::6::0\n", "ratings.dat, line 2: expected user::movie::1 to 5::time"),
             ("ratings.dat", "2::5::3::0\n2::1::-1::0\n", "ratings.dat, line 2: expected"),
             ("ratings.dat", "2::5::3::0\n2::1\n", "ratings.dat, line 2: expected .* got '2::1'"),
+            ("ratings.dat", "2::5::3\n0::9::1::2::8\n", "ratings.dat, line 1: expected .* got .2::5::3"),
             ("ratings.dat", "2::5 3::0\n", "ratings.dat, line 1: expected"),
             ("ratings.dat", "", "ratings.dat, line 1: expected"),
             ("ratings.dat", "2::5::3::0\n2::5::4::0\n", "ratings.dat, lines 1 and 2: one user rates one movie twice"),

@@ -216,16 +216,18 @@ def _lines(text: str, name: str, pattern: str, expected: str) -> Iterator[tuple[
 def _table(text: str) -> Whole:
     """Numbers of ratings.dat, all at once; if they are not what they should be, a look at each line says where."""
     lines = text.replace("\r", "").rstrip("\n")
-    flat = lines.replace("::", " ").replace("\n", " ")
-    fits = flat.replace(" ", "").isdecimal() and lines.count("::") == 3 * (lines.count("\n") + 1)
-    numbers = np.fromstring(flat, dtype=np.int64, sep=" ") if fits else np.zeros(0, dtype=np.int64)
-    table = numbers.reshape(-1, 4) if numbers.size % 4 == 0 else np.zeros((0, 4), dtype=np.int64)
-    if len(table) != lines.count("\n") + 1 or table[:, 2].min() < 1 or table[:, 2].max() > 5:
+    digits = lines.replace("::", "").replace("\n", "").isdecimal()
+    marked = lines.replace("::", " ").replace("\n", " -1 ") + " -1"  # where each line ends
+    numbers = np.fromstring(marked, dtype=np.int64, sep=" ") if digits else np.zeros(0, dtype=np.int64)
+    table = numbers.reshape(-1, 5) if numbers.size % 5 == 0 else np.zeros((0, 5), dtype=np.int64)
+    ends = len(table) == lines.count("\n") + 1 and bool(np.all(table[:, 4] == -1))
+    if not ends or table[:, :4].min() < 0 or table[:, 2].min() < 1 or table[:, 2].max() > 5:
         for number, line in enumerate(lines.split("\n"), start=1):
             if not _RATING.fullmatch(line):
                 raise ValueError(
                     f"ratings.dat, line {number}: expected user::movie::1 to 5::time, got {line[:80]!r}. {_SOURCE}"
                 )
+    table = table[:, :4]
     pairs = table[:, 0] * (table[:, 1].max() + 1) + table[:, 1]
     order = np.argsort(pairs, kind="stable")
     twice = np.flatnonzero(np.diff(pairs[order]) == 0)

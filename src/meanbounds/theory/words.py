@@ -71,12 +71,12 @@ def fates(means: ArrayLike, bounds: MeanBounds) -> Fates:
     --------
     >>> import meanbounds as mb
     >>> bounds = mb.MeanBounds([0.7, 0.2, 0.3, 0.1], [0.95, 0.93, 0.75, 0.6], arms=["a", "b", "c", "d"])
-    >>> print(mb.theory.fates([0.9, 0.8, 0.5, 0.4], bounds))
-    'a' is best: its mean 0.9 is the largest
-    'b' is live: its upper bound 0.93 is not below the best mean 0.9: played at most about 47.2 log n times in the long run
-    'c' is meta-pruned: its upper bound 0.75 is below the best mean 0.9: played at most 52.5 times in expectation, however long it goes on
+    >>> found = mb.theory.fates([0.9, 0.8, 0.5, 0.4], bounds)
+    >>> found.arms("live"), found.arms("meta-pruned")
+    (('b',), ('c',))
+    >>> print(found.rows[3])
     'd' is pruned: its upper bound 0.6 is below the largest lower bound 0.7 (arm 'a'), so it is never played
-    """  # noqa: E501
+    """
     mu, policy = check_means(means, bounds), GLUE()
     best = float(mu.max())
     first = bounds.arms[int(np.argmax(bounds.lower))]
