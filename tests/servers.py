@@ -123,9 +123,9 @@ def _chromium() -> str:
             return found
     if shutil.which("apt-get") is None or os.geteuid() != 0:
         pytest.skip("no chromium on the PATH, and it cannot be installed here: that takes apt-get and root")
-    for command in (["apt-get", "update", "-q"], ["apt-get", "install", "-y", "-q", "chromium"]):
+    for command, seconds in ((["apt-get", "update", "-q"], 60), (["apt-get", "install", "-y", "-q", "chromium"], 240)):
         try:
-            subprocess.run(command, check=True, capture_output=True, timeout=300)
+            subprocess.run(command, check=True, capture_output=True, timeout=seconds)
         except subprocess.SubprocessError as error:
             pytest.skip(f"no chromium on the PATH, and {' '.join(command)} failed: {error}")
     return shutil.which("chromium") or pytest.skip("chromium was installed but is not on the PATH")
