@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -123,11 +124,11 @@ class TestWork:
         """Stopped at the third of eight simulations: two are kept, and the result is that of an undisturbed run."""
         simulate, calls = mb.simulate, []
 
-        def interrupted(*args: object, **more: object) -> mb.Regret:
+        def interrupted(*args: Any, **more: Any) -> mb.Regret:
             calls.append(1)
             if len(calls) == 3:
                 raise KeyboardInterrupt
-            return simulate(*args, **more)  # type: ignore[arg-type]
+            return simulate(*args, **more)
 
         monkeypatch.setattr(mb, "simulate", interrupted)
         with pytest.raises(KeyboardInterrupt):

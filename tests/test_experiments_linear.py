@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 
 import meanbounds as mb
 from meanbounds import plots
-from meanbounds.experiments import roful, transfer
+from meanbounds.experiments import linear_log, roful, transfer
 from meanbounds.experiments.base import Claim, Work, expecting
 from meanbounds.experiments.verdicts import LEVEL, Tally, Verdict, tally
 
@@ -164,9 +164,9 @@ class TestTally:
             assert 0.5**own <= LEVEL
 
     def test_undecided_is_not_ahead(self) -> None:
-        assert not transfer._ahead(Tally(0, 0, 21))
-        assert not transfer._ahead(Tally(20, 1, 21))
-        assert transfer._ahead(Tally(11, 0, 21))
+        assert not transfer._mostly_less(Tally(0, 0, 21))
+        assert not transfer._mostly_less(Tally(20, 1, 21))
+        assert transfer._mostly_less(Tally(11, 0, 21))
 
 
 def test_only_the_expected_warning_is_silent() -> None:
@@ -272,7 +272,7 @@ class TestDraws:
     def test_what_the_paper_says_of_the_arms(self) -> None:
         """Norms 1 and 0.9, folded normal visible parts, the first arm near theta, all others 2-sparse of norm 1."""
         for number in range(10):
-            draw = transfer.make_draw(SMALL_TRANSFER, number)
+            draw = linear_log.make_draw(SMALL_TRANSFER, number)
             assert np.linalg.norm(draw.theta_known) == pytest.approx(1.0)
             assert np.linalg.norm(draw.theta_hidden) == pytest.approx(0.9)
             assert draw.visible.min() >= 0.0
@@ -284,7 +284,7 @@ class TestDraws:
 
     def test_arms_do_not_depend_on_the_number_of_values(self) -> None:
         few, many = (
-            transfer.make_draw(dataclasses.replace(SMALL_TRANSFER, values=values), 3) for values in (10, 1_000)
+            linear_log.make_draw(dataclasses.replace(SMALL_TRANSFER, values=values), 3) for values in (10, 1_000)
         )
         np.testing.assert_array_equal(few.hidden, many.hidden)
         np.testing.assert_array_equal(few.visible, many.visible)
@@ -292,18 +292,18 @@ class TestDraws:
     def test_the_infinite_log_is_exact(self) -> None:
         """The expert gets E max_k <a_k, T>, at least what the best arm has; no bound is off by more than rounding."""
         for number in range(20):
-            draw = transfer.make_draw(SMALL_TRANSFER, number)
+            draw = linear_log.make_draw(SMALL_TRANSFER, number)
             assert draw.share.sum() == pytest.approx(1.0)
             assert draw.share @ draw.mean >= draw.means.max() - 1e-12
-            for box in transfer.BOXES:
+            for box in linear_log.BOXES:
                 sharp, corrected = draw.bounds("sharp", box), draw.bounds("corrected", box)
-                assert transfer.contains(sharp, draw.means).all()
-                assert transfer.contains(corrected, draw.means).all()
+                assert linear_log.contains(sharp, draw.means).all()
+                assert linear_log.contains(corrected, draw.means).all()
                 assert np.all(sharp.upper <= draw.share @ draw.mean + 1e-7)  # no arm is better than the expert
 
     def test_uniform_in_the_ball(self) -> None:
         """(r / radius)^5 is uniform. Kolmogorov-Smirnov at 20,000 points: a distance of 0.02 has chance 2 exp(-16)."""
-        points = transfer._ball(np.random.default_rng(1), 20_000, SMALL_TRANSFER)
+        points = linear_log.ball(np.random.default_rng(1), 20_000, SMALL_TRANSFER)
         shares = np.sort((np.linalg.norm(points, axis=1) / 0.1) ** 5)
         assert np.abs(shares - np.arange(1, 20_001) / 20_001).max() < 0.02
         assert np.abs(points.mean(axis=0)).max() < 5 * 0.1 / np.sqrt(20_000)
@@ -312,14 +312,14 @@ class TestDraws:
         """By hand: an arm that is played throughout has p = 1; its printed lower bound is nu + m d sum(a), above nu."""
         found = 0
         for number in range(20):
-            draw = transfer.make_draw(SMALL_TRANSFER, number)
+            draw = linear_log.make_draw(SMALL_TRANSFER, number)
             if draw.share.max() < 1.0:
                 continue
             best = int(np.argmax(draw.share))
             low = draw.box()[0][0]
             printed = draw.bounds("paper")
             assert printed.lower[best] == pytest.approx(draw.mean[best] + 5.0 * low * draw.hidden[best].sum())
-            assert not transfer.contains(printed, draw.means)[best]
+            assert not linear_log.contains(printed, draw.means)[best]
             found += 1
         assert found >= 5
 
@@ -350,8 +350,8 @@ class TestTransfer:
 
     def test_bounds_that_contradict_each_other_are_named(self) -> None:
         """With limits for each coordinate the printed bounds leave nothing, in every draw."""
-        draw = transfer.make_draw(SMALL_TRANSFER, 0)
-        tight, reason = transfer.usable(draw, draw.bounds("paper", "by coordinate"))
+        draw = linear_log.make_draw(SMALL_TRANSFER, 0)
+        tight, reason = linear_log.usable(draw, draw.bounds("paper", "by coordinate"))
         assert tight is None
         assert "arm " in reason
 

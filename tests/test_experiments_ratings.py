@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,11 +16,11 @@ from meanbounds import movielens as data
 from meanbounds.experiments import movielens, occupations, ratings
 from meanbounds.experiments.base import Claim, Work
 from meanbounds.experiments.verdicts import Verdict
+from meanbounds.softimpute import Completion
 
 RECIPE = data.Recipe(penalties=(3.0, 1.5), ranks=(4, 6), tolerance=1e-3, cut=None, arms=5)
-SIZE = {"users": 400, "movies": 80, "recipe": RECIPE}
-SMALL = occupations.Settings(**SIZE)  # type: ignore[arg-type]
-SHORT = movielens.Settings(**SIZE, horizon=3000, draws=10, runs=2)  # type: ignore[arg-type]
+SMALL = occupations.Settings(users=400, movies=80, recipe=RECIPE)
+SHORT = movielens.Settings(users=400, movies=80, recipe=RECIPE, horizon=3000, draws=10, runs=2)
 
 
 @pytest.fixture(scope="module")
@@ -99,9 +100,9 @@ class TestMovielens:
         assert sorted(path.name for path in (folder / "completions").glob("*.npz")) == ["centred.npz", "uncentred.npz"]
         completed = []
 
-        def complete(*args: object, **more: object) -> object:
+        def complete(*args: Any, **more: Any) -> Completion:
             completed.append(1)
-            return data.complete(*args, **more)  # type: ignore[arg-type]
+            return data.complete(*args, **more)
 
         monkeypatch.setattr(ratings, "complete", complete)
         again = movielens.run(SHORT, Work(folder / "movielens", SHORT))

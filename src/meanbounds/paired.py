@@ -34,9 +34,13 @@ class Paired:
     second: float
 
     def __str__(self) -> str:
+        return self.over("paired runs")
+
+    def over(self, pairs: str) -> str:
+        """In words, where pairs are called so."""
         return (
             f"{self.first:.1f} against {self.second:.1f}, less in {self.won} of {self.won + self.lost + self.tied} "
-            f"paired runs{f', equal in {self.tied}' if self.tied else ''} (sign test {self.chance:.0e})"
+            f"{pairs}{f', equal in {self.tied}' if self.tied else ''} (sign test {self.chance:.0e})"
         )
 
 

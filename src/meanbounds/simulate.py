@@ -24,6 +24,7 @@ from meanbounds.progress import Progress
 from meanbounds.regret import Regret
 from meanbounds.seeding import Seed, as_seed
 from meanbounds.tasks import Played, Task, task_for
+from meanbounds.writing import write_whole
 
 __all__ = ["simulate"]
 
@@ -302,7 +303,5 @@ class _Store:
     def keep(self, result: _Result) -> None:
         played = result.played
         path = self._path(result.label, result.first_run, len(played.curves))
-        partial = path.with_suffix(".partial.npz")
         arrays: dict[str, Any] = {"curves": played.curves, "plays": played.plays, **played.measures}
-        np.savez(partial, **arrays)
-        partial.replace(path)
+        write_whole(path, lambda partial: np.savez(partial, **arrays))

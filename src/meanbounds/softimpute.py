@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from meanbounds.kernels import sparse
 from meanbounds.progress import Progress
 from meanbounds.seeding import Seed, as_seed
+from meanbounds.writing import write_whole
 
 __all__ = ["Completion", "Trial", "choose_penalty", "soft_impute"]
 
@@ -107,13 +108,15 @@ class Completion:
 
     def save(self, path: str | Path) -> None:
         """Keep it as an .npz file, whole or not at all."""
-        target = Path(path)
-        part = target.with_name(target.name + ".part")
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         rest = {name: value for name, value in asdict(self).items() if name not in _ARRAYS}
-        with part.open("wb") as file:
-            np.savez(file, **arrays, settings=np.array(json.dumps({"format": _FORMAT, **rest})))
-        part.replace(target)
+        arrays["settings"] = np.array(json.dumps({"format": _FORMAT, **rest}))
+
+        def write(partial: Path) -> None:
+            with partial.open("wb") as file:  # under its own name: numpy adds .npz to other names
+                np.savez(file, **arrays)
+
+        write_whole(Path(path), write)
 
     @classmethod
     def load(cls, path: str | Path) -> Completion:
@@ -407,22 +410,18 @@ def _entries(seen: _Observed, left: Floats, right: Floats) -> Floats:
 
 def _product(seen: _Observed, values: Floats, dense: Floats) -> Floats:
     """The sparse matrix of these values, times a dense one."""
-    found, d = np.empty((seen.shape[0], dense.shape[1])), np.ascontiguousarray(dense)
-    _in_blocks(
-        seen.row_start,
-        lambda first, last: sparse.product(seen.row_start, seen.columns, values, d, first, last, found),
-    )
-    return found
+    return _times(seen.row_start, seen.columns, values, dense)
 
 
 def _turned_product(seen: _Observed, values: Floats, dense: Floats) -> Floats:
     """The transpose of the sparse matrix of these values, times a dense one."""
-    found, d = np.empty((seen.shape[1], dense.shape[1])), np.ascontiguousarray(dense)
-    turned = values[seen.column_order]
-    _in_blocks(
-        seen.column_start,
-        lambda first, last: sparse.product(seen.column_start, seen.rows_by_column, turned, d, first, last, found),
-    )
+    return _times(seen.column_start, seen.rows_by_column, values[seen.column_order], dense)
+
+
+def _times(start: Places, places: Places, values: Floats, dense: Floats) -> Floats:
+    """A sparse matrix, stored one row after the other, times a dense one."""
+    found, d = np.empty((start.size - 1, dense.shape[1])), np.ascontiguousarray(dense)
+    _in_blocks(start, lambda first, last: sparse.product(start, places, values, d, first, last, found))
     return found
 
 

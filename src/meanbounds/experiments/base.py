@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ import meanbounds as mb
 from meanbounds.environments import Environment
 from meanbounds.experiments.verdicts import Verdict, under, verdict
 from meanbounds.policies import AnyPolicy
+from meanbounds.theory.given import Form
+from meanbounds.writing import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +92,7 @@ def bound_claim(source: str, text: str, results: Sequence[mb.Regret]) -> Claim:
 class _Held:
     """How simulations compare with the bounds of one form."""
 
-    def __init__(self, results: Sequence[mb.Regret], form: Literal["corrected", "paper"]) -> None:
+    def __init__(self, results: Sequence[mb.Regret], form: Form) -> None:
         self.nearest: dict[str, float] = {}
         self.first: dict[str, float] = {}  # round from which the theorem says something, the first in any simulation
         self.bounds: list[NDArray[np.float64]] = []
@@ -179,7 +181,7 @@ class Work:
                 resume=self.folder / "unfinished",
                 progress=self.progress,
             )
-            _whole(path, result.save)
+            write_whole(path, result.save)
         return mb.Regret.load(path)
 
     def frame(self, part: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
@@ -188,7 +190,7 @@ class Work:
 
         path = self.path(part)
         if not path.exists():
-            _whole(path, make().to_parquet)
+            write_whole(path, make().to_parquet)
         return pd.read_parquet(path)
 
 
@@ -198,13 +200,6 @@ def expecting(message: str) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=f".*{re.escape(message)}", category=UserWarning)
         yield
-
-
-def _whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write a file under another name first: what has its name is complete."""
-    partial = path.with_suffix(".partial")
-    write(partial)
-    partial.replace(path)
 
 
 def _plain(value: Any) -> dict[Any, Any]:

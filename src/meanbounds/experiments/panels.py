@@ -88,67 +88,7 @@ def _theory(results: Results, kind: str, pad: int) -> Figure:
 
 def claims(results: Results) -> Sequence[Claim]:
     """What captions and text say of each panel."""
-    found = []
-    for law in LAWS:
-        final = {name: results[name, law].final for name in mb.INSTANCES}
-        first, low = final["high-lower-bound"], final["low-rewards"]
-        for rival in ("B-UCB", "ImprovedUCB"):
-            found.append(_order(f"Figure 3a, {law} rewards", "With l_max near 1", "GLUE", rival, first))
-        ratio = first["GLUE"].mean() / first["B-KL-UCB"].mean()
-        found.append(
-            Claim(
-                f"Figure 3a, {law} rewards",
-                "With l_max near 1, GLUE is comparable to B-KL-UCB (within a factor of 2).",
-                f"{ratio:.2f} times its regret: {paired(first['GLUE'], first['B-KL-UCB'])}",
-                verdict(comparable([first["GLUE"].mean(), first["B-KL-UCB"].mean()])),
-            )
-        )
-        curves = results["low-rewards", law].curves
-        found.append(
-            Claim(
-                f"Figure 3c, {law} rewards",
-                "With all upper bounds below 1/2, ImprovedUCB and GLUE coincide.",
-                f"largest difference {np.abs(curves['ImprovedUCB'] - curves['GLUE']).max():g}, over all runs and "
-                "checkpoints",
-                verdict(same(curves["ImprovedUCB"], curves["GLUE"])),
-            )
-        )
-        found.append(_order(f"Figure 3c, {law} rewards", "With all upper bounds below 1/2", "GLUE", "B-UCB", low))
-        found.append(_order(f"Figure 3c, {law} rewards", "With all upper bounds below 1/2", "B-KL-UCB", "GLUE", low))
-        for panel, name in (("3b", "meta-pruned"), ("3d", "clipping-only")):
-            curves = results[name, law].curves
-            apart = max(np.abs(curves[label] - curves["GLUE"]).max() for label in ("B-UCB", "ImprovedUCB"))
-            found.append(
-                Claim(
-                    f"Figure {panel}, {law} rewards",
-                    "Bounds that say nothing of the factors leave only clipping: B-UCB, ImprovedUCB and GLUE coincide.",
-                    f"largest difference {apart:g}, over all runs and checkpoints",
-                    verdict(same(curves["B-UCB"], curves["GLUE"]) and same(curves["ImprovedUCB"], curves["GLUE"])),
-                )
-            )
-        ahead = [name for name in final if less(final[name]["KL-UCB"], final[name]["UCB"])]
-        shares = {name: final[name]["KL-UCB"].mean() / final[name]["UCB"].mean() for name in final}
-        middle = min(shares["meta-pruned"], shares["clipping-only"])
-        found.append(
-            Claim(
-                f"Section 5, {law} rewards",
-                "KL-UCB always outperforms UCB, with larger gains where the means are near 0 or 1.",
-                "its regret, as a share of UCB's: " + ", ".join(f"{name} {x:.2f}" for name, x in shares.items()),
-                verdict(len(ahead) == len(final) and max(shares["high-lower-bound"], shares["low-rewards"]) < middle),
-            )
-        )
-        for clipped, plain in (("B-UCB", "UCB"), ("B-KL-UCB", "KL-UCB"), ("GLUE", "UCB")):
-            worse = [name for name in final if less(final[name][plain], final[name][clipped])]
-            ratios = [final[name][clipped].mean() / final[name][plain].mean() for name in final]
-            found.append(
-                Claim(
-                    f"Section 5, {law} rewards",
-                    f"{clipped} is never worse than {plain}.",
-                    f"{min(ratios):.2f} to {max(ratios):.2f} of its regret; worse by a paired test on "
-                    f"{len(worse)} of {len(ratios)} instances",
-                    verdict(not worse),
-                )
-            )
+    found = [claim for law in LAWS for claim in _of_law(results, law)]
     for panel, name, arm in (("3a", "high-lower-bound", 2), ("3b", "meta-pruned", 1)):
         found.append(_meta_pruned(panel, name, arm, results))
     informed = mb.INSTANCES["high-lower-bound"].bounds
@@ -169,6 +109,71 @@ def claims(results: Results) -> Sequence[Claim]:
             list(results.values()),
         )
     )
+    return found
+
+
+def _of_law(results: Results, law: str) -> list[Claim]:
+    """What is claimed of each panel, with this law of the rewards."""
+    found = []
+    final = {name: results[name, law].final for name in mb.INSTANCES}
+    first, low = final["high-lower-bound"], final["low-rewards"]
+    for rival in ("B-UCB", "ImprovedUCB"):
+        found.append(_order(f"Figure 3a, {law} rewards", "With l_max near 1", "GLUE", rival, first))
+    ratio = first["GLUE"].mean() / first["B-KL-UCB"].mean()
+    found.append(
+        Claim(
+            f"Figure 3a, {law} rewards",
+            "With l_max near 1, GLUE is comparable to B-KL-UCB (within a factor of 2).",
+            f"{ratio:.2f} times its regret: {paired(first['GLUE'], first['B-KL-UCB'])}",
+            verdict(comparable([first["GLUE"].mean(), first["B-KL-UCB"].mean()])),
+        )
+    )
+    curves = results["low-rewards", law].curves
+    found.append(
+        Claim(
+            f"Figure 3c, {law} rewards",
+            "With all upper bounds below 1/2, ImprovedUCB and GLUE coincide.",
+            f"largest difference {np.abs(curves['ImprovedUCB'] - curves['GLUE']).max():g}, over all runs and "
+            "checkpoints",
+            verdict(same(curves["ImprovedUCB"], curves["GLUE"])),
+        )
+    )
+    found.append(_order(f"Figure 3c, {law} rewards", "With all upper bounds below 1/2", "GLUE", "B-UCB", low))
+    found.append(_order(f"Figure 3c, {law} rewards", "With all upper bounds below 1/2", "B-KL-UCB", "GLUE", low))
+    for panel, name in (("3b", "meta-pruned"), ("3d", "clipping-only")):
+        curves = results[name, law].curves
+        apart = max(np.abs(curves[label] - curves["GLUE"]).max() for label in ("B-UCB", "ImprovedUCB"))
+        found.append(
+            Claim(
+                f"Figure {panel}, {law} rewards",
+                "Bounds that say nothing of the factors leave only clipping: B-UCB, ImprovedUCB and GLUE coincide.",
+                f"largest difference {apart:g}, over all runs and checkpoints",
+                verdict(same(curves["B-UCB"], curves["GLUE"]) and same(curves["ImprovedUCB"], curves["GLUE"])),
+            )
+        )
+    ahead = [name for name in final if less(final[name]["KL-UCB"], final[name]["UCB"])]
+    shares = {name: final[name]["KL-UCB"].mean() / final[name]["UCB"].mean() for name in final}
+    middle = min(shares["meta-pruned"], shares["clipping-only"])
+    found.append(
+        Claim(
+            f"Section 5, {law} rewards",
+            "KL-UCB always outperforms UCB, with larger gains where the means are near 0 or 1.",
+            "its regret, as a share of UCB's: " + ", ".join(f"{name} {x:.2f}" for name, x in shares.items()),
+            verdict(len(ahead) == len(final) and max(shares["high-lower-bound"], shares["low-rewards"]) < middle),
+        )
+    )
+    for clipped, plain in (("B-UCB", "UCB"), ("B-KL-UCB", "KL-UCB"), ("GLUE", "UCB")):
+        worse = [name for name in final if less(final[name][plain], final[name][clipped])]
+        ratios = [final[name][clipped].mean() / final[name][plain].mean() for name in final]
+        found.append(
+            Claim(
+                f"Section 5, {law} rewards",
+                f"{clipped} is never worse than {plain}.",
+                f"{min(ratios):.2f} to {max(ratios):.2f} of its regret; worse by a paired test on "
+                f"{len(worse)} of {len(ratios)} instances",
+                verdict(not worse),
+            )
+        )
     return found
 
 

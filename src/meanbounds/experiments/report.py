@@ -176,9 +176,10 @@ def _report(sections: Sequence[_Section], quick: bool) -> str:
     body = [
         "<p>Each figure and table of <em>Bandits with Mean Bounds</em> (Sharma, Basu, Shanmugam, Shakkottai), computed "
         "anew, with what the paper claims of it beside what was measured. Verdicts are computed from the numbers: "
-        "regrets are compared run by run, on the same rewards, by an exact sign test. A claim <em>holds after "
-        "correction</em> if it is false as printed and true once the error is put right; docs/paper.md lists the "
-        "errors. The paper gives no instances for most figures; those used are in each folder's settings.json. "
+        "regrets are compared run by run, on the same rewards, or draw by draw where runs share their arms, by an "
+        "exact sign test. A claim <em>holds after correction</em> if it is false as printed and true once the error is "
+        "put right; docs/paper.md lists the errors. The paper gives no instances for most figures; those used are in "
+        "each folder's settings.json. "
         f"meanbounds {mb.__version__}.</p>",
         warning,
         table(("", *Verdict), rows),

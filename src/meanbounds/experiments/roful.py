@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from statistics import NormalDist
-from typing import Literal
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -19,6 +18,7 @@ from meanbounds.experiments.base import PHONE, Claim, Work, bound_claim, expecti
 from meanbounds.experiments.verdicts import comparable, less, same, verdict, within
 from meanbounds.paired import paired
 from meanbounds.plots import plot_regret
+from meanbounds.theory.given import Form
 
 TITLE = "R-OFUL against OFUL"
 SOURCE = "Figure 2"
@@ -256,8 +256,8 @@ def _uninformed_claim(results: Results) -> Claim:
     return Claim(
         "Section 4, comparisons",
         "If no informative bounds are present, R-OFUL matches OFUL exactly.",
-        f"regret {means[CLIPPED]:.1f} against {means['OFUL']:.1f}: the ranges [0, 1] and [-1, 0] tell the sign of each "
-        f"mean, which OFUL does not use, and bound the index; with neither clipping nor tightening {means[PLAIN]:.1f}, "
+        f"regret {means[CLIPPED]:.1f} against {means['OFUL']:.1f} with nothing but the ranges [0, 1] and [-1, 0], "
+        f"which OFUL does not use; with neither clipping nor tightening {means[PLAIN]:.1f}, "
         f"the same in each run: {'yes' if equal(PLAIN) else 'no'}",
         verdict(equal(CLIPPED), equal(PLAIN)),
     )
@@ -266,7 +266,7 @@ def _uninformed_claim(results: Results) -> Claim:
 def _bounds_claim(results: Results) -> Claim:
     """Bounds of R-OFUL over those of OFUL, as printed and as they are here."""
     rounds = np.array([1_000, 10_000, 100_000, 1_000_000])
-    ways: dict[str, tuple[mb.ROFUL, Literal["paper", "corrected"]]] = {
+    ways: dict[str, tuple[mb.ROFUL, Form]] = {
         "as printed": (mb.ROFUL.paper(), "paper"),
         "largest factor of all arms": (mb.ROFUL(noise="pool-max"), "corrected"),
         "weights": (mb.ROFUL(), "corrected"),
@@ -287,7 +287,7 @@ def _bounds_claim(results: Results) -> Claim:
         "The bound on R-OFUL's regret is never worse than that on OFUL's.",
         "largest ratio over all draws of the arms, at 1,000 to 1,000,000 rounds: "
         + ", ".join(f"{words} {ratio:.3f}" for words, ratio in ratios.items())
-        + "; weights do better in the runs, but enter the logarithm of their bound",
+        + "; weights enter the logarithm of their bound",
         verdict(ratios["as printed"] <= 1.0 + 1e-12),
     )
 
@@ -298,7 +298,7 @@ def _of_draws(results: Results, rewards: str, offered: int, label: str) -> NDArr
 
 
 def _paired(first: NDArray[np.float64], second: NDArray[np.float64]) -> str:
-    return str(paired(first, second)).replace("paired runs", "draws of the arms")
+    return paired(first, second).over("draws of the arms")
 
 
 def _numbers(samples: Sequence[NDArray[np.float64]]) -> str:

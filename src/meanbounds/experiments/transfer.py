@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -16,8 +16,19 @@ from numpy.typing import NDArray
 
 import meanbounds as mb
 from meanbounds.experiments.base import PHONE, Claim, Work, bound_claim, expecting
+from meanbounds.experiments.linear_log import (
+    BOXES,
+    METHODS,
+    Draw,
+    World,
+    ball,
+    contains,
+    make_draw,
+    played,
+    usable,
+)
 from meanbounds.experiments.verdicts import Tally, less, tally, verdict
-from meanbounds.logs import LinearBounds, linear_bounds, linear_bounds_from_log
+from meanbounds.logs import linear_bounds, linear_bounds_from_log
 from meanbounds.paired import paired
 from meanbounds.plots import COLOURS, plot_bounds_beside, plot_regret
 from meanbounds.policies import LinearPolicy
@@ -43,26 +54,16 @@ ABOUT = (
     "deviation."
 )
 
-Method = Literal["paper", "corrected", "sharp"]
-METHODS: tuple[Method, ...] = ("corrected", "sharp", "paper")
 NAMES = {"corrected": "corrected", "sharp": "sharp", "paper": "as printed"}
-BOXES = ("common", "by coordinate")
 CORRECTED, SHARP, PRINTED, PLAIN = "corrected", "sharp", "as printed", "sharp, no clip"
 ALONE = ", only arms left"
 WORST = 0.25  # factor of a reward of which nothing is known
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The paper's numbers, and how many draws of the arms are searched and compared."""
+class Settings(World):
+    """Those of the world, and how many draws of the arms are searched and compared."""
 
-    arms: int = 12
-    dimension: int = 5
-    norm_known: float = 1.0
-    norm_hidden: float = 0.9
-    radius: float = 0.1
-    values: int = 100_000  # of the hidden part, equally likely
-    rows: int = 100_000  # of a finite log
     logs: int = 100  # draws of the arms for which a finite log is kept
     draws: int = 300  # of the arms
     horizon: int = 5_000
@@ -70,93 +71,10 @@ class Settings:
     runs_each: int = 10  # on every draw of the arms; with fewer the sign test cannot tell anything
     left: int = 3  # arms that the bounds leave in both settings, at least
     improvement: float = 0.1  # of some factor in the second setting, at least
-    seed: int = 0
 
 
 SETTINGS = Settings()
 QUICK = Settings(values=4_000, rows=20_000, logs=5, draws=40, horizon=500, runs=10, runs_each=10)
-
-
-@dataclass(frozen=True, eq=False)
-class Draw:
-    """Arms, and what the infinite log of an expert says of each: its share and its mean reward when played."""
-
-    visible: NDArray[np.float64]
-    hidden: NDArray[np.float64]
-    theta_known: NDArray[np.float64]
-    theta_hidden: NDArray[np.float64]
-    radius: float
-    share: NDArray[np.float64]
-    mean: NDArray[np.float64]
-
-    @property
-    def known(self) -> NDArray[np.float64]:
-        """Known part of each mean."""
-        known: NDArray[np.float64] = self.visible @ self.theta_known
-        return known
-
-    @property
-    def means(self) -> NDArray[np.float64]:
-        """Mean of each arm over the hidden part."""
-        means: NDArray[np.float64] = self.known + self.hidden @ self.theta_hidden
-        return means
-
-    def box(self, kind: str = "common") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Limits on the hidden part's entries: the same for all, as in the paper, or each coordinate's own."""
-        low, high = self.theta_hidden - self.radius, self.theta_hidden + self.radius
-        if kind == "common":
-            return np.full_like(low, low.min()), np.full_like(high, high.max())
-        return low, high
-
-    def bounds(self, method: Method, box: str = "common") -> LinearBounds:
-        """What the infinite log says of the arms' means."""
-        given = (self.visible, self.hidden, self.theta_known, self.share, self.mean)
-        names = [f"arm {k + 1}" for k in range(len(self.hidden))]
-        return linear_bounds(*given, *self.box(box), method, arms=names)
-
-    def environment(self) -> mb.Linear:
-        """Where rewards come from online."""
-        known = self.known
-        return mb.Linear(self.hidden, self.theta_hidden, None, "uniform", known, known + 1.0, offset=known)
-
-
-def make_draw(settings: Settings, number: int) -> Draw:
-    """Draw the arms of this number, and the values of the hidden part."""
-    rng = np.random.default_rng([settings.seed, number])
-    along = np.arange(1.0, settings.dimension + 1.0)
-    along /= np.linalg.norm(along)
-    theta = settings.norm_hidden * along
-    visible = np.abs(rng.normal(size=(settings.arms, settings.dimension)))
-    hidden = np.zeros((settings.arms, settings.dimension))
-    hidden[0] = theta + _ball(rng, 1, settings)[0]
-    for k in range(1, settings.arms):
-        hidden[k, rng.choice(settings.dimension, 2, replace=False)] = np.abs(rng.normal(size=2))
-        hidden[k] /= np.linalg.norm(hidden[k])
-    half = _ball(rng, settings.values // 2, settings)
-    known = settings.norm_known * visible @ along
-    count, total = _played(known, hidden, theta + np.concatenate([half, -half]))[:2]
-    mean = np.divide(total, count, out=np.zeros(settings.arms), where=count > 0)
-    return Draw(visible, hidden, settings.norm_known * along, theta, settings.radius, count / count.sum(), mean)
-
-
-def _ball(rng: np.random.Generator, size: int, settings: Settings) -> NDArray[np.float64]:
-    """Uniform draws from the ball around 0."""
-    points = rng.normal(size=(size, settings.dimension))
-    lengths = settings.radius * rng.uniform(size=size) ** (1.0 / settings.dimension)
-    ball: NDArray[np.float64] = points * (lengths / np.linalg.norm(points, axis=1))[:, None]
-    return ball
-
-
-def _played(
-    known: NDArray[np.float64], hidden: NDArray[np.float64], parameters: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp], NDArray[np.float64]]:
-    """What the expert plays: counts and sums of means of each arm, and in each round the arm and the latent mean."""
-    latent = parameters @ hidden.T
-    best = np.argmax(known + latent, axis=1)
-    latent = latent[np.arange(len(best)), best]
-    count = np.bincount(best, minlength=len(known)).astype(np.float64)
-    total = np.bincount(best, known[best] + latent, minlength=len(known)).astype(np.float64)
-    return count, total, best, latent
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,20 +146,6 @@ def _tied(bounds: mb.MeanBounds) -> bool:
     """Whether several arms are left, and none can be better than the one with the largest lower bound."""
     possible = bounds.possible
     return bool(possible.sum() > 1 and np.all(bounds.upper[possible] <= bounds.best_lower + 1e-7))
-
-
-def contains(bounds: LinearBounds, means: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """For each arm, whether its mean is within its bounds but for rounding."""
-    slack = 1e-9 * (1.0 + np.abs(means))
-    return (bounds.lower <= means + slack) & (means - slack <= bounds.upper)
-
-
-def usable(draw: Draw, found: LinearBounds) -> tuple[mb.TightBounds | None, str]:
-    """Bounds as R-OFUL starts from them, or why it cannot."""
-    try:
-        return found.tightened(draw.known, draw.known + 1.0), ""
-    except mb.BoundsError as error:
-        return None, str(error)
 
 
 def fitting(survey: pd.DataFrame, settings: Settings, *, improved: bool) -> list[int]:
@@ -340,7 +244,7 @@ def _logs(settings: Settings) -> pd.DataFrame:
     for number in range(settings.logs):
         draw = make_draw(settings, number)
         rng = np.random.default_rng([settings.seed, number, 1])
-        _, _, best, latent = _played(draw.known, draw.hidden, draw.theta_hidden + _ball(rng, settings.rows, settings))
+        _, _, best, latent = played(draw.known, draw.hidden, draw.theta_hidden + ball(rng, settings.rows, settings))
         rewards = draw.known[best] + latent + np.minimum(latent, 1.0 - latent) * rng.uniform(-1.0, 1.0, settings.rows)
         count, total, squares = (
             np.bincount(best, weights, settings.arms) for weights in (np.ones(settings.rows), rewards, rewards**2)
@@ -583,7 +487,7 @@ def _outperforms_on_every_draw(results: Results, which: str) -> Claim:
             "Where the bounds say something, R-OFUL significantly outperforms OFUL (from the printed bounds).",
             f"on draws of the arms where they can be used, against OFUL: {found[PRINTED]}; they exclude the mean of "
             f"the best arm in {int(_of(results.survey, 'paper')['best_excluded'].sum())} of {results.settings.draws}",
-            verdict(_ahead(found[PRINTED])),
+            verdict(_mostly_less(found[PRINTED])),
         )
     alone = int((_of(results.survey, "corrected")["left"] == 1).sum())
     sharp = _of(results.survey, "sharp")
@@ -602,11 +506,11 @@ def _outperforms_on_every_draw(results: Results, which: str) -> Claim:
         f"In {int((sharp['played'] == 1).sum())} draws the expert plays one arm throughout, which is then the best; "
         f"bounds on single means do not say so: in {int(sharp['tied'].sum())} draws the sharp ones leave several arms, "
         "none of which can be better than the first",
-        verdict(_ahead(found[CORRECTED])),
+        verdict(_mostly_less(found[CORRECTED])),
     )
 
 
-def _ahead(found: Tally) -> bool:
+def _mostly_less(found: Tally) -> bool:
     """Less in most of the comparisons, and more in none."""
     return found.more == 0 and 2 * found.less > found.total
 
