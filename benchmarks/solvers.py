@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.contestants.base import Array
 from benchmarks.timing import Race
 from benchmarks.workloads import SEED
-from meanbounds.kernels.program import maximise, scaled
+from meanbounds.kernels.solvers.cone import maximise, scaled
 
 OURS, CLARABEL = "meanbounds", "Clarabel, called directly"
 SIZES = ((100, 10), (1000, 20))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.timing import Race
 from benchmarks.workloads import PAPER, SEED
-from meanbounds.experiments.compute import EVERY, KEPT, NEEDED, SETTINGS, exact_index_costs
+from meanbounds.paper.compute import EVERY, KEPT, NEEDED, SETTINGS, exact_index_costs
 
 __all__ = ["EVERY", "KEPT", "NEEDED", "OFFERED", "solves"]
 

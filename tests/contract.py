@@ -114,8 +114,8 @@ def check_order_of_arms(policy: mb.Policy) -> None:
 
 def check_agent_and_simulator_agree(policy: mb.Policy) -> None:
     """An agent that is told the simulator's rewards plays as the simulator does."""
-    from meanbounds.kernels.rewards import draw
-    from meanbounds.kernels.stream import child, reward_key
+    from meanbounds.kernels.random.rewards import draw
+    from meanbounds.kernels.random.stream import child, reward_key
 
     environment = mb.Bernoulli([0.8, 0.6, 0.1, 0.7, 0.2], BOUNDS.low, BOUNDS.high)
     law = environment.rewards(BOUNDS.low, BOUNDS.high)

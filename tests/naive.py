@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 import meanbounds as mb
-from meanbounds.kernels import stream
-from meanbounds.kernels.rewards import draw
-from meanbounds.kernels.stream import policy_key, reward_key, rounding_key, uniform
-from meanbounds.kernels.thompson import truncated_beta
+from meanbounds.kernels.arms.thompson import truncated_beta
+from meanbounds.kernels.random import stream
+from meanbounds.kernels.random.rewards import draw
+from meanbounds.kernels.random.stream import policy_key, reward_key, rounding_key, uniform
 
 INFINITY = math.inf
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 import meanbounds as mb
-from meanbounds.kernels.kl import boost_upper
-from meanbounds.kernels.moments import floor_of, moment_divergence
+from meanbounds.kernels.arms.kl import boost_upper
+from meanbounds.kernels.arms.moments import floor_of, moment_divergence
 
 UNIT = st.floats(0.0, 1.0)
 BUDGET = st.floats(1e-9, 30.0)

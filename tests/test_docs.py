@@ -9,7 +9,7 @@ import pytest
 
 import meanbounds as mb
 from meanbounds.policies import AnyPolicy
-from meanbounds.study import read_study
+from meanbounds.simulation.study import read_study
 from tests.contract import check_policy
 from tests.naive import TWINS
 

@@ -2,14 +2,10 @@
 
 # Kernels first: numba takes three times as long to import from deep inside the others.
 from meanbounds import kernels, logs, theory
-from meanbounds._version import __version__
-from meanbounds.agent import Agent, Candidate, ContextualAgent, NoIndexError, RewardError
+from meanbounds.agents import Agent, Candidate, ContextualAgent, NoIndexError, RewardError
 from meanbounds.bounds import BoundsError, MeanBounds, UnknownArmError
 from meanbounds.divergence import bernoulli_kl, bernoulli_kl_upper
-from meanbounds.environments import Bernoulli, Beta, Environment, Linear, Table, Uniform
-from meanbounds.geometry import FeasibleSet, LinearArms, TightBounds, tighten
-from meanbounds.instances import INSTANCES, Instance, LinearInstance
-from meanbounds.laboratory import HiddenContexts
+from meanbounds.linear import FeasibleSet, LinearArms, TightBounds, tighten
 from meanbounds.policies import (
     BIMED,
     BKLUCB,
@@ -27,10 +23,22 @@ from meanbounds.policies import (
     UCBoost,
     make_plan,
 )
-from meanbounds.regret import Regret
-from meanbounds.simulate import simulate
-from meanbounds.stroke import stroke_trial
+from meanbounds.simulation import (
+    INSTANCES,
+    Bernoulli,
+    Beta,
+    Environment,
+    Instance,
+    Linear,
+    LinearInstance,
+    Regret,
+    Table,
+    Uniform,
+    simulate,
+)
 from meanbounds.subgaussian import variance_proxy, variance_proxy_from_bounds
+from meanbounds.support.version import __version__
+from meanbounds.worlds import HiddenContexts, stroke_trial
 
 __all__ = [
     "BIMED",

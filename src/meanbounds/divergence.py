@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meanbounds.kernels import divergence as _kernel
+from meanbounds.kernels.arms import divergence as _kernel
 
 __all__ = ["bernoulli_kl", "bernoulli_kl_upper"]
 

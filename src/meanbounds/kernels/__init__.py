@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from meanbounds.kernels import fast, linear, textbook
-from meanbounds.kernels.block import Block
-from meanbounds.kernels.program import Known
-from meanbounds.kernels.tables import Floats
+from meanbounds.kernels import fast, linear
+from meanbounds.kernels.arms import textbook
+from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.solvers.cone import Known
+from meanbounds.support.types import Floats
 
 __all__ = ["play", "play_linear"]
 

@@ -3,7 +3,7 @@
 from meanbounds.logs.counts import Context, Counts, LogError
 from meanbounds.logs.expert import bounds, expert_bounds
 from meanbounds.logs.files import load_bounds, save_bounds
-from meanbounds.logs.linear import LinearBounds, linear_agent, linear_bounds, linear_bounds_from_log
+from meanbounds.logs.hidden_parameter import LinearBounds, linear_agent, linear_bounds, linear_bounds_from_log
 from meanbounds.logs.reading import read
 from meanbounds.logs.sensitivity import Sensitivity, sensitivity
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from math import log, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from meanbounds.divergence import bernoulli_kl_upper
+from meanbounds.support.types import Floats
 
 __all__ = ["METHODS", "Sample", "lower_limit", "upper_limit"]
 
-Floats = NDArray[np.float64]
 
 _BETS = np.arange(24)
 _LARGEST_BET = 0.9  # of the wealth

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanbounds.bounds import Arm
+from meanbounds.support.types import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +23,6 @@ __all__ = ["EVERYTHING", "MOST_VALUES", "Context", "Counts", "LogError", "bin_ed
 Context = str | int | tuple[str | int, ...]
 """The name of a context: one value, or a tuple of them where several columns make a context."""
 
-Floats = NDArray[np.float64]
 
 EVERYTHING = "all"
 """The one context of a log that is read without context columns."""

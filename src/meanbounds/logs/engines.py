@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from meanbounds.logs.counts import LogError
 from meanbounds.logs.query import Column, Dialect
 from meanbounds.logs.sources import Frame, Source, Table, missing_columns, needed
-from meanbounds.progress import Progress
+from meanbounds.support.progress import Progress
 
 __all__ = ["ENGINES", "Log", "open_log"]
 

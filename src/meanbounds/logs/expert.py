@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
 from meanbounds.logs.confidence import METHODS, Sample, lower_limit, upper_limit
+from meanbounds.support.types import Floats
 
 if TYPE_CHECKING:
     from meanbounds.logs.counts import Context, Counts
 
 __all__ = ["ASSUMPTIONS", "bounds", "bounds_in", "expert_bounds"]
 
-Floats = NDArray[np.float64]
 
 Gaps = float | Sequence[float] | Floats | Mapping["Context", float]
 """One gap for all contexts, or one for each."""

@@ -3,8 +3,8 @@
 from meanbounds.policies.base import Policy, make_plan
 from meanbounds.policies.direct import BIMED, OSSB, ThompsonSampling
 from meanbounds.policies.exploration import EXPLORATION
-from meanbounds.policies.linear import OFUL, ROFUL, LinearPolicy
-from meanbounds.policies.optimistic import BKLUCB, BUCB, GLUE, KLUCB, UCB, ImprovedUCB, UCBoost
+from meanbounds.policies.index import BKLUCB, BUCB, GLUE, KLUCB, UCB, ImprovedUCB, UCBoost
+from meanbounds.policies.oful import OFUL, ROFUL, LinearPolicy
 
 AnyPolicy = Policy | LinearPolicy
 """What an agent or a simulation takes."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import MeanBounds
-from meanbounds.kernels import textbook
+from meanbounds.kernels.arms import textbook
 from meanbounds.policies.described import Described
 from meanbounds.policies.exploration import DEFAULT, Exploration, log_f
 
@@ -24,7 +24,7 @@ def make_plan(
     proxy: ArrayLike = 0.0,
     lower: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    """Plan with the rows of `meanbounds.kernels.tables.Plan`, one column for each arm that is kept.
+    """Plan with the rows of `meanbounds.kernels.arms.tables.Plan`, one column for each arm that is kept.
 
     Parameters
     ----------

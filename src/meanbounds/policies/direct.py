@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanbounds.bounds import MeanBounds
-from meanbounds.kernels import textbook
+from meanbounds.kernels.arms import textbook
 from meanbounds.policies.base import Policy, make_plan
 from meanbounds.policies.exploration import Exploration
 

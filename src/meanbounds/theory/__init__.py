@@ -17,10 +17,10 @@ from meanbounds.theory.constants import (
     lower_bound,
 )
 from meanbounds.theory.glue import glue_plays, glue_regret
-from meanbounds.theory.linear import linear_regret
-from meanbounds.theory.promises import Promise, regret_bounds, regret_slopes
+from meanbounds.theory.guarantees import Promise, regret_bounds, regret_slopes
+from meanbounds.theory.oful import linear_regret
+from meanbounds.theory.status import Fate, Fates, fates
 from meanbounds.theory.uncertain import uncertain_regret
-from meanbounds.theory.words import Fate, Fates, fates
 
 __all__ = [
     "Comparison",

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import MeanBounds
 from meanbounds.divergence import bernoulli_kl
-from meanbounds.kernels import textbook
+from meanbounds.kernels.arms import textbook
 from meanbounds.policies import BKLUCB, BUCB, GLUE, KLUCB, OSSB, UCB, ImprovedUCB, Policy
 from meanbounds.policies.exploration import DEFAULT
+from meanbounds.support.types import Floats
 from meanbounds.theory.given import Form, check_form, check_means, check_optimism, used_bounds
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ __all__ = [
     "lower_bound",
 ]
 
-Floats = NDArray[np.float64]
 
 _RATES = {  # for which f the theorem holds: log f(t) / log t tends to 1, and fast enough
     textbook.GAUSSIAN: (DEFAULT, "t log(t)^3"),

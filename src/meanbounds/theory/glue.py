@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from meanbounds.bounds import MeanBounds
-from meanbounds.kernels.textbook import GAUSSIAN
+from meanbounds.kernels.arms.textbook import GAUSSIAN
 from meanbounds.policies import EXPLORATION, GLUE, Policy
 from meanbounds.policies.exploration import DEFAULT
 from meanbounds.subgaussian import variance_proxy
+from meanbounds.support.types import Floats
 from meanbounds.theory.given import Form, as_rounds, check_form, check_means, check_optimism, used_bounds
 
 __all__ = ["glue_plays", "glue_regret", "meta_pruned_plays"]
-
-Floats = NDArray[np.float64]
 
 
 def glue_plays(

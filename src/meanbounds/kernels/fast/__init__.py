@@ -1,4 +1,4 @@
-"""The decisions of `meanbounds.kernels.textbook`, faster: index policies, KL policies and indexed divergence.
+"""The decisions of `meanbounds.kernels.arms.textbook`, faster: index policies, KL policies and indexed divergence.
 
 Two ideas, both exact.
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 from meanbounds.kernels.fast.gaussian import play_gaussian
 from meanbounds.kernels.fast.imed import play_imed
 from meanbounds.kernels.fast.kl import play_kl
-from meanbounds.kernels.fast.linear import play_linear
+from meanbounds.kernels.fast.oful import play_linear
 from meanbounds.kernels.fast.thompson import play_thompson
 
 __all__ = ["play_gaussian", "play_imed", "play_kl", "play_linear", "play_thompson"]

@@ -6,13 +6,14 @@ from math import sqrt
 
 import numpy as np
 
-from meanbounds.kernels.block import Block
+from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.tables import mean_of, pick, plan_of, state_of
+from meanbounds.kernels.arms.textbook import regret
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.fast.hold import FEW, MARGIN, SURE, arm_streams, hold, scale_of, two_best
-from meanbounds.kernels.rewards import Rewards, draw, law_of
-from meanbounds.kernels.stream import policy_key, reward_key
-from meanbounds.kernels.tables import Floats, Integers, mean_of, pick, plan_of, state_of
-from meanbounds.kernels.textbook import regret
+from meanbounds.kernels.random.rewards import Rewards, draw, law_of
+from meanbounds.kernels.random.stream import policy_key, reward_key
+from meanbounds.support.types import Floats, Integers
 
 __all__ = ["play_gaussian"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from meanbounds.kernels.arms.tables import Plan
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.rewards import UNIFORM, Law, Rewards, draw, draw_simple
-from meanbounds.kernels.stream import child
-from meanbounds.kernels.tables import Floats, Plan
+from meanbounds.kernels.random.rewards import UNIFORM, Law, Rewards, draw, draw_simple
+from meanbounds.kernels.random.stream import child
+from meanbounds.support.types import Floats
 
 __all__ = ["FEW", "MARGIN", "SURE", "arm_streams", "hold", "scale_of", "two_best"]
 

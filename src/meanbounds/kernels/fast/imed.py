@@ -6,15 +6,16 @@ from math import exp, log
 
 import numpy as np
 
-from meanbounds.kernels.block import Block
+from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.imed import imed_cost
+from meanbounds.kernels.arms.moments import floor_of
+from meanbounds.kernels.arms.tables import Plan, mean_of, pick, plan_of, state_of
+from meanbounds.kernels.arms.textbook import regret
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.fast.hold import MARGIN, arm_streams, hold, scale_of, two_best
-from meanbounds.kernels.imed import imed_cost
-from meanbounds.kernels.moments import floor_of
-from meanbounds.kernels.rewards import draw, law_of
-from meanbounds.kernels.stream import policy_key, reward_key
-from meanbounds.kernels.tables import Floats, Plan, mean_of, pick, plan_of, state_of
-from meanbounds.kernels.textbook import regret
+from meanbounds.kernels.random.rewards import draw, law_of
+from meanbounds.kernels.random.stream import policy_key, reward_key
+from meanbounds.support.types import Floats
 
 __all__ = ["play_imed"]
 

@@ -6,15 +6,16 @@ from math import log
 
 import numpy as np
 
-from meanbounds.kernels.block import Block
+from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.divergence import kl, kl_ceiling
+from meanbounds.kernels.arms.kl import kl_index
+from meanbounds.kernels.arms.tables import Plan, State, argmax, plan_of, state_of
+from meanbounds.kernels.arms.textbook import regret
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.divergence import kl, kl_ceiling
 from meanbounds.kernels.fast.hold import FEW, MARGIN, SURE, arm_streams, hold, scale_of, two_best
-from meanbounds.kernels.kl import kl_index
-from meanbounds.kernels.rewards import draw, law_of
-from meanbounds.kernels.stream import policy_key, reward_key
-from meanbounds.kernels.tables import Floats, Plan, State, argmax, plan_of, state_of
-from meanbounds.kernels.textbook import regret
+from meanbounds.kernels.random.rewards import draw, law_of
+from meanbounds.kernels.random.stream import policy_key, reward_key
+from meanbounds.support.types import Floats
 
 __all__ = ["play_kl"]
 

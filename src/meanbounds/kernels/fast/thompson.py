@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanbounds.kernels.block import Block
+from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.tables import argmax, plan_of, state_of
+from meanbounds.kernels.arms.textbook import observe, regret
+from meanbounds.kernels.arms.thompson import HAT_SHAPE, posterior_draw, posterior_hat
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.rewards import draw
-from meanbounds.kernels.stream import child, policy_key, reward_key, rounding_key
-from meanbounds.kernels.tables import Floats, argmax, plan_of, state_of
-from meanbounds.kernels.textbook import observe, regret
-from meanbounds.kernels.thompson import HAT_SHAPE, posterior_draw, posterior_hat
+from meanbounds.kernels.random.rewards import draw
+from meanbounds.kernels.random.stream import child, policy_key, reward_key, rounding_key
+from meanbounds.support.types import Floats
 
 __all__ = ["play_thompson"]
 

@@ -11,8 +11,8 @@ from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, radi
 from meanbounds.kernels.linear.pool import EXACT, PLAIN, RESTRICTED_MAX, Pool, Rule, own_bounds
 from meanbounds.kernels.linear.restrict import narrow, restrict, restricted_proxy
 from meanbounds.kernels.linear.settle import rounding, settle
-from meanbounds.kernels.program import Known, maximise
-from meanbounds.kernels.tables import Floats, Integers
+from meanbounds.kernels.solvers.cone import Known, maximise
+from meanbounds.support.types import Floats, Integers
 
 __all__ = ["binding", "decide", "exact_index", "indices", "measure"]
 

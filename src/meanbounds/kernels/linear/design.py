@@ -9,8 +9,8 @@ import numpy as np
 
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear.pool import POOL_MAX, WEIGHTED, Rule
-from meanbounds.kernels.program import factorise, solve_factored
-from meanbounds.kernels.tables import Floats
+from meanbounds.kernels.solvers.cone import factorise, solve_factored
+from meanbounds.support.types import Floats
 
 __all__ = [
     "CONTRADICTIONS",

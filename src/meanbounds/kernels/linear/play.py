@@ -11,10 +11,10 @@ from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear.decide import decide, measure
 from meanbounds.kernels.linear.design import CONTRADICTIONS, new_design, observe
 from meanbounds.kernels.linear.pool import Pool, Rule, own_bounds
-from meanbounds.kernels.program import Known
-from meanbounds.kernels.rewards import Rewards, draw
-from meanbounds.kernels.stream import child, offer_key, policy_key, reward_key, uniform
-from meanbounds.kernels.tables import Floats, Integers
+from meanbounds.kernels.random.rewards import Rewards, draw
+from meanbounds.kernels.random.stream import child, offer_key, policy_key, reward_key, uniform
+from meanbounds.kernels.solvers.cone import Known
+from meanbounds.support.types import Floats, Integers
 
 __all__ = ["LinearBlock", "offer", "play", "true_means"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.tables import Floats
+from meanbounds.support.types import Floats
 
 __all__ = [
     "CLIP",

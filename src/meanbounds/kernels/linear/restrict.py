@@ -8,8 +8,8 @@ import numpy as np
 
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear.pool import Pool, Rule
-from meanbounds.kernels.tables import Integers
 from meanbounds.subgaussian import unit_proxy
+from meanbounds.support.types import Integers
 
 __all__ = ["bounded_proxy", "narrow", "restrict", "restricted_proxy"]
 

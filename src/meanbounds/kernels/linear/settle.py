@@ -7,8 +7,8 @@ from math import inf, sqrt
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.stream import uniform
-from meanbounds.kernels.tables import Floats, Integers
+from meanbounds.kernels.random.stream import uniform
+from meanbounds.support.types import Floats, Integers
 
 __all__ = ["rounding", "settle"]
 

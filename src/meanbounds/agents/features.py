@@ -1,0 +1,291 @@
+"""Agents for arms with features."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from meanbounds.agents.base import Agent, check_has, check_reward
+from meanbounds.agents.candidate import Candidate
+from meanbounds.bounds import Arm, BoundsError, MeanBounds
+from meanbounds.kernels import linear as kernel
+from meanbounds.kernels.linear import Design, Pool
+from meanbounds.linear import LinearArms
+from meanbounds.policies import LinearPolicy
+from meanbounds.policies.oful import LinearPlan
+from meanbounds.subgaussian import variance_proxy_from_bounds
+
+__all__ = ["LinearAgent"]
+
+_REMEMBERED = 1024  # candidates whose bounds are at hand
+_LEARNED = ("lower", "upper", "proxy")  # of the pool: what a policy may narrow as it goes
+_SAVED = (*Design._fields, *_LEARNED, "plays", "total", "waiting")
+
+
+class LinearAgent(Agent, policies=LinearPolicy):
+    """What `meanbounds.Agent` is for a policy that learns from features."""
+
+    _policy: LinearPolicy
+
+    def _start(self, features: ArrayLike | None, offset: ArrayLike) -> None:
+        if features is None:
+            raise TypeError(f"{self._policy} learns from features: give features=, a row for each arm")
+        self._arms = LinearArms(features, self._bounds, offset)
+        self._design = kernel.new_design(self._arms.dimension, float(self._policy.regularisation))
+        self._image = np.empty(self._arms.dimension)
+        self._seen_plays = np.zeros(len(self._bounds))
+        self._seen_total = np.zeros(len(self._bounds))
+        self._waiting: Counter[Candidate] = Counter()
+        self._warned = False
+        self._adopt(self._policy.plan(self._arms))
+
+    def _adopt(self, plan: LinearPlan) -> None:
+        self._plan = plan
+        self._pool, self._rule = self._plan.pool, self._plan.rule
+        self._room = np.empty((2, len(self._bounds)))
+        self._known_bounds: dict[tuple[Any, ...], tuple[float, float]] = {}
+        self._offer_all()
+
+    def _offer_all(self) -> None:
+        self._all = np.array([k for k in range(len(self._bounds)) if k not in self._retired], dtype=np.int64)
+
+    def _take(self, bounds: MeanBounds) -> None:
+        """Retired arms still say something of the parameter: only new bounds need a new plan."""
+        if bounds is not self._bounds:
+            arms = LinearArms(self._arms.features, bounds, self._arms.offset)
+            self._adopt(self._policy.plan(arms))
+            self._arms, self._bounds = arms, bounds
+        self._offer_all()
+
+    @property
+    def plays(self) -> NDArray[np.int64]:
+        """Rewards seen from each arm, in the order of ``bounds.arms``; candidates are not counted."""
+        plays: NDArray[np.int64] = self._seen_plays.astype(np.int64)
+        return plays
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Mean reward seen from each arm; NaN where there was none."""
+        plays = self._seen_plays
+        means: NDArray[np.float64] = np.divide(
+            self._seen_total, plays, out=np.full(plays.shape, np.nan), where=plays > 0
+        )
+        return means
+
+    @property
+    def estimate(self) -> NDArray[np.float64]:
+        """The parameter, as estimated so far."""
+        return self._design.estimate.copy()
+
+    @property
+    def tight(self) -> MeanBounds:
+        """The bounds that the agent uses: tightened, and narrowed since if the policy does that."""
+        bounds = self._bounds
+        return MeanBounds(self._pool.lower, self._pool.upper, bounds.arms, bounds.low, bounds.high)
+
+    def pull(self, eligible: Any = None, pending: Literal["ignore", "count"] = "ignore") -> Any:
+        """Choose an arm; see `meanbounds.Agent.pull`."""
+        offered = [self._bounds.arms[k] for k in self._all] if eligible is None else _distinct(eligible)
+        if not offered:
+            raise ValueError(
+                "no arm is left on offer: all are retired; add or restore one"
+                if eligible is None
+                else "eligible is empty: there is no arm to choose from"
+            )
+        new = [arm for arm in offered if isinstance(arm, Candidate)]
+        places = [self._bounds.position(arm) for arm in offered if not isinstance(arm, Candidate)]
+        self._check_offered(places)
+        if pending not in ("ignore", "count"):
+            raise ValueError(f'pending must be "ignore" or "count"; got {pending!r}')
+        counted = pending == "count"
+        if new:
+            pool, order = self._pool_with(places, new), np.arange(len(offered))
+            k = self._decide(pool, order, np.empty((2, len(offered))), counted)
+            for name in () if counted else _LEARNED:
+                getattr(self._pool, name)[places] = getattr(pool, name)[: len(places)]
+            if k >= len(places):
+                chosen = new[k - len(places)]
+                self._waiting[chosen] += 1
+                return chosen
+            k = places[k]
+        else:
+            k = self._decide(self._pool, np.array(places, dtype=np.int64), self._room, counted)
+        self._pending[k] += 1
+        return self._bounds.arms[k]
+
+    def _decide(self, pool: Pool, offered: NDArray[np.int64], room: NDArray[np.float64], counted: bool) -> int:
+        """Choose; with `counted`, as if every pending pull had been answered, which must teach the agent nothing."""
+        rule, design = self._rule, self._design
+        if counted:
+            pool, design = kernel.own_bounds(pool), self._as_if_answered()
+            rule = rule._replace(online=False, index_kind=min(rule.index_kind, kernel.CLIP))
+        number, known = self._pulls, self._plan.known
+        k, _, _ = kernel.decide(pool, rule, known, design, offered, room[0], room[1], False, number, self._key)
+        self._pulls += 1
+        if self._design.numbers[kernel.CONTRADICTIONS] and not self._warned:
+            self._warned = True
+            warnings.warn(
+                "bounds and data contradict each other: no parameter satisfies the bounds and lies in the confidence "
+                "set. Such rounds are decided without the bounds that are contradicted; check the bounds, norm_high "
+                "and the range of the rewards",
+                stacklevel=3,
+            )
+        return int(k)
+
+    def update(self, arm: Arm | Candidate, reward: float, history: bool = False) -> None:
+        """Tell the agent a reward; see `meanbounds.Agent.update`."""
+        if isinstance(arm, Candidate):
+            value = check_reward(arm.name, reward, arm.low, arm.high)
+            x, offset, proxy = self._features(arm), arm.offset, self._proxy(arm, late=True)
+            if self._waiting[arm] and not history:
+                self._waiting[arm] -= 1
+            self._waiting += Counter()  # forget those that no longer wait
+        else:
+            k = self._bounds.position(arm)
+            value = check_reward(arm, reward, float(self._pool.low[k]), float(self._pool.high[k]))
+            x, offset, proxy = self._pool.features[k], float(self._pool.offset[k]), float(self._pool.proxy[k])
+            self._seen_plays[k] += 1.0
+            self._seen_total[k] += value
+            if self._pending[k] and not history:
+                self._pending[k] -= 1
+        kernel.observe(self._design, self._rule, x, value - offset, proxy, self._image)
+        self._updates += 1
+
+    def cancel(self, arm: Arm | Candidate) -> None:
+        """Say that one pending pull of this arm will never be answered."""
+        if not isinstance(arm, Candidate):
+            super().cancel(arm)
+        elif self._waiting[arm]:
+            self._waiting[arm] -= 1
+        else:
+            raise ValueError(f"candidate {arm.name!r} has no pending pull to cancel")
+
+    def indices(self) -> NDArray[np.float64]:
+        """Index of each arm; see `meanbounds.Agent.indices`."""
+        out = np.full(len(self._bounds), -np.inf)
+        if self._all.size:
+            out[self._all] = kernel.indices(self._pool, self._rule, self._plan.known, self._design, self._all)
+        return out
+
+    def _extend(self, bounds: MeanBounds, features: ArrayLike | None, offset: float) -> None:
+        if features is None:
+            raise TypeError(f"arm {bounds.arms[-1]!r}: {self._policy} learns from features: give features=")
+        rows = np.vstack([self._arms.features, self._features(Candidate(features))])
+        arms = LinearArms(rows, bounds, np.append(self._arms.offset, offset))
+        plan = self._policy.plan(arms)  # says so if the new bounds contradict the others, before anything is changed
+        for k, (lower, upper) in enumerate(zip(self._pool.lower, self._pool.upper, strict=True)):
+            kernel.narrow(plan.pool, k, lower, upper)  # what was learned of the others stays
+        self._arms, self._bounds = arms, bounds
+        self._seen_plays, self._seen_total = (np.append(row, 0.0) for row in (self._seen_plays, self._seen_total))
+        self._adopt(plan)
+
+    def _features(self, candidate: Candidate) -> NDArray[np.float64]:
+        x = np.array(candidate.features)
+        if x.size != self._arms.dimension:
+            raise ValueError(
+                f"candidate {candidate.name!r} has {x.size} features; this agent's arms have {self._arms.dimension}"
+            )
+        self._policy.check_scale(float(np.linalg.norm(x)))
+        return x
+
+    def _bounds_of(self, candidate: Candidate) -> tuple[float, float]:
+        """What is known of a candidate's mean: its own bounds, and those that the other arms' bounds give it."""
+        if not self._rule.prune:  # a policy that takes no notice of bounds
+            return candidate.low, candidate.high
+        lower = candidate.low if candidate.lower is None else candidate.lower
+        upper = candidate.high if candidate.upper is None else candidate.upper
+        if self._plan.feasible is None:
+            return lower, upper
+        key = (candidate.features, candidate.offset)
+        if key not in self._known_bounds:
+            if len(self._known_bounds) >= _REMEMBERED:
+                self._known_bounds.clear()
+            self._known_bounds[key] = self._plan.feasible.bound(self._features(candidate), candidate.offset)
+        least, most = self._known_bounds[key]
+        slack = 1e-9 * (abs(least) + abs(most) + candidate.high - candidate.low)
+        if max(lower, least) > min(upper, most) + slack:
+            raise BoundsError(
+                f"candidate {candidate.name!r}: its mean is in [{lower}, {upper}], but the bounds of the other arms "
+                f"put it in [{least:.6g}, {most:.6g}]; at least one of these does not hold, or norm_high is too small"
+            )
+        lower, upper = max(lower, least), min(upper, most)
+        return min(lower, upper), max(lower, upper)
+
+    def _proxy(self, candidate: Candidate, late: bool = False) -> float:
+        """Variance proxy of a candidate's rewards; that of its range if by now its bounds contradict the others."""
+        try:
+            lower, upper = self._bounds_of(candidate)
+        except BoundsError:
+            if not late:
+                raise
+            lower, upper = candidate.low, candidate.high
+        proxy = variance_proxy_from_bounds(lower, upper, candidate.low, candidate.high)
+        if self._rule.noise == kernel.POOL_MAX and not late and proxy > self._rule.proxy * (1.0 + 1e-12):
+            raise ValueError(
+                f"candidate {candidate.name!r} has variance proxy {proxy:.4g}, more than any arm that was known in "
+                f'advance ({self._rule.proxy:.4g}); noise="pool-max" needs all arms in advance: use another noise'
+            )
+        return proxy
+
+    def _pool_with(self, places: list[int], new: list[Candidate]) -> Pool:
+        """The arms on offer only, known ones first."""
+        bounds = np.array([self._bounds_of(arm) for arm in new])
+        rows = np.array([self._features(arm) for arm in new])
+        ranges = np.array([(arm.offset, arm.low, arm.high) for arm in new])
+        proxies = np.array([self._proxy(arm) for arm in new])
+        columns = (rows, np.linalg.norm(rows, axis=1), *ranges.T, *bounds.T, proxies, np.full(rows.shape, np.nan))
+        return Pool(*(np.concatenate([old[places], column]) for old, column in zip(self._pool, columns, strict=True)))
+
+    def _as_if_answered(self) -> Design:
+        """Widths as if every pending pull had been answered; estimate and radius are those of what was seen."""
+        design = Design(*(part.copy() for part in self._design))
+        waiting = [(self._pool.features[k], self._pool.proxy[k], n) for k, n in enumerate(self._pending) if n]
+        waiting += [(self._features(arm), self._proxy(arm, late=True), n) for arm, n in self._waiting.items()]
+        for x, proxy, times in waiting:
+            for _ in range(times):
+                kernel.observe(design, self._rule, x, float(x @ design.estimate), float(proxy), self._image)
+        return design._replace(estimate=self._design.estimate.copy(), numbers=self._design.numbers.copy())
+
+    def _seen(self) -> dict[str, Any]:
+        learned = {name: getattr(self._pool, name).tolist() for name in _LEARNED}
+        return {
+            "features": self._arms.features.tolist(),
+            "offset": self._arms.offset.tolist(),
+            **{name: part.tolist() for name, part in zip(Design._fields, self._design, strict=True)},
+            **learned,
+            "plays": self._seen_plays.tolist(),
+            "total": self._seen_total.tolist(),
+            "waiting": [{**arm.to_dict(), "times": times} for arm, times in self._waiting.items() if times],
+        }
+
+    def _recall(self, data: Mapping[str, Any]) -> None:
+        check_has(data, _SAVED)
+        stored = {name: np.array(data[name], dtype=np.float64) for name in _SAVED[:-1]}
+        own = {**self._design._asdict(), **{name: getattr(self._pool, name) for name in _LEARNED}}
+        own |= {"plays": self._seen_plays, "total": self._seen_total}
+        for name, array in stored.items():
+            if array.shape != own[name].shape:
+                raise ValueError(f"the saved agent's {name} has shape {array.shape}; expected {own[name].shape}")
+            own[name][...] = array
+        for entry in data["waiting"]:
+            times = int(entry["times"])
+            self._waiting[Candidate(**{key: value for key, value in entry.items() if key != "times"})] = times
+        self._offer_all()
+
+
+def _distinct(eligible: Iterable[Arm | Candidate]) -> list[Arm | Candidate]:
+    """What is on offer, each once, in the order given."""
+    if isinstance(eligible, str | Candidate):
+        raise TypeError(f"eligible is a list of what is on offer; got {eligible!r} alone")
+    offered = list(eligible)
+    for arm in offered:
+        if isinstance(arm, list | tuple | np.ndarray):
+            raise TypeError(
+                f"{arm!r} is no arm's name; features of a new arm go into mb.Candidate(features, low=, high=)"
+            )
+    return list(dict.fromkeys(offered))

@@ -1,0 +1,49 @@
+"""OSSB for Bernoulli rewards with mean bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanbounds.kernels.arms.divergence import kl
+from meanbounds.kernels.arms.tables import Plan, State, argmax, mean_of
+from meanbounds.kernels.compiling import compiled
+from meanbounds.support.types import Floats
+
+__all__ = ["choose_ossb"]
+
+
+@compiled
+def choose_ossb(plan: Plan, parameters: Floats, state: State, log_f: float, number: int, key: np.uint64) -> int:
+    """Follow the plays per log(t) that the lower bound asks for at the truncated means; `parameters`: epsilon, gamma.
+
+    An arm with the largest truncated mean counts as best, so several may be. A truncated mean is the lower bound while
+    the arm was never played. ``state.memory[0]`` counts the rounds that did not exploit.
+    """
+    size = plan.arm.size
+    means = np.empty(size)
+    plays = np.empty(size)
+    for k in range(size):
+        plays[k] = state.plays[int(plan.arm[k])]
+        means[k] = plan.lower[k]
+        if plays[k] > 0.0:
+            means[k] = min(plan.cap[k], max(plan.lower[k], mean_of(plan, state, k)))
+    best = means.max()
+    needs = np.zeros(size)
+    satisfied = True
+    for k in range(size):
+        if means[k] < best <= plan.cap[k]:
+            divergence = kl((means[k] - plan.low[k]) / plan.span[k], (best - plan.low[k]) / plan.span[k])
+            if divergence > 0.0:
+                needs[k] = 1.0 / divergence
+        if plays[k] < needs[k] * (1.0 + parameters[1]) * log_f:
+            satisfied = False
+    if satisfied:
+        return argmax(means, key, number)
+    state.memory[0] += 1.0
+    if plays.min() <= parameters[0] * state.memory[0]:
+        return argmax(-plays, key, number)
+    shortfall = np.full(size, -np.inf)
+    for k in range(size):
+        if needs[k] > 0.0:
+            shortfall[k] = -plays[k] / needs[k]
+    return argmax(shortfall, key, number)

@@ -1,0 +1,121 @@
+"""Every policy's round as its definition says it, by kernel code; the agent runs on this.
+
+`meanbounds.kernels.fast` makes the same decisions faster where that pays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.imed import choose_imed
+from meanbounds.kernels.arms.index import gaussian_index
+from meanbounds.kernels.arms.kl import kl_index
+from meanbounds.kernels.arms.ossb import choose_ossb
+from meanbounds.kernels.arms.tables import Plan, State, argmax, plan_of, state_of
+from meanbounds.kernels.arms.thompson import choose_thompson
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.random.rewards import draw
+from meanbounds.kernels.random.stream import child, policy_key, reward_key, rounding_key, uniform
+from meanbounds.support.types import Floats
+
+__all__ = [
+    "BOOST",
+    "GAUSSIAN",
+    "IMED",
+    "KL",
+    "OSSB",
+    "THOMPSON",
+    "choose",
+    "indices",
+    "observe",
+    "play",
+    "regret",
+]
+
+GAUSSIAN = 0
+KL = 1
+BOOST = 2
+IMED = 3
+OSSB = 4
+THOMPSON = 5
+
+
+@compiled
+def _fill(code: int, plan: Plan, state: State, log_f: float, out: Floats) -> None:
+    for k in range(plan.arm.size):
+        if code == GAUSSIAN:
+            out[k] = gaussian_index(plan, state, k, log_f)
+        else:
+            out[k] = kl_index(plan, state, k, log_f, code == BOOST)
+
+
+@compiled
+def indices(code: int, plan_table: Floats, state_table: Floats, log_f: float, out: Floats) -> None:
+    """Write each candidate's index; only for the codes that have one."""
+    _fill(code, plan_of(plan_table), state_of(state_table), log_f, out)
+
+
+@compiled
+def choose(
+    code: int,
+    plan_table: Floats,
+    parameters: Floats,
+    state_table: Floats,
+    log_f: float,
+    number: int,
+    key: np.uint64,
+) -> int:
+    """Arm to play: its place among all arms. `number` is the round, counted from 0, that addresses random numbers."""
+    plan, state = plan_of(plan_table), state_of(state_table)
+    if code == IMED:
+        k = choose_imed(plan, parameters, state, number, key)
+    elif code == OSSB:
+        k = choose_ossb(plan, parameters, state, log_f, number, key)
+    elif code == THOMPSON:
+        k = choose_thompson(plan, parameters, state, number, key)
+    else:
+        scores = np.empty(plan.arm.size)
+        _fill(code, plan, state, log_f, scores)
+        k = argmax(scores, key, number)
+    return int(plan.arm[k])
+
+
+@compiled
+def observe(state_table: Floats, arm: int, reward: float, number: int, key: np.uint64) -> None:
+    """Add a reward (in units of the arm's range); `key` rounds it at random to 0 or 1, for posteriors."""
+    state = state_of(state_table)
+    state.plays[arm] += 1.0
+    state.total[arm] += reward
+    state.squares[arm] += reward * reward
+    if uniform(key, number) < reward:
+        state.ones[arm] += 1.0
+
+
+@compiled
+def regret(gaps: Floats, state_table: Floats) -> float:
+    """Pseudo-regret so far, summed in the order of the arms."""
+    plays = state_of(state_table).plays
+    value = 0.0
+    for arm in range(gaps.size):
+        value += gaps[arm] * plays[arm]
+    return value
+
+
+@compiled
+def play(code: int, plan_table: Floats, parameters: Floats, block: Block) -> None:
+    """Play a block of runs, round by round."""
+    states, log_f, stops = block.states, block.log_f, block.stops
+    for run in range(states.shape[0]):
+        state = states[run]
+        streams = reward_key(block.seed, block.first_run + run)
+        key = policy_key(block.seed, block.first_run + run)
+        rounding = rounding_key(block.seed, block.first_run + run)
+        t = block.first_round
+        for c in range(stops.size):
+            while t <= stops[c]:
+                arm = choose(code, plan_table, parameters, state, log_f[t - block.first_round], t - 1, key)
+                reward = draw(block.rewards, arm, child(streams, arm), int(state[0, arm]))
+                observe(state, arm, reward, t - 1, rounding)
+                t += 1
+            block.curves[run, c] = regret(block.gaps, state)

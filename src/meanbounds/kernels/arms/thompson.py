@@ -1,0 +1,171 @@
+"""Thompson sampling from Beta posteriors truncated to each arm's bounds."""
+
+from __future__ import annotations
+
+from math import exp, expm1, log, log1p, sqrt
+
+import numpy as np
+
+from meanbounds.kernels.arms.moments import floor_of
+from meanbounds.kernels.arms.tables import Plan, State, argmax
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.random.stream import child, uniform
+from meanbounds.support.types import Floats
+
+__all__ = [
+    "HAT_SHAPE",
+    "build_hat",
+    "choose_thompson",
+    "posterior_draw",
+    "posterior_hat",
+    "sample_hat",
+    "truncated_beta",
+]
+
+HAT_SHAPE = (4, 6)
+# A hat is three exponential pieces above the density. Rows 0 to 2, a piece each: mass, the end it falls away from, the
+# direction it falls in, rate, exp(-rate * width) - 1 (or the width where the rate is 0), log height at that end.
+# Row 3: lower end, upper end, mode, a - 1, b - 1, mass of all pieces.
+
+
+@compiled
+def _log_density(hat: Floats, x: float) -> float:
+    """Log of the density at x relative to its peak on the interval."""
+    mode, a, b = hat[3, 2], hat[3, 3], hat[3, 4]
+    value = 0.0
+    if a > 0.0:
+        value += a * log1p((x - mode) / mode) if x > 0.0 else -np.inf
+    if b > 0.0:
+        value += b * log1p((mode - x) / (1.0 - mode)) if x < 1.0 else -np.inf
+    return value
+
+
+@compiled
+def _slope(hat: Floats, x: float) -> float:
+    a, b = hat[3, 3], hat[3, 4]
+    return (a / x if a > 0.0 else 0.0) - (b / (1.0 - x) if b > 0.0 else 0.0)
+
+
+@compiled
+def _piece(hat: Floats, row: int, start: float, stop: float, touch: float, height: float, slope: float) -> None:
+    """Exponential piece on [start, stop]: the tangent of the log density that touches it at `touch`."""
+    width = max(stop - start, 0.0)
+    rate = abs(slope)
+    end = start if slope <= 0.0 else stop
+    top = height + slope * (end - touch)
+    flat = rate * width < 1e-12
+    hat[row, 1] = end
+    hat[row, 2] = 1.0 if slope <= 0.0 else -1.0
+    hat[row, 3] = 0.0 if flat else rate
+    hat[row, 4] = width if flat else expm1(-rate * width)
+    hat[row, 5] = top
+    hat[row, 0] = exp(top) * (width if flat else -hat[row, 4] / rate)
+
+
+@compiled
+def build_hat(hat: Floats, a: float, b: float, lower: float, upper: float) -> None:
+    """Fill `hat` for Beta(a, b) on [lower, upper], for a and b at least 1.
+
+    The log density is concave, so its tangents lie above it. One touches at the mode (of the interval), two about where
+    the density has fallen by a factor e; the least of the three is the hat, and at least half of its mass is accepted
+    however far in the tail the interval lies.
+    """
+    a, b = a - 1.0, b - 1.0
+    mode = min(upper, max(lower, a / (a + b))) if a + b > 0.0 else lower
+    hat[3, 0], hat[3, 1], hat[3, 2], hat[3, 3], hat[3, 4] = lower, upper, mode, a, b
+    if not lower < upper:
+        return
+    # Where the mode is interior its slope is zero; compute it only at an end, where it is not.
+    slope = _slope(hat, mode) if (mode in (lower, upper)) and a + b > 0.0 else 0.0
+    if (mode == lower and slope > 0.0) or (mode == upper and slope < 0.0):
+        slope = 0.0
+    bend = (a / mode**2 if a > 0.0 else 0.0) + (b / (1.0 - mode) ** 2 if b > 0.0 else 0.0)
+    reach = 2.0 / (abs(slope) + sqrt(slope**2 + 2.0 * bend)) if bend > 0.0 else 2.0
+    left, right = max(lower, mode - reach), min(upper, mode + reach)
+    first, second = lower, upper  # where the middle piece starts and stops
+    left_height = left_slope = right_height = right_slope = 0.0
+    if left < mode and left > 0.0:
+        left_height, left_slope = _log_density(hat, left), _slope(hat, left)
+        if left_slope > slope:
+            first = (left_height - left_slope * left + slope * mode) / (slope - left_slope)
+            first = min(mode, max(lower, first))
+    if right > mode and right < 1.0:
+        right_height, right_slope = _log_density(hat, right), _slope(hat, right)
+        if right_slope < slope:
+            second = (right_height - right_slope * right + slope * mode) / (slope - right_slope)
+            second = max(mode, min(upper, second))
+    _piece(hat, 0, lower, first, left, left_height, left_slope)
+    _piece(hat, 1, first, second, mode, 0.0, slope)
+    _piece(hat, 2, second, upper, right, right_height, right_slope)
+    hat[3, 5] = hat[0, 0] + hat[1, 0] + hat[2, 0]
+
+
+@compiled
+def sample_hat(hat: Floats, key: np.uint64) -> float:
+    """Draw from the density below a hat, by rejection: exact in every tail."""
+    lower, upper = hat[3, 0], hat[3, 1]
+    if not lower < upper:
+        return float(lower)
+    for attempt in range(1000):
+        place = uniform(key, 3 * attempt) * hat[3, 5]
+        row = 0
+        while row < 2 and place >= hat[row, 0]:
+            place -= hat[row, 0]
+            row += 1
+        position = uniform(key, 3 * attempt + 1)
+        rate = hat[row, 3]
+        fall = -log1p(position * hat[row, 4]) if rate > 0.0 else 0.0
+        distance = fall / rate if rate > 0.0 else position * hat[row, 4]
+        x = min(upper, max(lower, hat[row, 1] + hat[row, 2] * distance))
+        if log(1.0 - uniform(key, 3 * attempt + 2)) <= _log_density(hat, x) - (hat[row, 5] - fall):
+            return float(x)
+    return float(hat[3, 2])
+
+
+@compiled
+def truncated_beta(a: float, b: float, lower: float, upper: float, key: np.uint64) -> float:
+    """One draw from Beta(a, b) conditioned on [lower, upper]."""
+    hat = np.empty(HAT_SHAPE)
+    build_hat(hat, a, b, lower, upper)
+    return sample_hat(hat, key)
+
+
+@compiled
+def posterior_hat(hat: Floats, plan: Plan, parameters: Floats, state: State, k: int) -> float:
+    """Fill the hat of a candidate's posterior, a law of (mean - x) / (1 - x), and return the floor x.
+
+    `parameters`: the two of the Beta prior, and how many moments of the rewards are taken into account. With one, x is
+    0 and rewards were rounded to 0 or 1 at random; with two, they count as if they had been x and 1.
+    """
+    arm = int(plan.arm[k])
+    plays, ones, floor = state.plays[arm], state.ones[arm], 0.0
+    if parameters[2] == 2.0 and plays > 0.0:
+        floor = floor_of(plays, state.total[arm], state.squares[arm])
+        ones = min(plays, max(0.0, (state.total[arm] - plays * floor) / (1.0 - floor)))
+    lower = max(0.0, ((plan.lower[k] - plan.low[k]) / plan.span[k] - floor) / (1.0 - floor))
+    upper = max(lower, ((plan.cap[k] - plan.low[k]) / plan.span[k] - floor) / (1.0 - floor))
+    build_hat(hat, parameters[0] + ones, parameters[1] + plays - ones, lower, upper)
+    return floor
+
+
+@compiled
+def posterior_draw(
+    hat: Floats, floor: float, ends: tuple[float, float], bounds: tuple[float, float], key: np.uint64
+) -> float:
+    """Draw a candidate's mean, in raw units; it stays within the bounds even where they exclude what was seen."""
+    low, span = ends
+    lower, cap = bounds
+    return min(cap, max(lower, low + span * (floor + (1.0 - floor) * sample_hat(hat, key))))
+
+
+@compiled
+def choose_thompson(plan: Plan, parameters: Floats, state: State, number: int, key: np.uint64) -> int:
+    """Play the arm whose draw from its posterior is largest."""
+    hat = np.empty(HAT_SHAPE)
+    scores = np.empty(plan.arm.size)
+    stream = child(key, number)
+    for k in range(plan.arm.size):
+        floor = posterior_hat(hat, plan, parameters, state, k)
+        ends, bounds = (plan.low[k], plan.span[k]), (plan.lower[k], plan.cap[k])
+        scores[k] = posterior_draw(hat, floor, ends, bounds, child(stream, int(plan.arm[k])))
+    return argmax(scores, key, number)

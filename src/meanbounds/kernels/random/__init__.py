@@ -1,0 +1,1 @@
+"""Random numbers addressed by where they are used, and the rewards drawn from them."""

@@ -1,0 +1,284 @@
+"""Arms with features: what the bounds of some say about the means of others."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from meanbounds.bounds import BoundsError, MeanBounds
+from meanbounds.kernels.solvers.cone import Known, maximise_each, scaled
+from meanbounds.linear.arms import LinearArms, as_features
+from meanbounds.support.progress import Progress
+from meanbounds.support.types import Floats
+
+__all__ = ["FeasibleSet", "TightBounds", "tighten"]
+
+Extra = tuple[ArrayLike, ArrayLike, ArrayLike]
+
+_SOLVED = 1e-7  # gap, relative to the norm, up to which a bound counts as exact
+_AT_ONCE = 16  # arms between two steps of the progress bar
+
+
+class TightBounds(MeanBounds):
+    """What `tighten` found: bounds, and for each side whether it is exact.
+
+    Attributes
+    ----------
+    lower_exact, upper_exact
+        For each arm, whether the bound is the least (largest) mean that anything feasible gives. A bound that is not is
+        still valid: it is that of a larger set.
+    peaks
+        For each arm a feasible parameter (but for ``norm_low``) with the largest mean.
+    """
+
+    lower_exact: NDArray[np.bool_]
+    upper_exact: NDArray[np.bool_]
+    peaks: Floats
+
+    def __init__(
+        self,
+        bounds: MeanBounds,
+        lower: Floats,
+        upper: Floats,
+        exact: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+        peaks: Floats,
+    ) -> None:
+        super().__init__(lower, upper, bounds.arms, bounds.low, bounds.high)
+        for name, value in (("lower_exact", exact[0]), ("upper_exact", exact[1]), ("peaks", peaks)):
+            object.__setattr__(self, name, value)
+
+
+class _Sides(NamedTuple):
+    lower: Floats
+    upper: Floats
+    lower_exact: NDArray[np.bool_]
+    upper_exact: NDArray[np.bool_]
+    peaks: Floats
+
+
+class FeasibleSet:
+    """All parameters that satisfy every arm's bounds, the limits on the norm, and extra linear constraints.
+
+    Parameters
+    ----------
+    arms
+        Features, bounds and offsets.
+    norm_high, norm_low
+        Limits on the Euclidean norm of the parameter.
+    extra
+        ``(matrix, low, high)`` for ``low <= matrix @ parameter <= high``; a box is ``(np.eye(d), low, high)``.
+
+    Raises
+    ------
+    BoundsError
+        If there is no such parameter; the message names a small group of arms that contradict each other.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> arms = mb.LinearArms([[1.0, 0.0], [0.0, 1.0]], mb.MeanBounds([0.6, 0.1], [0.9, 1.0]))
+    >>> lower, upper = mb.FeasibleSet(arms, norm_high=1.0).bound([0.0, 1.0])
+    >>> round(lower, 6), round(upper, 6)  # 0.6^2 + 0.8^2 = 1
+    (0.1, 0.8)
+    """
+
+    def __init__(self, arms: LinearArms, norm_high: float, norm_low: float = 0.0, extra: Extra | None = None) -> None:
+        if not (0.0 <= norm_low <= norm_high < np.inf and norm_high > 0.0):
+            raise ValueError(
+                f"the norms need 0 <= norm_low <= norm_high, norm_high positive and finite; got "
+                f"norm_low={norm_low}, norm_high={norm_high}"
+            )
+        rows, low, high = _extra(extra, arms.dimension)
+        bounds = arms.bounds
+        self.arms, self.norm_high, self.norm_low = arms, float(norm_high), float(norm_low)
+        self._names = [f"arm {arm!r}" for arm in bounds.arms] + [f"extra constraint {k}" for k in range(len(rows))]
+        self._shift = np.concatenate([arms.offset, np.zeros(len(rows))])
+        matrix = np.vstack([arms.features, rows])
+        lower = np.concatenate([bounds.lower, low]) - self._shift
+        upper = np.concatenate([bounds.upper, high]) - self._shift
+        for k in np.flatnonzero(~matrix.any(axis=1) & ((lower > 0.0) | (upper < 0.0))):
+            raise BoundsError(
+                f"{self._names[k]}: all its features are zero, so its mean is {self._shift[k]}; its bounds "
+                f"[{lower[k] + self._shift[k]}, {upper[k] + self._shift[k]}] exclude that"
+            )
+        self._rows = np.flatnonzero(matrix.any(axis=1))
+        self.known: Known = scaled(matrix[self._rows], lower[self._rows], upper[self._rows], self.norm_high)
+        conflict = self._conflict()
+        if conflict:
+            raise BoundsError(
+                f"no parameter of norm at most {self.norm_high} satisfies all bounds: {'; '.join(conflict)} contradict "
+                f"each other. At least one of these does not hold, or norm_high is too small"
+                if len(conflict) > 1
+                else f"no parameter of norm at most {self.norm_high} gives {conflict[0]}; the bound does not hold, or "
+                f"norm_high is too small"
+            )
+
+    def bound(self, features: ArrayLike, offset: float = 0.0) -> tuple[float, float]:
+        """Least and largest mean of an arm with these features, whether it is among the arms or not."""
+        sides = self.sides(as_features(np.atleast_2d(np.asarray(features, dtype=np.float64)), [0]))
+        return float(offset + sides.lower[0]), float(offset + sides.upper[0])
+
+    def tightened(self, progress: bool | None = None) -> TightBounds:
+        """The arms' bounds, as tight as they can be; see `tighten`."""
+        arms, bounds, parts = self.arms, self.arms.bounds, []
+        with Progress(len(bounds), "tightening", progress) as bar:
+            for first in range(0, len(bounds), _AT_ONCE):
+                some = arms.features[first : first + _AT_ONCE]
+                parts.append(self.sides(some))
+                bar.advance(len(some))
+        sides = _Sides(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        lower = np.clip(arms.offset + sides.lower, bounds.lower, bounds.upper)
+        upper = np.clip(arms.offset + sides.upper, lower, bounds.upper)
+        return TightBounds(bounds, lower, upper, (sides.lower_exact, sides.upper_exact), sides.peaks)
+
+    def sides(self, features: Floats) -> _Sides:
+        """Both bounds on ``features . parameter`` for each row, and whether they are exact."""
+        length = np.linalg.norm(features, axis=1)
+        units = features / np.where(length > 0.0, length, 1.0)[:, None]
+        reach = length * self.norm_high
+        (top, top_gap, top_point, _), (bottom, bottom_gap, bottom_point, _) = (
+            maximise_each(np.ascontiguousarray(sign * units), self.known) for sign in (1.0, -1.0)
+        )
+        top, bottom = np.minimum(top, 1.0), np.maximum(-bottom, -1.0)
+        lower, upper = reach * np.minimum(top, bottom), reach * np.maximum(top, bottom)
+        reaches = [
+            (np.abs(gap) < _SOLVED)
+            & np.array([self._long_enough(point, unit) for point, unit in zip(points, units, strict=True)])
+            for gap, points in ((bottom_gap, bottom_point), (top_gap, top_point))
+        ]
+        return _Sides(lower, upper, reaches[0], reaches[1], self.norm_high * top_point)
+
+    def _long_enough(self, point: Floats, target: Floats) -> bool:
+        """Whether a parameter as good as `point` has norm at least `norm_low`.
+
+        From the point one can walk along any direction that changes neither the target nor a limit that is attained, as
+        far as the next limit; the norm grows one way or the other.
+        """
+        least, known = self.norm_low / self.norm_high - 1e-9, self.known
+        for _ in range(point.size + 1):
+            if np.linalg.norm(point) >= least:
+                return True
+            values = known.rows @ point
+            room = np.minimum(known.upper - values, values - known.lower)
+            fixed = np.vstack([target[None], known.rows[room < 1e-7]])
+            _, sizes, directions = np.linalg.svd(fixed)
+            free = directions[np.sum(sizes > 1e-9) :]
+            if not len(free):
+                return False
+            along = free[0] if free[0] @ point >= 0.0 else -free[0]
+            slope, ahead = known.rows @ along, point @ along
+            with np.errstate(divide="ignore", invalid="ignore"):
+                steps = np.where(slope > 0.0, (known.upper - values) / slope, (known.lower - values) / slope)
+            steps = steps[np.abs(slope) > 1e-9]
+            to_ball = -ahead + np.sqrt(max(ahead**2 + 1.0 - point @ point, 0.0))
+            point = point + along * min(to_ball, steps.min(initial=np.inf))
+        return False
+
+    def _conflict(self) -> list[str]:
+        """A small group of limits that nothing satisfies, in words; empty if all can be satisfied."""
+        weights = _infeasible(self.known)
+        if weights is None:
+            return []
+        group = np.flatnonzero(np.abs(weights) > 1e-9 * np.abs(weights).max())
+        for k in group[np.argsort(np.abs(weights[group]))]:
+            fewer = group[group != k]
+            if fewer.size and _infeasible(_some(self.known, fewer)) is not None:
+                group = fewer
+        final = _infeasible(_some(self.known, group))
+        signs = weights[group] if final is None else final
+        return [self._in_words(int(self._rows[k]), sign > 0.0) for k, sign in zip(group, signs, strict=True)]
+
+    def _in_words(self, row: int, above: bool) -> str:
+        limits, arms = self.known.upper if above else self.known.lower, self.arms
+        place = int(np.flatnonzero(self._rows == row)[0])
+        if row < len(arms.bounds):
+            value = arms.bounds.upper[row] if above else arms.bounds.lower[row]
+            return f"{self._names[row]} with mean at {'most' if above else 'least'} {value:g}"
+        return (
+            f"{self._names[row]}, {'at most' if above else 'at least'} {limits[place] * self.norm_high:g} in its units"
+        )
+
+
+def _extra(extra: Extra | None, dimension: int) -> tuple[Floats, Floats, Floats]:
+    if extra is None:
+        return np.zeros((0, dimension)), np.zeros(0), np.zeros(0)
+    try:
+        matrix, low, high = extra
+        rows = np.atleast_2d(np.asarray(matrix, dtype=np.float64))
+        ends = [np.broadcast_to(np.asarray(end, dtype=np.float64), len(rows)) for end in (low, high)]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"extra must be (matrix, low, high), a row for each constraint; got {extra!r}") from error
+    if rows.shape[1] != dimension or not np.all(np.isfinite(rows)):
+        raise ValueError(f"extra: the matrix must have {dimension} finite columns; got shape {rows.shape}")
+    for k in np.flatnonzero(~((ends[0] <= ends[1]) & (ends[0] < np.inf) & (ends[1] > -np.inf))):
+        raise ValueError(f"extra constraint {k}: nothing is between low={ends[0][k]} and high={ends[1][k]}")
+    return rows, ends[0], ends[1]
+
+
+def _some(known: Known, rows: NDArray[np.intp]) -> Known:
+    return known._replace(rows=known.rows[rows], lower=known.lower[rows], upper=known.upper[rows])
+
+
+def _infeasible(known: Known) -> Floats | None:
+    """Multipliers that prove that nothing satisfies all limits; None if something does."""
+    target = np.zeros((1, known.rows.shape[1]))
+    target[0, 0] = 1.0
+    values, _, _, weights = maximise_each(target, known)
+    return weights if values[0] < -1.0 - 1e-9 else None
+
+
+def tighten(
+    features: ArrayLike,
+    bounds: MeanBounds,
+    norm_high: float,
+    norm_low: float = 0.0,
+    extra: Extra | None = None,
+    *,
+    offset: ArrayLike = 0.0,
+    progress: bool | None = None,
+) -> TightBounds:
+    """The tightest bounds on each arm's mean over all parameters that satisfy every arm's bounds.
+
+    The mean of an arm is ``offset + features . parameter``, so bounds on one arm say something about all others. Each
+    side of each arm is a second-order cone program, solved to about 1e-9 of the norm and never on the wrong side; a
+    feasible set that is thinner than that itself may be bounded less tightly.
+
+    Parameters
+    ----------
+    features
+        One row for each arm.
+    bounds
+        Bounds on the means, offsets included.
+    norm_high, norm_low
+        Limits on the Euclidean norm of the parameter. The set is not convex if ``norm_low`` is positive; that limit is
+        then left out, which gives valid bounds, and the result says on which sides they are exact all the same. That
+        nothing is as long as ``norm_low`` is not noticed.
+    extra
+        ``(matrix, low, high)`` for ``low <= matrix @ parameter <= high``; a box is ``(np.eye(d), low, high)``.
+    offset
+        Known part of each arm's mean.
+    progress
+        Show a progress bar; by default on a terminal, for anything over two seconds.
+
+    Raises
+    ------
+    BoundsError
+        If no parameter satisfies all bounds; the message names a small group of arms that contradict each other.
+
+    Notes
+    -----
+    Section 4 of the paper, "Tightening the mean bounds".
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> bounds = mb.MeanBounds([0.6, 0.0, 0.0], [0.9, 1.0, 1.0], arms=["a", "b", "c"])
+    >>> tight = mb.tighten([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]], bounds, norm_high=1.0)
+    >>> tight.lower.round(6), tight.upper.round(6)
+    (array([0.6 , 0.  , 0.36]), array([0.9, 0.8, 1. ]))
+    >>> tight.upper_exact
+    array([ True,  True,  True])
+    """
+    return FeasibleSet(LinearArms(features, bounds, offset), norm_high, norm_low, extra).tightened(progress)

@@ -1,0 +1,216 @@
+"""What an experiment is: settings, parts that are computed once and kept, pictures, and claims with verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+import meanbounds as mb
+from meanbounds.paper.verdicts import Verdict, under, verdict
+from meanbounds.policies import AnyPolicy
+from meanbounds.simulation.environments import Environment
+from meanbounds.support.writing import write_whole
+from meanbounds.theory.given import Form
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["PHONE", "Claim", "Experiment", "Work", "bound_claim", "expecting"]
+
+PHONE: dict[Any, Any] = {"font.size": 12.0, "axes.titlesize": "medium"}
+"""Settings of matplotlib for a picture 6.4 inches wide: its letters can be read where it is as wide as a phone."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper, what was measured, and what follows."""
+
+    source: str  # where the paper says so: "Figure 2, caption"
+    text: str  # what it says, in our words
+    measured: str
+    verdict: Verdict
+
+
+class Experiment(Protocol):
+    """A module of this package. What it shows follows from its settings alone."""
+
+    TITLE: str
+    SOURCE: str  # the figure or table of the paper
+    ABOUT: str  # what is shown, and what was chosen where the paper is silent
+    SETTINGS: Any  # frozen dataclass: everything that the numbers follow from
+    QUICK: Any  # the same in seconds, with fewer runs
+
+    def run(self, settings: Any, work: Work) -> Any:
+        """Compute the numbers, by way of `work`, which keeps what is finished."""
+
+    def plot(self, results: Any) -> Mapping[str, Figure]:
+        """Pictures by name; the name ends up in the files' names."""
+
+    def claims(self, results: Any) -> Sequence[Claim]:
+        """Claims of the paper with verdicts, computed from the numbers."""
+
+
+def bound_claim(source: str, text: str, results: Sequence[mb.Regret]) -> Claim:
+    """Whether simulated regret stays under the theorems' bounds at every checkpoint of every simulation.
+
+    A bound on the expectation is compared with the mean over runs; one that may fail with some probability with every
+    run, of which no larger share may exceed it. Where the bound is no less than what regret is at most anyway, it says
+    nothing, which is told. The claim holds if all stay under the printed bounds, which have to be bounds to begin with:
+    nowhere below the corrected ones.
+    """
+    corrected = _Held(results, "corrected")
+    printed = _Held(results, "paper")
+    proper = len(printed.bounds) == len(corrected.bounds) and all(map(under, corrected.bounds, printed.bounds))
+    ratios = ", ".join(
+        f"{label} {ratio:.2g} ("
+        + (f"from round {corrected.first[label]:,.0f} on" if corrected.first[label] < np.inf else "nowhere")
+        + ")"
+        for label, ratio in corrected.nearest.items()
+    )
+    return Claim(
+        source,
+        text,
+        "largest ratio of regret to the corrected bound over all checkpoints, and where that bound is below what any "
+        f"choice of arms could cost: {ratios or 'none, since no theorem applies'}"
+        + (f"; above it: {corrected.passed}" if corrected.passed else "")
+        + ("" if proper else "; the printed bound is below what its proof gives, or does not apply"),
+        verdict(proper and printed.fine, corrected.fine),
+    )
+
+
+class _Held:
+    """How simulations compare with the bounds of one form."""
+
+    def __init__(self, results: Sequence[mb.Regret], form: Form) -> None:
+        self.nearest: dict[str, float] = {}
+        self.first: dict[str, float] = {}  # round from which the theorem says something, the first in any simulation
+        self.bounds: list[NDArray[np.float64]] = []
+        missed: dict[str, list[bool]] = {}
+        allowed: dict[str, float] = {}
+        for regret in results:
+            for label, promise in mb.theory.regret_bounds(regret, form).items():
+                if promise.values is None:
+                    continue
+                self.bounds.append(promise.values)
+                curves = regret.curves[label]
+                curves = curves.mean(axis=0, keepdims=True) if promise.kind == "expectation" else curves
+                missed.setdefault(label, []).extend(not under(curve, promise.values) for curve in curves)
+                allowed[label] = promise.failure
+                said = regret.rounds[promise.informative]
+                self.first[label] = min(self.first.get(label, np.inf), float(said[0]) if said.size else np.inf)
+                with np.errstate(divide="ignore"):  # a bound of 0, where a single arm is left
+                    share = np.divide(curves, promise.values, out=np.zeros_like(curves), where=curves > 0.0)
+                self.nearest[label] = max(self.nearest.get(label, 0.0), float(share.max()))
+        above = sum(map(sum, missed.values()))
+        self.passed = f"{above} of {sum(map(len, missed.values()))} curves" if above else ""
+        self.fine = bool(missed) and all(sum(over) <= allowed[label] * len(over) for label, over in missed.items())
+
+
+class Work:
+    """A folder in which an experiment's parts are kept, so that an interrupted one goes on where it stopped.
+
+    Parts that were left by other settings, or by another version of the code, are not used.
+
+    Parameters
+    ----------
+    folder
+        Where to keep them, as Parquet files.
+    settings
+        Frozen dataclass that all parts follow from; written down as settings.json.
+    progress
+        Show progress bars; by default on a terminal.
+    """
+
+    def __init__(self, folder: Path, settings: Any, progress: bool | None = None) -> None:
+        self.folder, self.progress = folder, progress
+        folder.mkdir(parents=True, exist_ok=True)
+        stamp = {"settings": settings, "version": mb.__version__, "code": _code()}
+        text = json.dumps(stamp, indent=2, default=_plain)
+        record = folder / "settings.json"
+        if not record.exists() or record.read_text(encoding="utf-8") != text:
+            for stale in self._left():
+                stale.unlink()
+            record.write_text(text, encoding="utf-8")
+
+    def beside(self, name: str, settings: Any) -> Work:
+        """Work that several experiments share, in a folder next to this one."""
+        return Work(self.folder.parent / name, settings, self.progress)
+
+    def _left(self) -> list[Path]:
+        """Parts, pictures of them, and blocks of a simulation that was not finished."""
+        kinds = ("*.parquet", "*.npz", "*.png", "*.pdf", "unfinished/*.npz")
+        return [path for kind in kinds for path in self.folder.glob(kind)]
+
+    def path(self, part: str, suffix: str = ".parquet") -> Path:
+        """The file of a part."""
+        return self.folder / f"{part}{suffix}"
+
+    def regret(
+        self,
+        part: str,
+        policies: Mapping[str, AnyPolicy],
+        environment: Environment,
+        bounds: mb.MeanBounds | None,
+        horizon: int,
+        runs: int,
+        seed: int,
+        checkpoints: int = 200,
+    ) -> mb.Regret:
+        """Simulate, or read what was simulated before."""
+        path = self.path(part)
+        if not path.exists():
+            result = mb.simulate(
+                policies,
+                environment,
+                bounds,
+                horizon,
+                runs,
+                seed,
+                checkpoints,
+                resume=self.folder / "unfinished",
+                progress=self.progress,
+            )
+            write_whole(path, result.save)
+        return mb.Regret.load(path)
+
+    def frame(self, part: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """Make a table, or read the one that was made before."""
+        import pandas as pd
+
+        path = self.path(part)
+        if not path.exists():
+            write_whole(path, make().to_parquet)
+        return pd.read_parquet(path)
+
+
+@contextmanager
+def expecting(message: str) -> Iterator[None]:
+    """Silence a warning that contains this: for what an experiment measures and says itself."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=f".*{re.escape(message)}", category=UserWarning)
+        yield
+
+
+def _plain(value: Any) -> dict[Any, Any]:
+    """What JSON has no word for: dataclasses and mappings other than dict."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return {entry.name: getattr(value, entry.name) for entry in fields(value)}
+
+
+def _code() -> str:
+    """Fingerprint of the package's source."""
+    root = Path(mb.__file__).parent
+    files = sorted(root.rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]

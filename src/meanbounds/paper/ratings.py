@@ -1,0 +1,98 @@
+"""What the two experiments on ratings share: completions, kept for both, and a world for each occupation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import meanbounds as mb
+from meanbounds.paper.base import Claim, Work
+from meanbounds.worlds.movielens import (
+    OccupationWorlds,
+    Ratings,
+    Recipe,
+    complete,
+    load_movielens,
+    made_up_ratings,
+    occupation_worlds,
+)
+from meanbounds.worlds.softimpute import Completion
+
+__all__ = ["VARIANTS", "Source", "Variant", "bounds_of", "note", "noted", "variants"]
+
+VARIANTS: Mapping[str, Literal["mean", "none"]] = {"centred": "mean", "uncentred": "none"}
+"""Names of the two completions, and what is taken off before."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where ratings come from, how their matrix is completed, and how movies are drawn.
+
+    Attributes
+    ----------
+    movielens
+        Files of MovieLens 1M; None for made-up ratings.
+    users, movies
+        Size of made-up ratings.
+    quick
+        Whether a rough completion is enough.
+    recipe
+        Every choice between ratings and worlds; it is completed with and without centring.
+    draw
+        Seed of the movies, of the first draw if there are several.
+    """
+
+    movielens: str | None = None
+    users: int = 6_040
+    movies: int = 3_883
+    quick: bool = False
+    recipe: Recipe = field(default_factory=Recipe)
+    draw: int = 7
+
+    def ratings(self) -> Ratings:
+        """Read them, or make them up."""
+        if self.movielens is not None:
+            return load_movielens(self.movielens)
+        return made_up_ratings(0, self.users, self.movies)
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """One completion, and the worlds that follow from it, for each draw of the movies."""
+
+    completion: Completion
+    draws: tuple[OccupationWorlds, ...]
+
+
+def variants(source: Source, ratings: Ratings, work: Work, draws: int = 1) -> dict[str, Variant]:
+    """Both completions, or what was kept of them, and their worlds."""
+    shared = Source(**{name: getattr(source, name) for name in Source.__dataclass_fields__})
+    kept = work.beside("completions", shared)
+    found = {}
+    for name, centre in VARIANTS.items():
+        recipe = replace(source.recipe, centre=centre)
+        path = kept.path(name, ".npz")
+        if not path.exists():
+            complete(ratings, recipe, quick=source.quick, show=work.progress).save(path)
+        completion = Completion.load(path)
+        seeds = range(source.draw, source.draw + draws)
+        worlds = tuple(occupation_worlds(ratings, completion, recipe, seed) for seed in seeds)
+        found[name] = Variant(completion, worlds)
+    return found
+
+
+def bounds_of(world: mb.HiddenContexts) -> mb.MeanBounds:
+    """What an infinite log of this world says (Theorem 7)."""
+    (bounds,) = mb.logs.bounds(world.counts(), world.gap_low, world.gap_high, arms=world.arms).values()
+    return bounds
+
+
+def note(made_up: bool) -> str:
+    """What each picture says of the data that it shows."""
+    return "Made-up ratings, not MovieLens" if made_up else "MovieLens 1M"
+
+
+def noted(claims: Sequence[Claim], made_up: bool) -> list[Claim]:
+    """Claims that say of which data they were measured: without pictures nothing else would."""
+    return [replace(claim, measured=f"{note(made_up)}: {claim.measured}") for claim in claims]

@@ -1,0 +1,202 @@
+"""Run experiments, write their pictures and tables, and set the paper's claims beside what was measured."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+import meanbounds as mb
+from meanbounds.paper import NAMES, experiment
+from meanbounds.paper.base import PHONE, Claim, Experiment, Work
+from meanbounds.paper.page import image, page, table
+from meanbounds.paper.verdicts import Verdict
+from meanbounds.worlds.movielens import load_movielens
+
+__all__ = ["reproduce"]
+
+_STYLE = """
+.claim { border-left: 0.35rem solid; padding: 0.1rem 0 0.1rem 0.8rem; margin: 1rem 0; overflow-wrap: anywhere; }
+.claim p { margin: 0.2rem 0; }
+.verdict { font-weight: 600; }
+.source, .about { color: #555; font-size: 0.92rem; }
+.holds { border-color: #009e73; } .holds .verdict { color: #00704f; }
+.corrected { border-color: #e69f00; } .corrected .verdict { color: #8a5f00; }
+.fails { border-color: #d55e00; } .fails .verdict { color: #b04a00; }
+"""
+
+
+@dataclass(frozen=True)
+class _Section:
+    """What one experiment came to."""
+
+    name: str
+    module: Experiment
+    pictures: dict[str, bytes]
+    claims: Sequence[Claim]
+
+
+def reproduce(
+    names: Sequence[str] = (),
+    folder: str | Path = "reproduce",
+    *,
+    quick: bool = False,
+    movielens: str | Path | None = None,
+    say: Callable[[str], object] = print,
+    progress: bool | None = None,
+) -> Path:
+    """Reproduce figures and tables of the paper; what was finished before is not computed again.
+
+    Parameters
+    ----------
+    names
+        What to reproduce, see `meanbounds.paper.NAMES`; everything by default.
+    folder
+        Where to write: a folder for each experiment with pictures (PNG and PDF), numbers (Parquet) and settings, the
+        claims as claims.parquet and claims.md, and report.html, which needs none of the others.
+    quick
+        With few runs, to see whether it works.
+    movielens
+        Folder or archive with the files of MovieLens 1M; without it, made-up data of the same shape.
+    say
+        What to do with lines that tell how far it is.
+    progress
+        Show progress bars; by default on a terminal.
+
+    Returns
+    -------
+    Path
+        Of the report.
+    """
+    wanted = [name for name in NAMES if name in (names or NAMES)]
+    modules = {name: experiment(name) for name in [*wanted, *names]}  # says so if a name is unknown
+    if movielens is not None:
+        movielens = Path(movielens).expanduser()
+        if any(_rated(modules[name]) for name in wanted):
+            load_movielens(movielens)  # says what is wrong with the files before anything else is computed
+        else:
+            say(f"nothing that is asked for is about ratings: {movielens} is not read")
+    root = Path(folder).expanduser()
+    if root.exists() and not root.is_dir():
+        raise ValueError(f"{root} is a file; give the name of a folder")
+    root.mkdir(parents=True, exist_ok=True)
+    sections = []
+    for number, name in enumerate(wanted, start=1):
+        start = time.monotonic()
+        sections.append(_section(name, modules[name], root / name, quick, movielens, progress))
+        counts = Counter(claim.verdict for claim in sections[-1].claims)
+        words = ", ".join(f"{count} {kind}" for kind in Verdict if (count := counts[kind]))
+        say(
+            f"[{number}/{len(wanted)}] {name}: {modules[name].TITLE}, {time.monotonic() - start:.0f} s; claims: {words}"
+        )
+    _write_claims(sections, root / "claims.parquet")
+    (root / "claims.md").write_text(_claims(sections, quick), encoding="utf-8")
+    path = root / "report.html"
+    path.write_text(_report(sections, quick), encoding="utf-8")
+    return path
+
+
+def _section(
+    name: str, module: Experiment, folder: Path, quick: bool, movielens: str | Path | None, progress: bool | None
+) -> _Section:
+    settings: Any = module.QUICK if quick else module.SETTINGS
+    if movielens is not None and _rated(module):
+        settings = replace(settings, movielens=str(movielens))
+    results = module.run(settings, Work(folder, settings, progress))
+    pictures = {}
+    with plt.rc_context(PHONE):
+        for picture, figure in module.plot(results).items():
+            pictures[picture] = _save(figure, folder / picture)
+    return _Section(name, module, pictures, module.claims(results))
+
+
+def _rated(module: Experiment) -> bool:
+    """Whether it is about ratings."""
+    return any(field.name == "movielens" for field in fields(module.SETTINGS))
+
+
+def _save(figure: Figure, stem: Path) -> bytes:
+    """Write PNG and PDF; the result is the PNG file's content."""
+    figure.savefig(stem.with_suffix(".png"), dpi=140)
+    figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})  # the same file each time
+    plt.close(figure)
+    return stem.with_suffix(".png").read_bytes()
+
+
+def _write_claims(sections: Sequence[_Section], path: Path) -> None:
+    import pandas as pd
+
+    rows = [
+        {
+            "experiment": section.name,
+            "source": claim.source,
+            "claim": claim.text,
+            "measured": claim.measured,
+            "verdict": str(claim.verdict),
+        }
+        for section in sections
+        for claim in section.claims
+    ]
+    pd.DataFrame(rows).to_parquet(path)
+
+
+def _claims(sections: Sequence[_Section], quick: bool) -> str:
+    """The claims as Markdown."""
+    command = "meanbounds reproduce --quick" if quick else "meanbounds reproduce"
+    lines = ["# What becomes of the paper's claims", "", f"Written by `{command}`, meanbounds {mb.__version__}.", ""]
+    for section in sections:
+        lines += [f"## {section.module.TITLE}", "", f"{section.module.SOURCE}. {section.module.ABOUT}", ""]
+        lines += ["| claim | measured | verdict |", "|---|---|---|"]
+        for claim in section.claims:
+            cells = (f"{claim.source}: {claim.text}", claim.measured, f"**{claim.verdict}**")
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _report(sections: Sequence[_Section], quick: bool) -> str:
+    rows = []
+    for section in sections:
+        counts = Counter(claim.verdict for claim in section.claims)
+        name = f"{section.module.SOURCE}: {section.module.TITLE}"
+        rows.append((name, *(str(counts[kind] or "") for kind in Verdict)))
+    warning = (
+        "<p><strong>A quick look: with so few runs, orders that are there may not show. Run it without --quick for "
+        "verdicts.</strong></p>"
+        if quick
+        else ""
+    )
+    body = [
+        "<p>Each figure and table of <em>Bandits with Mean Bounds</em> (Sharma, Basu, Shanmugam, Shakkottai), computed "
+        "anew, with what the paper claims of it beside what was measured. Verdicts are computed from the numbers: "
+        "regrets are compared run by run, on the same rewards, or draw by draw where runs share their arms, by an "
+        "exact sign test. A claim <em>holds after correction</em> if it is false as printed and true once the error is "
+        "put right; docs/paper.md lists the errors. The paper gives no instances for most figures; those used are in "
+        "each folder's settings.json. "
+        f"meanbounds {mb.__version__}.</p>",
+        warning,
+        table(("", *Verdict), rows),
+    ]
+    for section in sections:
+        module = section.module
+        body.append(f'<h2 id="{section.name}">{html.escape(module.TITLE)}</h2>')
+        body.append(f'<p class="about">{html.escape(f"{module.SOURCE}. {module.ABOUT}")}</p>')
+        body += [image(data, f"{module.TITLE}: {picture}") for picture, data in section.pictures.items()]
+        body += [_card(claim) for claim in section.claims]
+    return page("What becomes of the paper's claims", "\n".join(body), _STYLE)
+
+
+def _card(claim: Claim) -> str:
+    kind = claim.verdict.name.lower()
+    return (
+        f'<div class="claim {kind}"><p><span class="verdict">{claim.verdict}</span> '
+        f'<span class="source">({html.escape(claim.source)})</span></p>'
+        f"<p>{html.escape(claim.text)}</p><p>Measured: {html.escape(claim.measured)}.</p></div>"
+    )

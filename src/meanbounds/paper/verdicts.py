@@ -1,0 +1,127 @@
+"""From numbers to verdicts. Whatever the report says of a claim comes out of one of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meanbounds.simulation.pairs import paired
+
+__all__ = ["LEVEL", "Tally", "Verdict", "comparable", "less", "same", "tally", "under", "verdict", "within"]
+
+LEVEL = 1e-3
+"""How likely a test may be to call it an order where there is none."""
+
+
+class Verdict(StrEnum):
+    """What becomes of a claim."""
+
+    HOLDS = "holds"
+    CORRECTED = "holds after correction"
+    FAILS = "does not hold"
+
+
+def verdict(printed: bool, corrected: bool | None = None) -> Verdict:
+    """From whether a claim is true as printed and, where that is another thing, once its errors are put right.
+
+    Examples
+    --------
+    >>> from meanbounds.paper.verdicts import verdict
+    >>> [str(verdict(True)), str(verdict(False, True)), str(verdict(False, False)), str(verdict(False))]
+    ['holds', 'holds after correction', 'does not hold', 'does not hold']
+    """
+    if printed:
+        return Verdict.HOLDS
+    return Verdict.CORRECTED if corrected else Verdict.FAILS
+
+
+def less(first: ArrayLike, second: ArrayLike, level: float = LEVEL) -> bool:
+    """Whether the first is smaller: in the mean, and by a paired sign test at this level.
+
+    Examples
+    --------
+    >>> from meanbounds.paper.verdicts import less
+    >>> less(range(20), range(1, 21)), less(range(1, 21), range(20)), less([1.0, 2.0], [2.0, 3.0])
+    (True, False, False)
+    """
+    found = paired(first, second)
+    return found.first < found.second and found.chance <= level
+
+
+class Tally(NamedTuple):
+    """In how many of several comparisons the first was less, in how many more, and how many there were."""
+
+    less: int
+    more: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"less in {self.less} of {self.total}, more in {self.more}"
+
+
+def tally(pairs: Iterable[tuple[ArrayLike, ArrayLike]], level: float = LEVEL) -> Tally:
+    """Count in how many pairs of samples the first is smaller, see `less`, and in how many the second is.
+
+    Samples so small that no order can be seen in them are refused: that neither is smaller would say nothing.
+
+    Examples
+    --------
+    >>> from meanbounds.paper.verdicts import tally
+    >>> small, large = range(20), range(1, 21)
+    >>> str(tally([(small, large), (small, large), (large, small), (small, small)]))
+    'less in 2 of 4, more in 1'
+    """
+    found = []
+    for first, second in pairs:
+        if 0.5 ** np.size(first) > level:
+            raise ValueError(f"{np.size(first)} pairs cannot show an order at level {level:g}, whatever they are")
+        found.append((less(first, second, level), less(second, first, level)))
+    return Tally(sum(ahead for ahead, _ in found), sum(behind for _, behind in found), len(found))
+
+
+def comparable(values: ArrayLike, factor: float = 2.0) -> bool:
+    """Whether the largest is at most this factor times the least.
+
+    Examples
+    --------
+    >>> from meanbounds.paper.verdicts import comparable
+    >>> comparable([2.0, 3.0, 4.0]), comparable([2.0, 3.0, 4.1])
+    (True, False)
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    return bool(numbers.max() <= factor * numbers.min())
+
+
+def within(values: ArrayLike, low: float, high: float) -> bool:
+    """Whether every value is in [low, high].
+
+    Examples
+    --------
+    >>> from meanbounds.paper.verdicts import within
+    >>> within([2.0, 3.0], 2, 3), within([1.9, 2.5], 2, 3)
+    (True, False)
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    return bool(np.all((numbers >= low) & (numbers <= high)))
+
+
+def same(first: ArrayLike, second: ArrayLike) -> bool:
+    """Whether all numbers are equal, to the last bit."""
+    return bool(np.array_equal(np.asarray(first), np.asarray(second)))
+
+
+def under(curve: ArrayLike, bound: ArrayLike) -> bool:
+    """Whether a curve, or each of several, is nowhere above the bound, but for rounding.
+
+    Examples
+    --------
+    >>> from meanbounds.paper.verdicts import under
+    >>> under([[1.0, 2.0], [1.5, 2.5]], [2.0, 3.0]), under([[1.0, 2.0], [1.5, 3.5]], [2.0, 3.0])
+    (True, False)
+    """
+    most = np.asarray(bound, dtype=np.float64)
+    return bool(np.all(np.asarray(curve, dtype=np.float64) <= most + 1e-12 * np.abs(most)))

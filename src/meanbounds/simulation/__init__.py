@@ -1,0 +1,24 @@
+"""Play policies in environments whose truth is known, many times, and keep the regret.
+
+Environments, instances with their bounds, `simulate`, `Regret` and study files live here; worlds that write logs are in
+`meanbounds.worlds`.
+"""
+
+from meanbounds.simulation.environments import Bernoulli, Beta, Environment, Linear, Table, Uniform
+from meanbounds.simulation.instances import INSTANCES, Instance, LinearInstance
+from meanbounds.simulation.regret import Regret
+from meanbounds.simulation.run import simulate
+
+__all__ = [
+    "INSTANCES",
+    "Bernoulli",
+    "Beta",
+    "Environment",
+    "Instance",
+    "Linear",
+    "LinearInstance",
+    "Regret",
+    "Table",
+    "Uniform",
+    "simulate",
+]

@@ -1,0 +1,367 @@
+"""Where rewards come from in a simulation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from meanbounds.kernels.random import rewards as kinds
+from meanbounds.kernels.random.rewards import Rewards
+from meanbounds.support.types import Floats
+
+__all__ = ["Bernoulli", "Beta", "Environment", "Linear", "Table", "Uniform"]
+
+
+@dataclass(frozen=True, eq=False)
+class Environment(ABC):
+    """Base of all environments: independent rewards of each arm, with known means.
+
+    Parameters
+    ----------
+    means
+        Mean reward of each arm.
+    low, high
+        Range of the rewards, one for all arms or one for each.
+    """
+
+    means: Floats
+    low: Floats
+    high: Floats
+
+    def __init__(self, means: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> None:
+        means = np.array(means, dtype=np.float64)
+        if means.ndim != 1 or means.size == 0:
+            raise ValueError(f"means must be a sequence with one number per arm; got {means!r}")
+        low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), means.shape).copy() for end in (low, high))
+        for k in np.flatnonzero(~((low <= means) & (means <= high) & (low < high))):
+            raise ValueError(f"arm {k}: its mean {means[k]} is not inside its reward range [{low[k]}, {high[k]}]")
+        for name, array in (("means", means), ("low", low), ("high", high)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def __len__(self) -> int:
+        return int(self.means.size)
+
+    @property
+    def gaps(self) -> Floats:
+        """How far each arm's mean is below the best one."""
+        gaps: Floats = self.means.max() - self.means
+        return gaps
+
+    @abstractmethod
+    def rewards(self, low: Floats, high: Floats) -> Rewards:
+        """The law of the rewards for a kernel, in units of the given ranges, which contain this environment's."""
+
+    def settings(self) -> dict[str, Any]:
+        """What the environment was made from, safe for JSON."""
+        return {
+            "kind": type(self).__name__,
+            "means": self.means.tolist(),
+            "low": self.low.tolist(),
+            "high": self.high.tolist(),
+        }
+
+
+_NO_ATOMS = np.zeros((3, 0))
+
+
+class Bernoulli(Environment):
+    """Rewards at the two ends of the range, with the given means.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.Bernoulli([0.9, 0.8]).gaps.round(3)
+    array([0. , 0.1])
+    """
+
+    def rewards(self, low: Floats, high: Floats) -> Rewards:
+        """Success probability, value of a failure, value of a success."""
+        span = high - low
+        share = (self.means - self.low) / (self.high - self.low)
+        rows = np.array([share, (self.low - low) / span, (self.high - low) / span])
+        return Rewards(kinds.BERNOULLI, rows, _NO_ATOMS)
+
+
+class Uniform(Environment):
+    """Uniform rewards on the widest interval around each mean that stays in the range (the paper's clipped uniform).
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.Uniform([0.9, 0.5]).gaps.round(3)
+    array([0. , 0.4])
+    """
+
+    def rewards(self, low: Floats, high: Floats) -> Rewards:
+        """Start and width of the interval."""
+        reach = np.minimum(self.means - self.low, self.high - self.means)
+        rows = np.array([self.means - reach - low, 2.0 * reach]) / (high - low)
+        return Rewards(kinds.UNIFORM, rows, _NO_ATOMS)
+
+
+class Beta(Environment):
+    """Beta rewards, stretched to the range.
+
+    Parameters
+    ----------
+    means, low, high
+        As for every environment; the means lie strictly inside the range.
+    concentration
+        Sum of the two shapes: the larger, the closer rewards are to their mean.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.Beta([3.5, 2.0], concentration=8.0, low=1.0, high=5.0).gaps
+    array([0. , 1.5])
+    """
+
+    concentration: float
+
+    def __init__(
+        self, means: ArrayLike, concentration: float = 5.0, low: ArrayLike = 0.0, high: ArrayLike = 1.0
+    ) -> None:
+        super().__init__(means, low, high)
+        for k in np.flatnonzero((self.means == self.low) | (self.means == self.high)):
+            raise ValueError(f"arm {k}: a beta reward's mean is strictly inside its range; got {self.means[k]}")
+        if not 0.0 < concentration < np.inf:
+            raise ValueError(f"concentration must be a positive number; got {concentration}")
+        object.__setattr__(self, "concentration", float(concentration))
+
+    def rewards(self, low: Floats, high: Floats) -> Rewards:
+        """Both shapes, start and width."""
+        share = (self.means - self.low) / (self.high - self.low)
+        shapes = [share * self.concentration, (1.0 - share) * self.concentration]
+        rows = np.array([*shapes, (self.low - low) / (high - low), (self.high - self.low) / (high - low)])
+        return Rewards(kinds.BETA, rows, _NO_ATOMS)
+
+    def settings(self) -> dict[str, Any]:
+        """With the concentration."""
+        return {**super().settings(), "concentration": self.concentration}
+
+
+class Table(Environment):
+    """Rewards drawn from a list of values for each arm, for example those seen in a trial.
+
+    Parameters
+    ----------
+    values
+        One sequence of rewards per arm; lengths may differ.
+    weights
+        How likely each value is (they are scaled to sum to 1); equally likely by default.
+    low, high
+        Range of the rewards; by default from the smallest value of all to the largest.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.Table([[0, 1, 1, 1], [0.5, 0.7]], low=0, high=1).means
+    array([0.75, 0.6 ])
+    """
+
+    values: tuple[Floats, ...]
+    weights: tuple[Floats, ...]
+
+    def __init__(
+        self,
+        values: Sequence[ArrayLike],
+        weights: Sequence[ArrayLike] | None = None,
+        low: ArrayLike | None = None,
+        high: ArrayLike | None = None,
+    ) -> None:
+        lists = [np.asarray(v, dtype=np.float64).ravel() for v in values]
+        shares = (
+            [np.ones_like(v) for v in lists] if weights is None else [np.asarray(w, dtype=np.float64) for w in weights]
+        )
+        if len(shares) != len(lists):
+            raise ValueError(f"{len(shares)} lists of weights for {len(lists)} arms")
+        for k, (v, w) in enumerate(zip(lists, shares, strict=True)):
+            if v.size == 0 or v.shape != w.shape or not (np.all(np.isfinite(v)) and np.all(w >= 0.0) and w.sum() > 0.0):
+                raise ValueError(
+                    f"arm {k}: give at least one finite value, and as many weights, none negative: {v}, {w}"
+                )
+        smallest, largest = min(v.min() for v in lists), max(v.max() for v in lists)
+        means = [float(np.average(v, weights=w)) for v, w in zip(lists, shares, strict=True)]
+        super().__init__(means, smallest if low is None else low, largest if high is None else high)
+        for k, v in enumerate(lists):
+            if v.min() < self.low[k] or v.max() > self.high[k]:
+                raise ValueError(
+                    f"arm {k}: values from {v.min()} to {v.max()} leave the range [{self.low[k]}, {self.high[k]}]"
+                )
+        object.__setattr__(self, "values", tuple(lists))
+        object.__setattr__(self, "weights", tuple(w / w.sum() for w in shares))
+
+    def rewards(self, low: Floats, high: Floats) -> Rewards:
+        """First atom and number of atoms of each arm; value, keep probability and alias of each atom."""
+        sizes = [v.size for v in self.values]
+        starts = np.cumsum([0, *sizes])[:-1]
+        atoms = [
+            [(v - low[k]) / (high[k] - low[k]), *_alias(w, starts[k])]
+            for k, (v, w) in enumerate(zip(self.values, self.weights, strict=True))
+        ]
+        return Rewards(kinds.TABLE, np.array([starts, sizes], dtype=np.float64), np.hstack(atoms))
+
+    def settings(self) -> dict[str, Any]:
+        """With the values and their weights."""
+        lists = {"values": self.values, "weights": self.weights}
+        return {
+            **super().settings(),
+            **{name: [part.tolist() for part in parts] for name, parts in lists.items()},
+        }
+
+
+class Linear(Environment):
+    """Arms with features, whose means are ``offset + features . theta``; some of them are on offer in each round.
+
+    Parameters
+    ----------
+    features
+        One row for each arm.
+    theta
+        The parameter that a policy has to learn.
+    offered
+        How many arms are drawn in each round, the same ones for every policy; None for all. Or a table of arms'
+        places, a row for each round, which is gone through again and again.
+    rewards
+        ``"two-point"`` (at the ends of the range), ``"uniform"`` and ``"beta"`` have exactly these means.
+        ``"clipped-gaussian"``, the paper's, has not: it is a Gaussian variable around the mean, clipped to the range,
+        which moves the mean. Regret is that of the linear means all the same, as in the paper.
+    low, high
+        Range of the rewards; by default that of the paper, [0, 1] for an arm with a positive mean and [-1, 0] else.
+    offset
+        Known part of each arm's mean.
+    concentration
+        Of beta rewards, see `Beta`.
+    variance
+        Of Gaussian rewards before they are clipped.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> environment = mb.Linear([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]], theta=[0.5, 0.5], offered=2)
+    >>> environment.means.round(3), environment.low
+    (array([ 0.5,  0.7, -0.5]), array([ 0.,  0., -1.]))
+    """
+
+    features: Floats
+    theta: Floats
+    offset: Floats
+    offered: int | NDArray[np.int64] | None
+    law: str
+    concentration: float
+    variance: float
+
+    def __init__(
+        self,
+        features: ArrayLike,
+        theta: ArrayLike,
+        offered: int | ArrayLike | None = None,
+        rewards: str = "two-point",
+        low: ArrayLike | None = None,
+        high: ArrayLike | None = None,
+        offset: ArrayLike = 0.0,
+        concentration: float = 5.0,
+        variance: float = 0.8,
+    ) -> None:
+        rows, parameter = (np.array(value, dtype=np.float64) for value in (features, theta))
+        if rows.ndim != 2 or parameter.shape != (rows.shape[1],):
+            raise ValueError(
+                f"features need a row for each arm and a column for each entry of theta; got shapes {rows.shape} "
+                f"and {parameter.shape}"
+            )
+        known = np.broadcast_to(np.asarray(offset, dtype=np.float64), len(rows)).copy()
+        means = known + rows @ parameter
+        if low is None and high is None:
+            low = np.where(means > 0.0, 0.0, -1.0)
+            high = low + 1.0
+            for k in np.flatnonzero(np.abs(means) > 1.0):
+                raise ValueError(f"arm {k}: its mean {means[k]} is outside [-1, 1]; give low= and high=")
+        super().__init__(means, 0.0 if low is None else low, 1.0 if high is None else high)
+        if rewards not in _LAWS:
+            raise ValueError(f"rewards must be one of {', '.join(map(repr, _LAWS))}; got {rewards!r}")
+        if not (variance > 0.0 and np.isfinite(variance)):
+            raise ValueError(f"variance must be a positive number; got {variance}")
+        parts = {"features": rows, "theta": parameter, "offset": known, "offered": _offers(offered, len(rows))}
+        numbers = {"law": rewards, "concentration": float(concentration), "variance": float(variance)}
+        for name, value in {**parts, **numbers}.items():
+            object.__setattr__(self, name, value)
+
+    def rewards(self, low: Floats, high: Floats) -> Rewards:
+        """The law that was asked for."""
+        return _LAWS[self.law](self).rewards(low, high)
+
+    def settings(self) -> dict[str, Any]:
+        """With features, theta, and what is on offer."""
+        offered = self.offered.tolist() if isinstance(self.offered, np.ndarray) else self.offered
+        arrays = {name: getattr(self, name).tolist() for name in ("features", "theta", "offset")}
+        numbers = {"concentration": self.concentration, "variance": self.variance}
+        return {**super().settings(), **arrays, "offered": offered, "rewards": self.law, **numbers}
+
+
+class _ClippedGaussian(Environment):
+    """Gaussian variables around the given means, clipped to the range; the means are those before clipping."""
+
+    variance: float
+
+    def __init__(self, means: ArrayLike, variance: float, low: ArrayLike, high: ArrayLike) -> None:
+        super().__init__(means, low, high)
+        object.__setattr__(self, "variance", variance)
+
+    def rewards(self, low: Floats, high: Floats) -> Rewards:
+        """Mean and deviation, and both ends."""
+        span = high - low
+        ends = [(self.low - low) / span, (self.high - low) / span]
+        rows = np.array([(self.means - low) / span, np.sqrt(self.variance) / span, *ends])
+        return Rewards(kinds.CLIPPED, rows, _NO_ATOMS)
+
+
+_LAWS: dict[str, Callable[[Linear], Environment]] = {
+    "two-point": lambda e: Bernoulli(e.means, e.low, e.high),
+    "uniform": lambda e: Uniform(e.means, e.low, e.high),
+    "beta": lambda e: Beta(e.means, e.concentration, e.low, e.high),
+    "clipped-gaussian": lambda e: _ClippedGaussian(e.means, e.variance, e.low, e.high),
+}
+
+
+def _offers(offered: int | ArrayLike | None, arms: int) -> int | NDArray[np.int64] | None:
+    """What is on offer: how many, which in each round, or all."""
+    if offered is None:
+        return None
+    try:
+        given = np.asarray(offered)
+    except ValueError:  # rows of different lengths
+        given = np.zeros(0)
+    if given.ndim == 0 and np.issubdtype(given.dtype, np.integer) and 1 <= given <= arms:
+        return int(given)
+    places = given.ndim == 2 and given.size > 0 and np.issubdtype(given.dtype, np.integer)
+    if not places or given.min() < 0 or given.max() >= arms:
+        raise ValueError(
+            f"offered must be a number of arms from 1 to {arms}, None for all, or a table of arms' places with a row "
+            f"for each round, all of one length; got {offered!r}"
+        )
+    for t, row in enumerate(given):
+        if len(set(row.tolist())) < len(row):
+            raise ValueError(f"offered: row {t} has an arm twice: {row.tolist()}")
+    return np.ascontiguousarray(given, dtype=np.int64)
+
+
+def _alias(weights: Floats, start: int) -> tuple[Floats, NDArray[np.int64]]:
+    """Walker's alias method: probability of keeping each entry, and the entry taken otherwise, counted from `start`."""
+    keep = weights * weights.size
+    alias = np.arange(weights.size)
+    poor = [int(k) for k in np.flatnonzero(keep < 1.0)]
+    rich = [int(k) for k in np.flatnonzero(keep >= 1.0)]
+    while poor and rich:
+        taker, giver = poor.pop(), rich[-1]
+        alias[taker] = giver
+        keep[giver] -= 1.0 - keep[taker]
+        if keep[giver] < 1.0:
+            poor.append(rich.pop())
+    keep[poor + rich] = 1.0
+    return keep, alias + start

@@ -1,0 +1,307 @@
+"""Policies x environment x runs -> Regret."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from meanbounds.bounds import MeanBounds
+from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
+from meanbounds.simulation.environments import Environment
+from meanbounds.simulation.regret import Regret
+from meanbounds.simulation.tasks import Played, Task, task_for
+from meanbounds.support.progress import Progress
+from meanbounds.support.seeding import Seed, as_seed
+from meanbounds.support.version import __version__
+from meanbounds.support.writing import write_whole
+
+__all__ = ["simulate"]
+
+_FEWEST_BLOCKS = 4
+_FEWEST_RUNS = 8  # in a block, where there are enough: they share tables
+
+
+class _Part(NamedTuple):
+    """Some runs of one policy, and all it takes to play them anywhere."""
+
+    label: str
+    first_run: int
+    runs: int
+    task: Task
+
+
+class _Result(NamedTuple):
+    label: str
+    first_run: int
+    played: Played
+
+
+def simulate(
+    policies: AnyPolicy | Sequence[AnyPolicy] | Mapping[str, AnyPolicy],
+    environment: Environment,
+    bounds: MeanBounds | None = None,
+    horizon: int = 10_000,
+    runs: int = 200,
+    seed: Seed = None,
+    checkpoints: int | Sequence[int] = 200,
+    *,
+    backend: str | None = None,
+    workers: int | None = None,
+    block: int | None = None,
+    resume: str | Path | None = None,
+    progress: bool | None = None,
+) -> Regret:
+    """Play every policy in the environment, many times, and keep the regret.
+
+    The n-th pull of an arm in a run gives the same reward under every policy, so comparisons are paired. The result
+    follows from `seed` alone: not from `backend`, `workers` or `block`.
+
+    Parameters
+    ----------
+    policies
+        One policy, several, or a mapping from labels to policies. A label is the policy's ``repr`` otherwise.
+    environment
+        Where rewards come from.
+    bounds
+        Bounds on the arms' means, in the order of the environment's arms; vacuous by default.
+    horizon
+        Rounds in a run.
+    runs
+        Independent runs of each policy.
+    seed
+        Whole number, numpy Generator or None for a fresh one; ``Regret.seed`` reproduces the result.
+    checkpoints
+        How many evenly spaced rounds to keep the regret at, or the rounds themselves.
+    backend
+        Name of a joblib backend ("loky", "dask", "ray", ...) to hand blocks of runs to; threads of this process by
+        default.
+    workers
+        How many at once; every core by default, or whatever a joblib backend chooses.
+    block
+        Runs in a block; chosen from the horizon by default.
+    resume
+        Folder in which finished blocks are kept until all are, so that an interrupted simulation goes on where it
+        stopped.
+    progress
+        Show a progress bar; by default on a terminal, for anything over two seconds.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> bounds = mb.MeanBounds([0.8, 0.1, 0.1], [0.95, 0.95, 0.7])
+    >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], mb.Bernoulli([0.9, 0.8, 0.5]), bounds, 1000, runs=50, seed=7)
+    >>> regret.curves["GLUE(f='1 + t log(t)^2')"].shape
+    (50, 200)
+    >>> bool(regret.final["GLUE(f='1 + t log(t)^2')"].mean() < regret.final["UCB(f='1 + t log(t)^2')"].mean())
+    True
+    """
+    named = _labelled(policies)
+    if not isinstance(environment, Environment):
+        raise TypeError(f"environment must be one such as mb.Bernoulli([0.9, 0.8]); got {environment!r}")
+    bounds = MeanBounds.vacuous(len(environment), environment.low, environment.high) if bounds is None else bounds
+    _check_fit(environment, bounds)
+    for name, value in (("horizon", horizon), ("runs", runs), ("block", block), ("workers", workers)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
+            raise ValueError(f"{name} must be a whole number, at least 1; got {value!r}")
+    rounds = _checkpoint_rounds(checkpoints, int(horizon))
+    number = as_seed(seed)
+    parts = []
+    for label, policy in named.items():
+        task = task_for(policy, environment, bounds, number, rounds)
+        size = block or _block(task, runs, int(horizon))
+        parts += [_Part(label, first, min(size, runs - first), task) for first in range(0, runs, size)]
+    settings = _settings(named, environment, bounds, int(horizon), int(runs), number)
+    curves = {label: np.empty((runs, rounds.size)) for label in named}
+    plays = {label: np.empty((runs, len(bounds)), dtype=np.int64) for label in named}
+    store = None if resume is None else _Store(Path(resume), {**settings, "rounds": rounds.tolist()}, named)
+    measures: dict[str, dict[str, NDArray[np.float64]]] = {}
+    with Progress(len(named) * runs, "simulating", progress) as bar:
+        for label, first, played in _finished(parts, store, backend, workers):
+            rows = slice(first, first + len(played.curves))
+            curves[label][rows], plays[label][rows] = played.curves, played.plays
+            for name, values in played.measures.items():
+                measures.setdefault(name, {}).setdefault(label, np.empty_like(curves[label]))[rows] = values
+            bar.advance(len(played.curves))
+    if store is not None:
+        store.clear()
+    for label, clashes in measures.get("clashes", {}).items():
+        if clashes[:, -1].any():
+            warnings.warn(
+                f"{label}: bounds and data contradicted each other {clashes[:, -1].sum():.0f} times, in "
+                f"{np.count_nonzero(clashes[:, -1])} of {runs} runs; such rounds were decided without the bounds that "
+                f"were contradicted. The bounds, norm_high or the rewards may not be what the policy assumes",
+                stacklevel=2,
+            )
+    return Regret(rounds, curves, plays, settings, measures)
+
+
+def _block(task: Task, runs: int, horizon: int) -> int:
+    """Runs in a block: enough blocks for every worker, and not too few runs in each."""
+    fine = -(-runs // min(runs, max(_FEWEST_BLOCKS, runs * horizon // task.rounds_at_once)))
+    return max(fine, min(_FEWEST_RUNS, -(-runs // _FEWEST_BLOCKS), task.rounds_at_once // horizon))
+
+
+def _labelled(policies: AnyPolicy | Sequence[AnyPolicy] | Mapping[str, AnyPolicy]) -> dict[str, AnyPolicy]:
+    if isinstance(policies, Mapping):
+        named = dict(policies)
+    else:
+        several = [policies] if isinstance(policies, Policy | LinearPolicy) else list(policies)
+        named = {repr(policy): policy for policy in several}
+        if len(named) < len(several):
+            raise ValueError(
+                "the same policy is given twice; give a mapping from labels to policies to tell them apart"
+            )
+    for label, policy in named.items():
+        if not isinstance(policy, Policy | LinearPolicy):
+            raise TypeError(f"{label!r} is not a policy but {policy!r}; give an object such as mb.GLUE()")
+    if not named:
+        raise ValueError("give at least one policy")
+    return named
+
+
+def _check_fit(environment: Environment, bounds: MeanBounds) -> None:
+    if len(environment) != len(bounds):
+        raise ValueError(f"the environment has {len(environment)} arms, the bounds have {len(bounds)}")
+    inside = bounds.contains(environment.means)
+    for k, arm in enumerate(bounds.arms):
+        if environment.low[k] < bounds.low[k] or environment.high[k] > bounds.high[k]:
+            raise ValueError(
+                f"arm {arm!r}: rewards in [{environment.low[k]}, {environment.high[k]}] leave the range of the bounds, "
+                f"[{bounds.low[k]}, {bounds.high[k]}]; give the bounds low= and high="
+            )
+        if not inside[k]:
+            warnings.warn(
+                f"arm {arm!r}: its mean {environment.means[k]} is outside its bounds [{bounds.lower[k]}, "
+                f"{bounds.upper[k]}]; no policy that uses them has a guarantee",
+                stacklevel=3,
+            )
+
+
+def _checkpoint_rounds(checkpoints: int | Sequence[int], horizon: int) -> NDArray[np.int64]:
+    if isinstance(checkpoints, int | np.integer):
+        if checkpoints < 1:
+            raise ValueError(f"checkpoints must be at least 1; got {checkpoints}")
+        return np.unique(-(-horizon * np.arange(1, checkpoints + 1) // checkpoints)).astype(np.int64)
+    given = np.asarray(checkpoints)
+    rounds = given.astype(np.int64) if given.ndim == 1 and np.issubdtype(given.dtype, np.integer) else np.empty(0, int)
+    if rounds.size == 0 or rounds[0] < 1 or rounds[-1] != horizon or np.any(np.diff(rounds) <= 0):
+        raise ValueError(
+            f"checkpoints must be increasing rounds from 1 on, the last one the horizon {horizon}; got {given}"
+        )
+    return rounds
+
+
+def _settings(
+    named: Mapping[str, AnyPolicy],
+    environment: Environment,
+    bounds: MeanBounds,
+    horizon: int,
+    runs: int,
+    seed: int,
+) -> dict[str, Any]:
+    versions = {"meanbounds": __version__, "numpy": np.__version__, "numba": numba.__version__}
+    return {
+        "policies": {label: repr(policy) for label, policy in named.items()},
+        "names": {label: str(policy) if label == repr(policy) else label for label, policy in named.items()},
+        "environment": environment.settings(),
+        "bounds": bounds.to_dict(),
+        "horizon": horizon,
+        "runs": runs,
+        "seed": seed,
+        "versions": {**versions, "python": platform.python_version()},
+    }
+
+
+def _play(part: _Part) -> _Result:
+    return _Result(part.label, part.first_run, part.task.play(part.first_run, part.runs))
+
+
+def _finished(parts: list[_Part], store: _Store | None, backend: str | None, workers: int | None) -> Iterator[_Result]:
+    """Results as they come, those of an earlier attempt first."""
+    todo = []
+    for part in parts:
+        known = None if store is None else store.find(part)
+        if known is None:
+            todo.append(part)
+        else:
+            yield known
+    for result in _computed(todo, backend, workers):
+        if store is not None:
+            store.keep(result)
+        yield result
+
+
+def _computed(parts: list[_Part], backend: str | None, workers: int | None) -> Iterator[_Result]:
+    if backend is not None:
+        from joblib import Parallel, delayed, parallel_config
+
+        with parallel_config(backend=backend, n_jobs=-1 if workers is None else workers):
+            try:
+                pool = Parallel(return_as="generator_unordered")
+            except ValueError:  # a backend that can only return everything at once
+                pool = Parallel(return_as="list")
+            yield from pool(delayed(_play)(part) for part in parts)
+        return
+    with ThreadPoolExecutor(workers or _cores()) as threads:
+        futures = [threads.submit(_play, part) for part in parts]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Store:
+    """Finished blocks in a folder, under names that depend on all that they follow from."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any], named: Mapping[str, AnyPolicy]) -> None:
+        self._folder = folder
+        self._study = {**settings, "runs": None, "names": None}
+        for policy in named.values():
+            policy.to_dict()  # says so if the policy holds a function, which has no name to recognise it by
+        self._kept: list[Path] = []
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def _path(self, label: str, first_run: int, runs: int) -> Path:
+        study = {**self._study, "policies": self._study["policies"][label]}
+        digest = hashlib.sha256(json.dumps(study, sort_keys=True).encode()).hexdigest()
+        return self._folder / f"{digest[:16]}-{first_run}-{runs}.npz"
+
+    def find(self, part: _Part) -> _Result | None:
+        path = self._path(part.label, part.first_run, part.runs)
+        self._kept.append(path)
+        if not path.exists():
+            return None
+        with np.load(path) as arrays:
+            measures = {name: arrays[name] for name in arrays.files if name not in Played._fields}
+            return _Result(part.label, part.first_run, Played(arrays["curves"], arrays["plays"], measures))
+
+    def clear(self) -> None:
+        """Remove what was kept, and the folder if nothing else is in it."""
+        for path in self._kept:
+            path.unlink(missing_ok=True)
+        if not any(self._folder.iterdir()):
+            self._folder.rmdir()
+
+    def keep(self, result: _Result) -> None:
+        played = result.played
+        path = self._path(result.label, result.first_run, len(played.curves))
+        arrays: dict[str, Any] = {"curves": played.curves, "plays": played.plays, **played.measures}
+        write_whole(path, lambda partial: np.savez(partial, **arrays))

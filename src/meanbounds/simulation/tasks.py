@@ -1,0 +1,197 @@
+"""One policy in one environment, ready to be played anywhere: what a simulation hands out."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanbounds import kernels
+from meanbounds.bounds import MeanBounds
+from meanbounds.kernels import linear
+from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.tables import State
+from meanbounds.kernels.random.rewards import Rewards
+from meanbounds.kernels.random.stream import child, offer_key
+from meanbounds.kernels.solvers.cone import Known
+from meanbounds.linear import LinearArms
+from meanbounds.policies import AnyPolicy, LinearPolicy
+from meanbounds.policies.exploration import Exploration, log_f
+from meanbounds.simulation.environments import Environment, Linear
+from meanbounds.support.types import Floats
+
+__all__ = ["Played", "Task", "task_for"]
+
+
+_WINDOW = 1 << 20  # rounds for which log f is tabulated at once
+
+
+class Played(NamedTuple):
+    """What some runs showed."""
+
+    curves: Floats  # runs x checkpoints: regret
+    plays: NDArray[np.int64]  # runs x arms
+    measures: Mapping[str, Floats]  # whatever else was counted: runs x checkpoints
+
+
+class Task(Protocol):
+    """Can play any of its runs, with the same result wherever that is done."""
+
+    @property
+    def rounds_at_once(self) -> int:
+        """About how many rounds should be handed out together: they take some 20 to 100 ms."""
+
+    def play(self, first_run: int, runs: int) -> Played:
+        """Play these runs."""
+
+
+def task_for(
+    policy: AnyPolicy,
+    environment: Environment,
+    bounds: MeanBounds,
+    seed: int,
+    rounds: NDArray[np.int64],
+    textbook: bool = False,
+) -> Task:
+    """The task of playing this policy in this environment, keeping track at these rounds.
+
+    `textbook` computes every index in every round, as the definition says: the same decisions, more slowly. Linear
+    policies take no notice of it.
+    """
+    law = environment.rewards(bounds.low, bounds.high)
+    if isinstance(policy, LinearPolicy):
+        if not isinstance(environment, Linear):
+            raise TypeError(f"{policy} needs arms with features: an environment such as mb.Linear(features, theta)")
+        _check_norm(policy, float(np.linalg.norm(environment.theta)))
+        plan = policy.plan(LinearArms(environment.features, bounds, environment.offset))
+        return _LinearTask(
+            plan.pool, plan.rule, plan.known, law, environment.theta, *_offers(environment), seed, rounds
+        )
+    if isinstance(environment, Linear) and environment.offered is not None:
+        raise TypeError(
+            f"{policy} chooses among the same arms in each round; where only some are on offer, use OFUL or ROFUL, or "
+            f"offer all (offered=None)"
+        )
+    plan_table, parameters = policy.plan(bounds), policy.parameters
+    return _ArmsTask(policy.kernel, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds, textbook)
+
+
+def _check_norm(policy: LinearPolicy, norm: float) -> None:
+    least = float(getattr(policy, "norm_low", 0.0))
+    if not least - 1e-9 <= norm <= policy.norm_high * (1.0 + 1e-9):
+        warnings.warn(
+            f"{policy}: theta has norm {norm:.6g}, outside the limits that the policy was given, [{least:g}, "
+            f"{policy.norm_high:g}]; it has no guarantee. Give it norm_high= (and norm_low=) that hold",
+            stacklevel=4,
+        )
+
+
+class _ArmsTask(NamedTuple):
+    """Arms that have nothing in common, all of them on offer in each round."""
+
+    kernel: int
+    plan: Floats
+    parameters: Floats
+    f: Exploration
+    rewards: Rewards
+    gaps: Floats
+    seed: int
+    rounds: NDArray[np.int64]
+    textbook: bool
+
+    @property
+    def rounds_at_once(self) -> int:
+        """Some 20 ms of an index policy, a second of posterior sampling."""
+        return 4_000_000
+
+    def play(self, first_run: int, runs: int) -> Played:
+        """Play a window of rounds at a time."""
+        states = np.zeros((runs, len(State._fields), self.gaps.size))
+        curves = np.empty((runs, self.rounds.size))
+        horizon = int(self.rounds[-1])
+        for first in range(1, horizon + 1, _WINDOW):
+            last = min(first + _WINDOW - 1, horizon)
+            inside = (self.rounds >= first) & (self.rounds <= last)
+            stops = np.union1d(self.rounds[inside], [last])
+            window = np.empty((runs, stops.size))
+            table = _log_f(self.f, first, last)
+            block = Block(states, self.rewards, np.uint64(self.seed), first_run, table, first, stops, self.gaps, window)
+            play = kernels.textbook.play if self.textbook else kernels.play
+            play(self.kernel, self.plan, self.parameters, block)
+            curves[:, inside] = window[:, : inside.sum()]
+        return Played(curves, states[:, 0].astype(np.int64), {})
+
+
+@functools.lru_cache(maxsize=4)
+def _log_f(f: Exploration, first: int, last: int) -> Floats:
+    return log_f(f, first, last)
+
+
+class _LinearTask(NamedTuple):
+    """Arms with features, some of them on offer in each round."""
+
+    pool: linear.Pool
+    rule: linear.Rule
+    known: Known
+    rewards: Rewards
+    theta: Floats
+    offers: NDArray[np.int64]
+    drawn: int
+    seed: int
+    rounds: NDArray[np.int64]
+
+    @property
+    def rounds_at_once(self) -> int:
+        """Fewer where a round may have to solve a cone program."""
+        return 2_000 if self.rule.index_kind == linear.EXACT else 400_000
+
+    def play(self, first_run: int, runs: int) -> Played:
+        """Play whole runs."""
+        curves = np.empty((runs, self.rounds.size))
+        measures = {name: np.empty_like(curves) for name in ("kept", "best", "strain", "clashes")}
+        plays = np.zeros((runs, self.pool.length.size))
+        block = linear.LinearBlock(
+            self.rewards,
+            self.theta,
+            self.offers,
+            self.drawn,
+            np.uint64(self.seed),
+            first_run,
+            self.rounds,
+            curves,
+            **measures,
+            plays=plays,
+        )
+        kernels.play_linear(self.pool, self.rule, self.known, block, self._keeps_all())
+        return Played(curves, plays.astype(np.int64), measures)
+
+    def _keeps_all(self) -> bool:
+        """Whether it is cheaper to keep every arm's index up to date than to compute those that a round asks for.
+
+        The first is one pass over all features, the second one over d x d numbers, not contiguous in the same way, for
+        each arm that is asked for: all that are on offer, or those that can be best among them.
+        """
+        arms, d = self.pool.features.shape
+        count, few = self.drawn or arms, 50
+        asked = float(self.offers.shape[1] if self.offers.size else count)
+        if self.rule.prune and not self.rule.online and not self.rule.cone:
+            key, order, offered = np.uint64(offer_key(np.uint64(self.seed), 0)), np.arange(arms), np.arange(count)
+            asked = 0.0
+            for t in range(few):
+                if self.offers.size:
+                    offered = self.offers[t % len(self.offers)]
+                elif self.drawn:
+                    linear.offer(np.uint64(child(key, t + 1)), order, offered)
+                asked += float(np.sum(self.pool.upper[offered] >= self.pool.lower[offered].max())) / few
+        return bool(3.0 * asked * d > arms)
+
+
+def _offers(environment: Linear) -> tuple[NDArray[np.int64], int]:
+    """A table of what is on offer, or how many arms to draw."""
+    if isinstance(environment.offered, np.ndarray):
+        return environment.offered, 0
+    return np.zeros((0, 0), dtype=np.int64), environment.offered or 0

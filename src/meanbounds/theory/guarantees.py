@@ -1,0 +1,212 @@
+"""Which theorems apply to a simulation, and what they say at its checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanbounds.bounds import MeanBounds
+from meanbounds.kernels.arms.textbook import GAUSSIAN
+from meanbounds.policies import OFUL, ROFUL, AnyPolicy, LinearPolicy, Policy
+from meanbounds.policies.exploration import DEFAULT
+from meanbounds.support.types import Floats
+from meanbounds.theory.constants import asymptotic_constant
+from meanbounds.theory.given import Form, check_means
+from meanbounds.theory.glue import glue_regret
+from meanbounds.theory.oful import bound_and_width
+
+__all__ = ["Promise", "Simulated", "regret_bounds", "regret_slopes"]
+
+_Theorem = Callable[[AnyPolicy, Mapping[str, Any], MeanBounds], "Promise"]
+
+
+class Simulated(Protocol):
+    """What is needed of a result: its checkpoints, and the settings that it follows from."""
+
+    @property
+    def rounds(self) -> NDArray[np.int64]:
+        """The checkpoints."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Policies, environment and bounds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Promise:
+    """What a theorem says of one policy in a simulation, or why none does.
+
+    Attributes
+    ----------
+    values
+        At each checkpoint; None if no theorem applies.
+    kind
+        ``"expectation"``: compare with the mean over runs. ``"high probability"``: compare with every run, at all
+        checkpoints at once; a share of at most `failure` may exceed it. ``"asymptotic"``: the constant times log n,
+        whose slope is that of the curve in the long run, at most. ``""`` if no theorem applies.
+    failure
+        Probability with which a bound of high probability may fail; 0 for the others.
+    theorem
+        Which one.
+    reason
+        Why there is none; empty otherwise.
+    certain
+        What regret cannot exceed whatever is played, the rounds times the largest regret of one; None for slopes. Where
+        `values` are not below it the theorem says nothing.
+    """
+
+    values: Floats | None
+    kind: str = ""
+    failure: float = 0.0
+    theorem: str = ""
+    reason: str = ""
+    certain: Floats | None = None
+
+    @property
+    def informative(self) -> NDArray[np.bool_]:
+        """At which checkpoints the bound is below what is certain anyway."""
+        if self.values is None or self.certain is None:
+            return np.zeros(0 if self.values is None else self.values.shape, dtype=bool)
+        return np.asarray(self.values < self.certain * (1.0 - 1e-9))
+
+
+class _NoTheoremError(Exception):
+    """Its message says why no theorem applies."""
+
+
+def regret_bounds(regret: Simulated, form: Form = "corrected") -> dict[str, Promise]:
+    """The finite-time bound of each policy of a simulation at its checkpoints, or why there is none.
+
+    Parameters
+    ----------
+    regret
+        What `meanbounds.simulate` returned, or `meanbounds.Regret.load` read.
+    form
+        ``"paper"``: as printed.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> policies = {"GLUE": mb.GLUE(), "TS": mb.ThompsonSampling()}
+    >>> regret = mb.simulate(policies, mb.Bernoulli([0.9, 0.8]), horizon=1000, runs=10, seed=7, checkpoints=2)
+    >>> bounds = mb.theory.regret_bounds(regret)
+    >>> bounds["GLUE"].values, bounds["GLUE"].kind, bounds["GLUE"].theorem
+    (array([ 50., 100.]), 'expectation', 'Theorem 6')
+    >>> bounds["TS"].reason
+    'no finite-time theorem is implemented for this policy'
+    """
+
+    def promise(policy: AnyPolicy, settings: Mapping[str, Any], bounds: MeanBounds) -> Promise:
+        if isinstance(policy, OFUL | ROFUL):
+            values, width = _linear(policy, settings["environment"], bounds, regret.rounds, form)
+            return Promise(
+                values,
+                "high probability",
+                policy.failure,
+                policy.theorem,
+                certain=np.asarray(width * regret.rounds, dtype=np.float64),
+            )
+        if isinstance(policy, LinearPolicy):
+            raise _NoTheoremError("no finite-time theorem is implemented for this policy")
+        if policy.kernel != GAUSSIAN:
+            raise _NoTheoremError("no finite-time theorem is implemented for this policy")
+        if policy.f != DEFAULT:
+            raise _NoTheoremError(f"the theorem is for f = {DEFAULT}")
+        found = np.asarray(glue_regret(settings["environment"]["means"], bounds, regret.rounds, policy, form))
+        gap = float(np.ptp(settings["environment"]["means"]))
+        return Promise(
+            found, "expectation", theorem="Theorem 6", certain=np.asarray(gap * regret.rounds, dtype=np.float64)
+        )
+
+    return _for_each(regret, promise)
+
+
+def regret_slopes(regret: Simulated) -> dict[str, Promise]:
+    """What remains of each policy's regret over log n, times log n at the checkpoints, or why nothing is known.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> regret = mb.simulate({"UCB": mb.UCB()}, mb.Bernoulli([0.9, 0.8]), horizon=1000, runs=10, seed=7, checkpoints=2)
+    >>> slope = mb.theory.regret_slopes(regret)["UCB"]
+    >>> (slope.values / np.log(regret.rounds)).round(6), slope.kind
+    (array([5., 5.]), 'asymptotic')
+    """
+
+    def promise(policy: AnyPolicy, settings: Mapping[str, Any], bounds: MeanBounds) -> Promise:
+        if not isinstance(policy, Policy):
+            raise _NoTheoremError("its theorem is not about log n")
+        constant = asymptotic_constant(policy, settings["environment"]["means"], bounds)
+        return Promise(constant * np.log(regret.rounds), "asymptotic", theorem=policy.theorem)
+
+    return _for_each(regret, promise)
+
+
+def _for_each(regret: Simulated, promise: _Theorem) -> dict[str, Promise]:
+    """Apply to each policy; a theorem that does not apply leaves its reason.
+
+    A result that was put together from several has the settings of each: by label for `Regret.beside`, one after the
+    other for `Regret.pooled`.
+    """
+    return _of_settings(regret.settings, promise)
+
+
+def _of_settings(settings: Mapping[str, Any], promise: _Theorem) -> dict[str, Promise]:
+    parts = settings.get("parts")
+    if isinstance(parts, Mapping):
+        return {label: next(iter(_of_settings(own, promise).values())) for label, own in parts.items()}
+    if parts is None:
+        return _each_policy(settings, promise)
+    found = [_of_settings(own, promise) for own in parts]
+    weights = np.array([own["runs"] for own in parts], dtype=np.float64)
+    return {label: _together([own[label] for own in found], weights / weights.sum()) for label in found[0]}
+
+
+def _each_policy(settings: Mapping[str, Any], promise: _Theorem) -> dict[str, Promise]:
+    bounds = MeanBounds.from_dict(settings["bounds"])
+    found = {}
+    for label, text in settings["policies"].items():
+        name = text
+        try:
+            policy = Policy.from_repr(text)
+            name = str(policy)
+            if settings["environment"].get("rewards") == "clipped-gaussian":
+                raise _NoTheoremError("the rewards' means are not linear: clipping moves them")
+            found[label] = promise(policy, settings, bounds)
+        except (_NoTheoremError, ValueError) as error:
+            found[label] = Promise(None, reason=str(error).removeprefix(f"{name}: "))
+    return found
+
+
+def _together(parts: Sequence[Promise], weights: Floats) -> Promise:
+    """Of runs that are pooled: the mean of bounds on the mean, the largest of bounds on every run."""
+    values = [part.values for part in parts if part.values is not None]
+    if len(values) < len(parts):
+        return next(part for part in parts if part.values is None)
+    largest = parts[0].kind == "high probability"
+
+    def join(lines: Sequence[Floats]) -> Floats:
+        return np.asarray(np.max(lines, axis=0) if largest else weights @ np.array(lines))
+
+    certain = [part.certain for part in parts if part.certain is not None]
+    return replace(parts[0], values=join(values), certain=join(certain) if certain else None)
+
+
+def _linear(
+    policy: OFUL | ROFUL,
+    environment: Mapping[str, Any],
+    bounds: MeanBounds,
+    rounds: NDArray[np.int64],
+    form: Form,
+) -> tuple[Floats, float]:
+    norm = float(np.linalg.norm(environment["theta"]))
+    least = float(getattr(policy, "norm_low", 0.0))
+    if not least - 1e-9 <= norm <= policy.norm_high * (1.0 + 1e-9):
+        raise _NoTheoremError(f"the parameter's norm {norm:.6g} is outside [{least:g}, {policy.norm_high:g}]")
+    if isinstance(policy, ROFUL):
+        check_means(environment["means"], bounds)
+    return bound_and_width(policy, environment["features"], bounds, rounds, environment["offset"], form)

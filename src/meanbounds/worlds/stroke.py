@@ -1,0 +1,51 @@
+"""A real example: an expert in a stroke trial who saw more than the log has."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from meanbounds.worlds.hidden_contexts import HiddenContexts
+
+__all__ = ["stroke_trial"]
+
+_DOSES = {"N": "no heparin", "L": "low heparin", "M": "medium heparin", "H": "medium heparin"}
+_BANDS = {"under 65": 65, "65 to 74": 75, "75 to 84": 85, "85 and over": 1000}
+_TYPES = {"TACS": "total", "PACS": "partial"}
+
+
+def stroke_trial() -> HiddenContexts:
+    """The International Stroke Trial as a world with hidden contexts.
+
+    Six arms: aspirin or not, with no, low or medium heparin, allotted at random to 19,435 patients. The reward is the
+    outcome at six months: 0 dead, 1/3 dependent, 2/3 not recovered, 1 recovered. An expert sees the age band,
+    consciousness and the type of stroke, and gives what did best in such patients; the log keeps the age band alone.
+
+    Notes
+    -----
+    Differences between these arms are small, and which arm is best in a cell is partly chance: this is an example of
+    how bounds are found and checked, and says nothing about treatment. Data: Sandercock, Niewada and Czlonkowska
+    (2011), https://doi.org/10.7488/ds/104, ODC-By 1.0.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> trial = mb.stroke_trial()
+    >>> trial.contexts, len(trial.arms)
+    (('65 to 74', '75 to 84', '85 and over', 'under 65'), 6)
+    """
+    import pandas as pd
+
+    with resources.as_file(resources.files("meanbounds.worlds") / "data" / "ist.parquet") as path:
+        rows = pd.read_parquet(path)
+    rows = rows[rows["outcome"].between(1, 4)]
+    ages = rows["age"].map(lambda age: next(band for band, end in _BANDS.items() if age < end))
+    patients = pd.DataFrame(
+        {
+            "age": ages,
+            "consciousness": rows["consciousness"].map(lambda state: "alert" if state == "F" else "drowsy"),
+            "type": rows["type"].map(lambda kind: _TYPES.get(kind, "other")),
+            "arm": rows["aspirin"].map({"Y": "aspirin", "N": "no aspirin"}) + ", " + rows["heparin"].map(_DOSES),
+            "outcome": (rows["outcome"] - 1) / 3.0,
+        }
+    )
+    return HiddenContexts.from_trial(patients, "age", ["consciousness", "type"], "arm", "outcome")

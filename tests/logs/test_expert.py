@@ -1,0 +1,590 @@
+"""Bounds from confounded logs, against the truth of a laboratory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import meanbounds as mb
+from meanbounds import plots
+from meanbounds.cli import demo, main
+from meanbounds.logs import expert
+from meanbounds.logs.confidence import METHODS, Sample, lower_limit, upper_limit
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def random_lab(rng: np.random.Generator) -> mb.HiddenContexts:
+    """Of any shape and range, with contexts that may be rare."""
+    visible, hidden, arms = (int(rng.integers(low, high)) for low, high in ((1, 4), (1, 8), (2, 7)))
+    low = float(rng.choice([0.0, -1.0, 1.0]))
+    high = low + float(rng.choice([1.0, 4.0]))
+    means = rng.uniform(low, high, (visible, hidden, arms))
+    return mb.HiddenContexts(means, rng.exponential(size=(visible, hidden)) ** 2, low, high)
+
+
+def test_no_true_mean_is_outside_in_two_thousand_laboratories() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(2000):
+        lab = random_lab(rng)
+        slack = 1e-9 * (lab.high - lab.low)
+        for assumption in ("optimal-expert", "any-expert"):
+            found = mb.logs.bounds(lab.counts(), lab.gap_low, lab.gap_high, assumption=assumption)
+            for z, context in enumerate(lab.contexts):
+                assert np.all(found[context].lower <= lab.means_seen[z] + slack)
+                assert np.all(found[context].upper >= lab.means_seen[z] - slack)
+
+
+@settings(max_examples=100)
+@given(seed=SEEDS)
+def test_an_optimal_expert_says_more_than_any_expert(seed: int) -> None:
+    lab = random_lab(np.random.default_rng(seed))
+    for context in lab.contexts:
+        sharp, natural = (
+            mb.logs.bounds(lab.counts(), lab.gap_low, lab.gap_high, assumption=assumption)[context]
+            for assumption in ("optimal-expert", "any-expert")
+        )
+        assert np.all(sharp.lower >= natural.lower - 1e-12)
+        assert np.all(sharp.upper <= natural.upper + 1e-12)
+
+
+class TestTightness:
+    """Proposition 8: the two instances that attain the bounds, for one context, p = (0.5, 0.3, 0.2)."""
+
+    share = np.array([0.5, 0.3, 0.2])
+    best = np.array([0.8, 0.9, 0.3])  # of the expert, when each arm is best
+    gap_low, gap_high = 0.1, 0.5
+
+    def test_upper_bounds_all_at_once(self) -> None:
+        """Every arm that is not best is gap_low below the best."""
+        means = np.where(np.eye(3, dtype=bool), self.best[:, None], self.best[:, None] - self.gap_low)
+        lab = mb.HiddenContexts([means], [self.share])
+        found = mb.logs.expert_bounds(lab.shares[0], lab.contributions[0], self.gap_low, self.gap_high)
+        np.testing.assert_allclose(found.upper, lab.means_seen[0])
+
+    @pytest.mark.parametrize("arm", range(3))
+    def test_lower_bound_of_each_arm(self, arm: int) -> None:
+        """The arm is as bad as it can be, gap_high below the best or at 0, wherever it is not best."""
+        means = np.tile((self.best - self.gap_low)[:, None], (1, 3))
+        means[:, arm] = np.maximum(self.best - self.gap_high, 0.0)
+        means[range(3), range(3)] = self.best
+        lab = mb.HiddenContexts([means], [self.share])
+        found = mb.logs.expert_bounds(lab.shares[0], lab.contributions[0], self.gap_low, self.gap_high)
+        assert found.lower[arm] == pytest.approx(lab.means_seen[0, arm])
+
+
+def test_by_hand() -> None:
+    """p = (0.75, 0.25), contributions 0.6 and 0.2: mu = 0.8.
+
+    Upper: 0.8 - 0.2 x 0.25 = 0.75 and 0.8 - 0.2 x 0.75 = 0.65. Lower: 0.6 + max(0.2 - 0.4 x 0.25, 0) = 0.7 and
+    0.2 + max(0.6 - 0.4 x 0.75, 0) = 0.5. On [1, 5] everything is stretched by 4 and moved by 1.
+    """
+    found = mb.logs.expert_bounds([0.75, 0.25], [0.6, 0.2], 0.2, 0.4)
+    np.testing.assert_allclose(found.lower, [0.7, 0.5])
+    np.testing.assert_allclose(found.upper, [0.75, 0.65])
+    stars = mb.logs.expert_bounds([0.75, 0.25], [0.75 + 4 * 0.6, 0.25 + 4 * 0.2], 0.8, 1.6, 1.0, 5.0, arms=["a", "b"])
+    np.testing.assert_allclose(stars.lower, [1 + 4 * 0.7, 1 + 4 * 0.5])
+    np.testing.assert_allclose(stars.upper, [1 + 4 * 0.75, 1 + 4 * 0.65])
+    assert stars.arms == ("a", "b")
+
+
+def test_arms_that_never_appear_have_bounds_too() -> None:
+    """mu = 0.8 with gaps 0.2 and 0.4: at most 0.6, at least 0.6 - 0.3 + 0.2 - 0.1 = 0.4."""
+    found = mb.logs.expert_bounds([0.75, 0.25, 0.0], [0.6, 0.2, 0.0], 0.2, 0.4)
+    assert (found.lower[2], found.upper[2]) == pytest.approx((0.4, 0.6))
+    lab = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]], arms=["x", "y"])
+    named = mb.logs.bounds(lab.counts(), 0.3, 0.5, arms=["w", "x", "y"])["z0"]
+    assert named.arms == ("w", "x", "y")
+    assert (named.lower[0], named.upper[0]) == pytest.approx((0.25, 0.45))
+    with pytest.raises(mb.BoundsError, match="the log has arms that arms= leaves out: 'y'"):
+        mb.logs.bounds(lab.counts(), 0.3, 0.5, arms=["x"])
+
+
+def test_a_shift_widens_both_sides() -> None:
+    """A hidden context that has become likelier by 0.1 moves a mean by at most 0.1 of the range."""
+    before = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]])
+    after = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.6, 0.4]])
+    plain = mb.logs.bounds(before.counts(), 0.3, 0.6)["z0"]
+    moved = mb.logs.bounds(before.counts(), 0.3, 0.6, shift=0.1)["z0"]
+    np.testing.assert_allclose(moved.lower, plain.lower - 0.1)
+    np.testing.assert_allclose(moved.upper, plain.upper + 0.1)
+    assert np.all((moved.lower <= after.means_seen[0]) & (after.means_seen[0] <= moved.upper))
+
+
+class TestFiniteLogs:
+    lab = mb.HiddenContexts.random(visible=1, hidden=6, arms=4, seed=3)
+    methods = tuple(METHODS)
+    tight = mb.HiddenContexts([np.where(np.eye(3, dtype=bool), 0.5, 0.4)], [[0.5, 0.3, 0.2]])
+    """Both bounds are attained by every arm: whatever is too narrow misses."""
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("rows", [100, 1000, 100_000])
+    @pytest.mark.parametrize("method", methods)
+    def test_all_bounds_hold_at_once_with_the_stated_confidence(self, method: str, rows: int) -> None:
+        """Misses among many logs against a binomial law; false failure once in a million."""
+        logs = 400 if rows < 100_000 else 60
+        confidence, missed = 0.8, 0
+        for seed in range(logs):
+            counts = self.tight.sample(rows, seed)
+            found = mb.logs.bounds(counts, 0.1, 0.1, confidence, method, arms=self.tight.arms)["z0"]
+            true = self.tight.means_seen[0]
+            missed += not np.all((found.lower <= true) & (true <= found.upper))
+        assert missed <= stats.binom.isf(1e-6, logs, 1.0 - confidence)
+
+    def test_bounds_without_a_margin_miss(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The test above can fail: with limits that are the means themselves nearly every log is a miss."""
+        monkeypatch.setattr("meanbounds.logs.expert.upper_limit", lambda sample, *_: sample.mean)
+        monkeypatch.setattr("meanbounds.logs.expert.lower_limit", lambda sample, *_: sample.mean)
+        missed = 0
+        for seed in range(50):
+            try:
+                found = mb.logs.bounds(self.tight.sample(1000, seed), 0.1, 0.1, 0.8)["z0"]
+            except mb.BoundsError:
+                missed += 1
+                continue
+            true = self.tight.means_seen[0]
+            missed += not np.all((found.lower <= true) & (true <= found.upper))
+        assert missed > stats.binom.isf(1e-6, 50, 0.2)
+
+    @pytest.mark.parametrize(("visible", "arms"), [(1, 3), (3, 4), (2, 12)])
+    def test_the_failure_probability_is_shared_by_all_limits(
+        self, visible: int, arms: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Sum over contexts, arms and sides; every set of the family counts, whether its limit is computed or not."""
+        spent: list[tuple[str, float]] = []
+        for name, limit in (("upper_limit", upper_limit), ("lower_limit", lower_limit)):
+
+            def noted(sample: Sample, failure: float, method: str, name: str = name, limit: Any = limit) -> float:
+                spent.append((name, failure))
+                return float(limit(sample, failure, method))
+
+            monkeypatch.setattr(f"meanbounds.logs.expert.{name}", noted)
+        lab = mb.HiddenContexts.random(visible=visible, hidden=6, arms=arms, seed=1)
+        mb.logs.bounds(lab.sample(5000, 1), 0.0, lab.gap_high, 0.9, arms=lab.arms)
+        upper = [failure for name, failure in spent if name == "upper_limit"]
+        lower = [failure for name, failure in spent if name == "lower_limit"]
+        assert sum(upper) == pytest.approx(0.05)
+        sets = len(expert._family(arms - 1))
+        largest, least = max(lower), min(lower)
+        assert visible * arms * (largest + (sets - 1) * least) == pytest.approx(0.05)
+        assert set(np.round(np.array(lower) / least).tolist()) <= {1.0, round(largest / least)}
+
+    @pytest.mark.parametrize("method", methods)
+    def test_an_optimal_expert_is_hardly_ever_worse_than_any(self, method: str) -> None:
+        """The empty set has half of the failure probability: a lower limit loses no more than that is worth."""
+        for rows in (200, 3000):
+            counts = self.lab.sample(rows, 1)
+            sharp = mb.logs.bounds(counts, 0.0, 1.0, 0.95, method, arms=self.lab.arms)["z0"]
+            natural = mb.logs.bounds(counts, 0.0, 1.0, 0.95, method, arms=self.lab.arms, assumption="any-expert")["z0"]
+            np.testing.assert_allclose(sharp.lower, natural.lower)
+            near = mb.logs.bounds(counts, 0.0, 0.97, 0.95, method, arms=self.lab.arms)["z0"]
+            half = mb.logs.bounds(counts, 0.0, 1.0, 0.975, method, arms=self.lab.arms)["z0"]
+            assert np.all(near.lower >= half.lower - 1e-12)
+
+    def test_a_range_far_from_zero(self) -> None:
+        """The same rewards a hundred thousand or a hundred million higher: no narrower, or refused."""
+        rng = np.random.default_rng(1)
+        rewards = (rng.random(20_000) < 0.5).astype(float)
+        widths = {}
+        for low in (0.0, 1e5, 1e7):
+            moved = low + rewards
+            counts = mb.logs.Counts(["all"], ["a"], [[20_000]], [[moved.sum()]], [[(moved**2).sum()]], low, low + 1.0)
+            widths[low] = _width(mb.logs.bounds(counts, confidence=0.9)["all"])
+        assert widths[1e5] >= 0.999 * widths[0.0]
+        assert widths[1e7] >= 0.999 * widths[0.0]
+        with pytest.raises(ValueError, match="too far from 0 for their width"):
+            Sample.scaled(10.0, 1e10, 1e19, 1e9, 1e9 + 1.0)
+
+    def test_contexts_without_rows_and_shares(self) -> None:
+        counts = mb.logs.Counts(["x", "y"], [0, 1], [[5, 5], [0, 0]], [[2, 3], [0, 0]], [[2, 3], [0, 0]])
+        assert mb.logs.bounds(counts, 0.0, 1.0)["y"] == mb.MeanBounds.vacuous(2)
+        with pytest.raises(mb.BoundsError, match="its counts are shares"):
+            mb.logs.bounds(self.lab.counts(), 0.0, 1.0, 0.9, arms=self.lab.arms)
+
+    def test_rare_arms_are_said(self) -> None:
+        counts = mb.logs.Counts(["all"], ["a", "b"], [[50, 2]], [[20, 1]], [[20, 1]])
+        with pytest.warns(UserWarning, match=r"fewer than 5 rows in the whole log \('b'\)"):
+            mb.logs.bounds(counts, confidence=0.9)
+        mb.logs.bounds(counts, confidence=0.9, arms=["a", "b"])
+
+    @pytest.mark.slow
+    def test_widths_shrink_to_those_of_an_infinite_log(self) -> None:
+        """Empirical Bernstein is within 10% at 100,000 rows; betting is narrower on average, at every size."""
+        ideal = _width(mb.logs.bounds(self.lab.counts(), self.lab.gap_low, self.lab.gap_high)["z0"])
+        widths: dict[str, list[float]] = {method: [] for method in ("bernstein", "betting")}
+        for rows in (100, 1000, 10_000, 100_000):
+            for method, seen in widths.items():
+                seen.append(
+                    float(
+                        np.mean(
+                            [
+                                _width(
+                                    mb.logs.bounds(
+                                        self.lab.sample(rows, seed),
+                                        self.lab.gap_low,
+                                        self.lab.gap_high,
+                                        0.95,
+                                        method,
+                                        arms=self.lab.arms,
+                                    )["z0"]
+                                )
+                                for seed in range(5)
+                            ]
+                        )
+                    )
+                )
+        for seen in widths.values():
+            assert seen == sorted(seen, reverse=True)
+            assert seen[-1] > ideal
+        assert widths["bernstein"][-1] < 1.1 * ideal
+        assert all(b <= e for b, e in zip(widths["betting"], widths["bernstein"], strict=True))
+
+    def test_confidence_costs_width(self) -> None:
+        counts = self.lab.sample(2000, 1)
+        widths = [
+            _width(mb.logs.bounds(counts, self.lab.gap_low, self.lab.gap_high, confidence)["z0"])
+            for confidence in (0.5, 0.9, 0.99)
+        ]
+        assert widths == sorted(widths)
+
+    def test_any_expert(self) -> None:
+        found = mb.logs.bounds(self.lab.sample(5000, 1), confidence=0.95, assumption="any-expert")["z0"]
+        true = self.lab.means_seen[0]
+        assert np.all((found.lower <= true) & (true <= found.upper))
+        natural = mb.logs.bounds(self.lab.counts(), assumption="any-expert")["z0"]
+        assert np.all(found.upper - found.lower > natural.upper - natural.lower)
+
+    def test_more_than_ten_arms(self) -> None:
+        lab = mb.HiddenContexts.random(visible=2, hidden=20, arms=14, seed=5)
+        counts = lab.sample(50_000, 1)
+        for z, context in enumerate(lab.contexts):
+            found = mb.logs.bounds(counts, lab.gap_low, lab.gap_high, 0.9, arms=lab.arms)[context]
+            assert np.all((found.lower <= lab.means_seen[z]) & (lab.means_seen[z] <= found.upper))
+
+
+def _width(bounds: mb.MeanBounds) -> float:
+    return float(np.mean(bounds.upper - bounds.lower))
+
+
+class TestLimits:
+    @settings(max_examples=100)
+    @given(seed=SEEDS, method=st.sampled_from(sorted(METHODS)))
+    def test_limits_are_around_the_mean_and_mirror_each_other(self, seed: int, method: str) -> None:
+        rng = np.random.default_rng(seed)
+        values = np.sort(rng.random(int(rng.integers(1, 6))))
+        tallies = rng.integers(0, 50, values.size).astype(float)
+        tallies[0] += 1
+        sample = Sample(tallies.sum(), float(tallies @ values), float(tallies @ values**2), values, values, tallies)
+        lower, upper = lower_limit(sample, 0.05, method), upper_limit(sample, 0.05, method)
+        assert 0.0 <= lower <= sample.mean + 1e-12
+        assert sample.mean - 1e-12 <= upper <= 1.0
+        assert lower_limit(sample.mirrored(), 0.05, method) == pytest.approx(1.0 - upper)
+        assert upper_limit(sample, 0.01, method) >= upper - 1e-12
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("method", sorted(METHODS))
+    @pytest.mark.parametrize("rows", [5, 50, 500])
+    def test_each_side_fails_as_seldom_as_promised(self, method: str, rows: int) -> None:
+        """Three laws, 2,000 samples each; false failure once in a million."""
+        rng = np.random.default_rng(rows)
+        laws: list[tuple[Any, Any]] = [
+            ([0.0, 1.0], [0.9, 0.1]),
+            ([0.0, 0.3, 1.0], [0.2, 0.5, 0.3]),
+            ([0.4, 0.6], [0.5, 0.5]),
+        ]
+        for values, shares in laws:
+            true = float(np.dot(values, shares))
+            missed = [0, 0]
+            for tallies in rng.multinomial(rows, shares, size=2000).astype(float):
+                v = np.array(values)
+                sample = Sample(rows, float(tallies @ v), float(tallies @ v**2), v, v, tallies)
+                missed[0] += upper_limit(sample, 0.1, method) < true
+                missed[1] += lower_limit(sample, 0.1, method) > true
+            assert max(missed) <= stats.binom.isf(1e-6, 2000, 0.1)
+
+    def test_bins_are_on_the_safe_side(self) -> None:
+        rng = np.random.default_rng(4)
+        rewards = rng.beta(2.0, 5.0, 2000)
+        values, tallies = np.unique(rewards, return_counts=True)
+        edges = np.linspace(0.0, 1.0, 33)
+        binned = np.histogram(rewards, edges)[0].astype(float)
+        moments = (2000.0, float(rewards.sum()), float((rewards**2).sum()))
+        exact = Sample(*moments, values, values, tallies.astype(float))
+        coarse = Sample(*moments, edges[:-1], edges[1:], binned)
+        assert upper_limit(coarse, 0.05, "betting") >= upper_limit(exact, 0.05, "betting")
+        assert lower_limit(coarse, 0.05, "betting") <= lower_limit(exact, 0.05, "betting")
+
+    def test_mistakes_are_named(self) -> None:
+        sample = Sample(10, 5, 4)
+        with pytest.raises(ValueError, match="method must be one of 'hoeffding'"):
+            upper_limit(sample, 0.05, "guess")
+        with pytest.raises(ValueError, match="failure must be a probability"):
+            upper_limit(sample, 0.0)
+        with pytest.raises(ValueError, match="read the log with histogram=True"):
+            upper_limit(sample, 0.05, "betting")
+
+
+class TestContradictions:
+    lab = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]], contexts=["old"])
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"gap_low": 0.6, "gap_high": 0.5}, "context 'old': gaps need 0 <= gap_low <= gap_high"),
+            ({"gap_low": 0.1, "gap_high": 1.5}, "context 'old': gaps need"),
+            ({"gap_low": {"young": 0.1}, "gap_high": 0.5}, "context 'old': gap_low has no entry for it"),
+            ({"gap_low": [0.1, 0.2], "gap_high": 0.5}, "gap_low has 2 numbers for 1 contexts"),
+            ({"confidence": 95}, "confidence must be a probability such as 0.95"),
+            ({"shift": 2.0}, "shift is a total variation distance"),
+            ({"method": "magic"}, "method must be one of"),
+            ({"assumption": "lazy-expert"}, "assumption must be one of 'optimal-expert', 'any-expert'"),
+        ],
+    )
+    def test_arguments(self, arguments: dict[str, Any], message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            mb.logs.bounds(self.lab.counts(), **arguments)
+
+    def test_an_arm_that_cannot_have_been_best_by_the_gap(self) -> None:
+        """Arm 0 has mean 0.1 where it was played: it was not better than others by 0.3."""
+        message = r"arm 0: gap_low=0\.3 is more than the log allows"
+        with pytest.raises(mb.BoundsError, match=message):
+            mb.logs.expert_bounds([1 / 3] * 3, [0.1 / 3, 0.9 / 3, 0.9 / 3], 0.3, 0.9)
+        counts = mb.logs.Counts(["all"], [0, 1, 2], [[9000] * 3], [[900, 8100, 8100]], [[900, 8100, 8100]])
+        with pytest.raises(mb.BoundsError, match=message):
+            mb.logs.bounds(counts, 0.3, 0.9, confidence=0.99)
+
+    def test_a_gap_that_the_log_does_not_allow(self) -> None:
+        """Rewards of 0.1 on average leave no room for a gap of 0.5."""
+        lab = mb.HiddenContexts([[[0.1, 0.0], [0.0, 0.1]]], [[0.5, 0.5]], contexts=["old"])
+        with pytest.raises(mb.BoundsError, match=r"context 'old', arm 0: gap_low=0\.5 is more than the log allows"):
+            mb.logs.bounds(lab.counts(), 0.5, 0.6)
+
+    def test_shares_and_contributions(self) -> None:
+        with pytest.raises(mb.BoundsError, match="sum to 1"):
+            mb.logs.expert_bounds([0.5, 0.6], [0.1, 0.1], 0.1, 0.5)
+        with pytest.raises(mb.BoundsError, match="between low and high times its share"):
+            mb.logs.expert_bounds([0.5, 0.5], [0.6, 0.1], 0.1, 0.5)
+
+
+class TestSensitivity:
+    lab = mb.HiddenContexts([[[0.9, 0.4, 0.1], [0.3, 0.8, 0.2]]], [[0.8, 0.2]])
+
+    def test_grid_and_tipping_points(self) -> None:
+        """l_max = 0.72 + max(0.16 - 0.16, 0); the second arm's upper bound 0.88 - 0.8 g reaches it at g = 0.2."""
+        found = mb.logs.sensitivity(self.lab.counts(), [0.5, 0.1], [0.8, 1.0], shift=[0.0, 0.05])
+        assert len(found.rows) == 8
+        widths = {(row["gap_low"], row["gap_high"], row["shift"]): row["width"] for row in found.rows}
+        assert widths[0.5, 0.8, 0.0] < widths[0.1, 0.8, 0.0] < widths[0.1, 1.0, 0.05]
+        assert found.tipping["z0"]["gap_low"] == pytest.approx(0.2, abs=1e-6)
+        assert found.tipping["z0"]["shift"] == pytest.approx((0.72 - (0.88 - 0.4)) / 2, abs=1e-6)
+        assert "the decision changes at" in found.summary()
+        assert found.to_frame().shape == (8, 10)
+
+    def test_stronger_assumptions_and_gaps_by_context(self) -> None:
+        """From gap_low 0.1 nothing is pruned; the third arm's 0.88 - g falls below 0.72 from g = 0.16 on."""
+        found = mb.logs.sensitivity(self.lab.counts(), {"z0": 0.1}, 0.8)
+        assert found.tipping["z0"]["gap_low"] is None
+        assert found.stronger["z0"]["gap_low"] == pytest.approx(0.16, abs=1e-6)
+        assert found.rows[0]["gap_low"] == 0.1
+        assert "gap_low 0.16" in found.summary()
+        with pytest.raises(ValueError, match="one of the lists is empty"):
+            mb.logs.sensitivity(self.lab.counts(), [], 0.8)
+
+    def test_an_impossible_corner_is_said(self) -> None:
+        found = mb.logs.sensitivity(self.lab.counts(), [0.5, 1.0], 1.0)
+        assert "more than the log allows" in found.rows[1]["impossible"]
+
+
+class TestLaboratory:
+    def test_log_and_counts_agree(self, tmp_path: Any) -> None:
+        lab = mb.HiddenContexts.random(seed=1, low=1.0, high=5.0)
+        frame = lab.log(20_000, seed=2)
+        counts = lab.sample(20_000, seed=2)
+        grouped = frame.groupby(["context", "arm"])["reward"].agg(["count", "sum"])
+        for row in grouped.reset_index().to_dict("records"):
+            place = counts.contexts.index(row["context"]), counts.arms.index(row["arm"])
+            assert counts.count[place] == row["count"]
+            assert counts.total[place] == row["sum"]
+        lab.write_log(tmp_path / "log.parquet", 20_000, seed=2)
+        import pandas as pd
+
+        pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "log.parquet"), frame)
+
+    def test_a_long_log_has_the_shares_of_an_infinite_one(self) -> None:
+        lab = mb.HiddenContexts.random(seed=4)
+        seen, ideal = lab.sample(200_000, 1), lab.counts()
+        np.testing.assert_allclose(seen.count / 200_000, ideal.count, atol=0.006)
+        np.testing.assert_allclose(seen.total / 200_000, ideal.total, atol=0.006)
+        np.testing.assert_allclose(lab.environment("z1").means, lab.means_seen[1])
+
+    def test_mistakes_are_named(self) -> None:
+        with pytest.raises(ValueError, match="visible x hidden x arms"):
+            mb.HiddenContexts([[0.5, 0.6]])
+        with pytest.raises(ValueError, match="probabilities must be"):
+            mb.HiddenContexts([[[0.5, 0.6]]], [[-1.0]])
+        with pytest.raises(ValueError, match="2 contexts and 2 arms are named"):
+            mb.HiddenContexts([[[0.5, 0.6]]], contexts=["a", "b"])
+        with pytest.raises(ValueError, match="at least two arms"):
+            mb.HiddenContexts([[[0.5]]])
+        with pytest.raises(ValueError, match="with low below high"):
+            mb.HiddenContexts([[[0.5, 0.5]]], low=0.5, high=0.5)
+        with pytest.raises(ValueError, match="law needs a probability"):
+            mb.HiddenContexts([[[0.5, 0.5]]], law=[[[[0.0, 0.5], [0.5, 0.5]]]])
+        with pytest.raises(ValueError, match="at least one row"):
+            mb.HiddenContexts.random(seed=1).log(0)
+
+
+class TestContextualAgent:
+    bounds: ClassVar[dict[Any, mb.MeanBounds]] = {
+        "young": mb.MeanBounds([0.7, 0.2], [0.9, 0.6]),
+        ("old", 3): mb.MeanBounds([0.1, 0.2], [0.5, 0.6]),
+    }
+
+    def test_each_context_has_its_own_agent(self) -> None:
+        agent = mb.ContextualAgent(mb.GLUE(), self.bounds, seed=1)
+        assert agent.pull("young") == 0
+        agent.update(("old", 3), 1, 0.5)
+        assert agent[("old", 3)].plays.tolist() == [0, 1]
+        assert agent["young"].plays.tolist() == [0, 0]
+
+    def test_a_new_context_is_said_once(self) -> None:
+        agent = mb.ContextualAgent(mb.GLUE(), self.bounds, seed=1)
+        with pytest.warns(UserWarning, match="context 'middle' is new"):
+            agent.pull("middle")
+        agent.pull("middle")
+        assert agent["middle"].bounds == mb.MeanBounds.vacuous(2)
+        with pytest.raises(mb.UnknownArmError):
+            agent.update("typo", "no arm", 1.0)
+        with pytest.raises(LookupError, match="context 'typo' has not been seen"):
+            agent["typo"]
+
+    def test_saved_and_loaded(self) -> None:
+        import json
+
+        agent = mb.ContextualAgent(mb.ThompsonSampling(), self.bounds, seed=1)
+        rng = np.random.default_rng(1)
+        for _ in range(20):
+            for context in agent.contexts:
+                agent.update(context, agent.pull(context), float(rng.integers(2)))
+        copy = mb.ContextualAgent.from_dict(json.loads(json.dumps(agent.to_dict())))
+        assert copy.contexts == agent.contexts
+        assert [copy.pull(c) for c in copy.contexts] == [agent.pull(c) for c in agent.contexts]
+        nested = mb.ContextualAgent(mb.GLUE(), {(np.int64(1), ("a", 2)): mb.MeanBounds.vacuous(2)}, seed=1)
+        again = mb.ContextualAgent.from_dict(json.loads(json.dumps(nested.to_dict())))
+        assert again.contexts == ((1, ("a", 2)),)
+        with pytest.raises(ValueError, match="this is no contextual agent"):
+            mb.ContextualAgent.from_dict({"format": 9})
+        with pytest.raises(TypeError, match="a mapping from contexts to MeanBounds"):
+            mb.ContextualAgent(mb.GLUE(), {})
+
+
+@pytest.mark.slow
+def test_end_to_end_glue_from_the_log_beats_ucb_from_nothing() -> None:
+    """100 laboratories, one paired comparison each: Wilcoxon's test."""
+    differences = []
+    for seed in range(100):
+        lab = mb.HiddenContexts.random(visible=1, hidden=4, arms=5, seed=seed)
+        bounds = mb.logs.bounds(lab.sample(5000, seed), lab.gap_low, lab.gap_high, 0.95, arms=lab.arms)["z0"]
+        policies = {"UCB": mb.UCB(), "GLUE": mb.GLUE()}
+        regret = mb.simulate(policies, lab.environment("z0"), bounds, 5000, 10, seed)
+        differences.append(regret.final["UCB"].mean() - regret.final["GLUE"].mean())
+    assert np.mean(differences) > 0.0
+    assert stats.wilcoxon(differences, alternative="greater").pvalue < 1e-6
+
+
+class TestStrokeTrial:
+    trial = mb.stroke_trial()
+
+    def test_every_arm_was_tried_in_every_cell(self) -> None:
+        assert self.trial.means.shape == (4, 6, 6)
+        assert self.trial.values.tolist() == pytest.approx([0.0, 1 / 3, 2 / 3, 1.0])
+        assert self.trial.probabilities.sum() == pytest.approx(1.0)
+
+    def test_bounds_hold_for_real_outcomes(self) -> None:
+        counts = self.trial.sample(50_000, seed=1)
+        for counted, confidence in ((self.trial.counts(), None), (counts, 0.95)):
+            found = mb.logs.bounds(counted, self.trial.gap_low, self.trial.gap_high, confidence)
+            for z, context in enumerate(self.trial.contexts):
+                true = self.trial.means_seen[z]
+                assert np.all((found[context].lower <= true + 1e-12) & (true <= found[context].upper + 1e-12))
+
+    def test_an_environment_with_the_outcomes_of_the_trial(self) -> None:
+        environment = self.trial.environment("85 and over")
+        np.testing.assert_allclose(environment.means, self.trial.means_seen[2])
+
+    def test_a_cell_that_was_never_tried_is_refused(self) -> None:
+        import pandas as pd
+
+        frame = pd.DataFrame({"z": ["a", "a", "a"], "u": ["x", "x", "y"], "k": [0, 1, 0], "r": [0.0, 1.0, 1.0]})
+        with pytest.raises(ValueError, match="arm 1 was never tried where z is 'a' and u is 'y'"):
+            mb.HiddenContexts.from_trial(frame, "z", "u", "k", "r")
+        with pytest.raises(ValueError, match=r"column 'r' has rewards from 0\.0 to 1\.2"):
+            mb.HiddenContexts.from_trial(frame.assign(r=[0.0, 1.2, 1.0]), "z", "u", "k", "r")
+        with pytest.raises(ValueError, match="column 'u' has 1 missing values"):
+            mb.HiddenContexts.from_trial(
+                frame.assign(u=pd.Series(["x", pd.NA, "y"], dtype="string")), "z", "u", "k", "r"
+            )
+
+
+class TestPictures:
+    lab = mb.HiddenContexts.random(visible=3, hidden=4, arms=3, seed=2)
+
+    def test_contexts(self) -> None:
+        found = mb.logs.bounds(self.lab.counts(), self.lab.gap_low, self.lab.gap_high)
+        figure = plots.plot_contexts(found, dict(zip(self.lab.contexts, self.lab.means_seen.tolist(), strict=True)))
+        assert [ax.get_title(loc="left") for ax in figure.axes] == ["z0", "z1", "z2"]
+        assert "the first 2 of 3 contexts" in str(plots.plot_contexts(found, most=2).get_suptitle())
+
+    def test_sensitivity(self) -> None:
+        found = mb.logs.sensitivity(self.lab.counts(), [0.0, 0.02, 0.9], [0.9, 1.0])
+        ax = found.plot("saved")
+        texts = [text.get_text() for text in ax.texts]
+        assert len(texts) == 6
+        assert "not\npossible" in texts
+        with pytest.raises(ValueError, match="value must be one of 'width'"):
+            found.plot("colour")
+
+
+class TestCommandLine:
+    def test_lab_bounds_sensitivity(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["lab", "-o", str(tmp_path), "--rows", "2000", "--arms", "3"]) == 0
+        assert "next: meanbounds bounds" in capsys.readouterr().out
+        log = ["--context", "context", "--arm", "arm", "--reward", "reward"]
+        options = ["--gap-low", "0.01", "--gap-high", "1", "--confidence", "0.9"]
+        out, picture = tmp_path / "bounds.json", tmp_path / "bounds.png"
+        command = ["bounds", str(tmp_path / "log.parquet"), *log, *options, "-o", str(out), "--plot", str(picture)]
+        assert main(command) == 0
+        said = capsys.readouterr().out
+        assert "2,000 rows, 3 contexts, 3 arms" in said
+        found = mb.logs.load_bounds(out)
+        assert list(found) == ["z0", "z1", "z2"]
+        assert picture.stat().st_size > 1000
+        command = ["sensitivity", str(tmp_path / "log.parquet"), *log, "--gap-low", "0.05", "0.0"]
+        command += ["-o", str(tmp_path / "grid.csv"), "--plot", str(tmp_path / "grid.png")]
+        assert main(command) == 0
+        assert "the decision changes at" in capsys.readouterr().out
+        assert (tmp_path / "grid.csv").read_text().count("\n") == 7
+
+    def test_mistakes_are_named(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["bounds", str(tmp_path / "nothing.parquet"), "--arm", "a", "--reward", "r"]) == 2
+        assert "nothing.parquet" in capsys.readouterr().err
+
+    def test_the_page_of_the_demo(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("meanbounds.cli.demo._LABORATORIES", 5)
+        said = demo.write_page(tmp_path)
+        page = (tmp_path / "index.html").read_text(encoding="utf-8")
+        assert page.count("data:image/png;base64,") == 3
+        assert said.split(" (")[0] in page
+        assert len(mb.logs.load_bounds(tmp_path / "bounds.json")) == 3
+
+
+def test_the_number_that_the_demo_prints() -> None:
+    result = demo.compare_laboratories(30)
+    assert result.won > result.lost
+    assert result.first < result.second

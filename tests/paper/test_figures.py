@@ -1,0 +1,327 @@
+"""The frame of `meanbounds reproduce`: verdicts, parts that are kept, the report."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import meanbounds as mb
+from meanbounds.cli import main
+from meanbounds.paper import NAMES, comparison, compute, experiment, factor, panels, verdicts
+from meanbounds.paper.base import Claim, Work
+from meanbounds.paper.report import reproduce
+from meanbounds.paper.verdicts import Verdict, verdict
+from meanbounds.simulation.pairs import paired
+from meanbounds.worlds import movielens
+from tests.servers import browser
+
+TINY = panels.Settings(horizon=300, runs=12)
+
+
+class TestVerdicts:
+    def test_each_verdict(self) -> None:
+        assert verdict(True) == verdict(True, False) == "holds"
+        assert verdict(False, True) == "holds after correction"
+        assert verdict(False) == verdict(False, False) == "does not hold"
+
+    @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=60))
+    def test_the_sign_test_is_exact(self, pairs: list[tuple[int, int]]) -> None:
+        first, second = np.array(pairs, dtype=float).T
+        found = paired(first, second)
+        assert found.won + found.lost + found.tied == len(pairs)
+        decided = found.won + found.lost
+        expected = stats.binomtest(found.won, decided, alternative="greater").pvalue if decided else 1.0
+        assert found.chance == pytest.approx(expected, rel=1e-9)
+
+    def test_pairs_that_are_none(self) -> None:
+        with pytest.raises(ValueError, match=r"two lists of the same length, at least 1; got shapes \(2,\) and \(3,\)"):
+            paired([1, 2], [1, 2, 3])
+
+    def test_less_needs_both_the_mean_and_the_test(self) -> None:
+        few = np.arange(200.0)
+        assert verdicts.less(few, few + 1.0)
+        assert not verdicts.less(few + 1.0, few)
+        assert not verdicts.less(few, few)
+        rare = few + 1.0
+        rare[0] = -1e6  # smaller in the mean, though larger in all runs but one
+        assert rare.mean() < few.mean()
+        assert not verdicts.less(rare, few)
+        assert not verdicts.less(few, rare)
+
+    def test_less_is_wrong_as_rarely_as_it_says(self) -> None:
+        """2,000 comparisons of 100 pairs that are alike: at most the limit that is passed with probability 1e-6."""
+        rng = np.random.default_rng(1)
+        pairs = rng.normal(size=(2000, 2, 100))
+        false = sum(verdicts.less(first, second, level=0.01) for first, second in pairs)
+        assert false <= stats.binom.isf(1e-6, 2000, 0.01)
+        assert sum(verdicts.less(first, second, level=0.5) for first, second in pairs[:200]) > 50
+
+    def test_rounding_is_not_above_a_bound(self) -> None:
+        assert verdicts.under([0.1 + 0.2], [0.3])
+        assert not verdicts.under([0.3001], [0.3])
+
+
+class TestWork:
+    @dataclasses.dataclass(frozen=True)
+    class Settings:
+        runs: int = 3
+
+    def test_what_is_finished_is_not_computed_again(self, tmp_path: Path) -> None:
+        made = []
+
+        def make() -> pd.DataFrame:
+            made.append(1)
+            return pd.DataFrame({"x": [1.0, 2.0]})
+
+        for _ in range(2):
+            assert Work(tmp_path, self.Settings()).frame("part", make)["x"].tolist() == [1.0, 2.0]
+        assert len(made) == 1
+        Work(tmp_path, self.Settings(runs=4)).frame("part", make)
+        assert len(made) == 2
+        assert json.loads((tmp_path / "settings.json").read_text())["settings"] == {"runs": 4}
+
+    def test_parts_of_other_code_are_not_used(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        Work(tmp_path, self.Settings()).frame("part", lambda: pd.DataFrame({"x": [1.0]}))
+        monkeypatch.setattr("meanbounds.paper.base._code", lambda: "another")
+        again = Work(tmp_path, self.Settings()).frame("part", lambda: pd.DataFrame({"x": [2.0]}))
+        assert again["x"].tolist() == [2.0]
+
+    def test_nothing_of_other_code_is_left(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Blocks of a simulation that was interrupted are not used either, and old pictures do not stay."""
+        store = sys.modules["meanbounds.simulation.run"]._Store
+        keep = store.keep
+
+        def interrupted(self: object, result: object) -> None:
+            keep(self, result)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(store, "keep", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            panels.run(TINY, Work(tmp_path, TINY))
+        (tmp_path / "old.png").write_bytes(b"")
+        assert list((tmp_path / "unfinished").glob("*.npz"))
+        Work(tmp_path, TINY)
+        assert list((tmp_path / "unfinished").glob("*.npz"))
+        monkeypatch.setattr("meanbounds.paper.base._code", lambda: "another")
+        Work(tmp_path, TINY)
+        assert not [*tmp_path.glob("unfinished/*.npz"), *tmp_path.glob("*.png")]
+
+    def test_an_interrupted_experiment_goes_on_where_it_stopped(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Stopped at the third of eight simulations: two are kept, and the result is that of an undisturbed run."""
+        simulate, calls = mb.simulate, []
+
+        def interrupted(*args: Any, **more: Any) -> mb.Regret:
+            calls.append(1)
+            if len(calls) == 3:
+                raise KeyboardInterrupt
+            return simulate(*args, **more)
+
+        monkeypatch.setattr(mb, "simulate", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            panels.run(TINY, Work(tmp_path / "a", TINY))
+        assert len(list((tmp_path / "a").glob("*.parquet"))) == 2
+        resumed = panels.run(TINY, Work(tmp_path / "a", TINY))
+        assert len(calls) == 3 + 6
+        whole = panels.run(TINY, Work(tmp_path / "b", TINY))
+        for key, regret in whole.items():
+            np.testing.assert_array_equal(regret.curves["GLUE"], resumed[key].curves["GLUE"])
+
+
+class TestFactor:
+    def test_claims_follow_the_numbers(self, tmp_path: Path) -> None:
+        table = factor.run(factor.QUICK, Work(tmp_path, factor.QUICK))
+        assert [c.verdict for c in factor.claims(table)] == [Verdict.HOLDS, Verdict.HOLDS, Verdict.CORRECTED]
+        lower = table.assign(factor=table["variance"])
+        assert factor.claims(lower)[0].verdict == Verdict.FAILS
+        flat = table.assign(factor=0.2)
+        assert factor.claims(flat)[1].verdict == Verdict.FAILS
+        assert factor.claims(table.assign(printed=table["factor"]))[2].verdict == Verdict.HOLDS
+        assert factor.claims(table.assign(corrected=0.0))[2].verdict == Verdict.FAILS
+
+
+def of(claims: Sequence[Claim], *words: str) -> list[Verdict]:
+    """Verdicts on the claims whose text has all these words."""
+    found = [c.verdict for c in claims if all(word in f"{c.source} {c.text}" for word in words)]
+    assert found
+    return found
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> panels.Results:
+    settings = panels.Settings(horizon=50_000, runs=60)
+    return panels.run(settings, Work(tmp_path_factory.mktemp("panels"), settings))
+
+
+class TestPanels:
+    def test_every_claim_holds(self, results: panels.Results) -> None:
+        """But for the theorem as printed, whose h(n) is too small."""
+        claims = panels.claims(results)
+        assert of(claims, "Theorem 6") == [Verdict.CORRECTED]
+        assert {c.verdict for c in claims if c.source != "Theorem 6"} == {Verdict.HOLDS}
+
+    @staticmethod
+    def changed(results: panels.Results, name: str, label: str, curves: np.ndarray) -> panels.Results:
+        """The same with other regret of one policy on one instance, for both laws."""
+        new = dict(results)
+        for law in panels.LAWS:
+            old = results[name, law]
+            new[name, law] = dataclasses.replace(old, curves={**old.curves, label: curves})
+        return new
+
+    @pytest.mark.parametrize(
+        ("name", "label", "factor", "words"),
+        [
+            ("high-lower-bound", "GLUE", 2.0, ("3a", "GLUE has less regret than B-UCB")),
+            ("high-lower-bound", "GLUE", 2.0, ("3a", "GLUE has less regret than ImprovedUCB")),
+            ("high-lower-bound", "GLUE", 2.0, ("3a", "comparable to B-KL-UCB")),
+            ("low-rewards", "GLUE", 1.01, ("3c", "coincide")),
+            ("low-rewards", "B-KL-UCB", 3.0, ("3c", "B-KL-UCB has less regret")),
+            ("clipping-only", "B-UCB", 1.01, ("3d", "coincide")),
+            ("meta-pruned", "ImprovedUCB", 1.01, ("3b", "coincide")),
+            ("clipping-only", "B-UCB", 3.0, ("B-UCB is never worse than UCB",)),
+            ("low-rewards", "B-KL-UCB", 3.0, ("B-KL-UCB is never worse than KL-UCB",)),
+            ("clipping-only", "GLUE", 3.0, ("GLUE is never worse than UCB",)),
+            ("high-lower-bound", "GLUE", 20.0, ("Theorem 6",)),
+        ],
+    )
+    def test_other_numbers_give_another_verdict(
+        self, results: panels.Results, name: str, label: str, factor: float, words: tuple[str, ...]
+    ) -> None:
+        curves = factor * results[name, "Bernoulli"].curves[label]
+        assert set(of(panels.claims(self.changed(results, name, label, curves)), *words)) == {Verdict.FAILS}
+
+    def test_a_meta_pruned_arm_that_is_played_too_often(self, results: panels.Results) -> None:
+        new = dict(results)
+        for law in panels.LAWS:
+            old = results["meta-pruned", law]
+            new["meta-pruned", law] = dataclasses.replace(old, plays={**old.plays, "GLUE": old.plays["GLUE"] + 5000})
+        assert of(panels.claims(new), "Figure 3b", "Arm 2 is meta-pruned") == [Verdict.FAILS]
+        assert of(panels.claims(new), "Figure 3a", "Arm 3 is meta-pruned") == [Verdict.HOLDS]
+
+
+class TestComparison:
+    def test_claims_follow_the_numbers(self, tmp_path: Path) -> None:
+        table = comparison.run(comparison.QUICK, Work(tmp_path, comparison.QUICK))
+        assert {c.verdict for c in comparison.claims(table)} == {Verdict.HOLDS}
+        assert len(table) == 8 * (len(mb.INSTANCES) + comparison.QUICK.instances) + comparison.QUICK.solved
+        for label, times, words in (
+            ("GLUE", 10.0, "never worse than that of UCB"),
+            ("GLUE", 10.0, "never above that of B-UCB"),
+            ("B-KL-UCB", 10.0, "is never above GLUE"),
+            (comparison.PROGRAM, 1.1, "least possible"),
+            ("GLUE", 0.9, "recovers the constant"),
+        ):
+            scale = np.where(table["algorithm"] == label, times, 1.0)
+            assert of(comparison.claims(table.assign(constant=table["constant"] * scale)), words) == [Verdict.FAILS]
+
+
+class TestCompute:
+    @staticmethod
+    def results(solved: float, ours: float, restricted: float) -> compute.Results:
+        policies = {"B-UCB": 1.0, "ImprovedUCB": 1.0, "GLUE": 1.0, "B-KL-UCB": 0.0}
+        rows = [
+            {"instance": "a", "policy": label, "way": way, "nanoseconds": own or ratio}
+            for way, ratio in ((compute.DEFINITION, solved), (compute.LOOPS, ours))
+            for label, own in policies.items()
+        ]
+        times = ((compute.EVERY, restricted), (compute.KEPT, 1.0), (compute.NEEDED, 0.5))
+        linear = [{"offered": n, "way": way, "nanoseconds": t} for n in (5, 10, 15) for way, t in times]
+        return compute.Results(pd.DataFrame(rows), pd.DataFrame(linear))
+
+    def test_claims_follow_the_numbers(self) -> None:
+        holds, fails = Verdict.HOLDS, Verdict.FAILS
+        assert [c.verdict for c in compute.claims(self.results(11.0, 1.5, 6.5))] == [holds, holds]
+        assert [c.verdict for c in compute.claims(self.results(23.0, 11.0, 2.5))] == [fails, fails]
+        assert "1.5 times with meanbounds' loops" in compute.claims(self.results(11.0, 1.5, 6.5))[0].measured
+
+    def test_something_is_timed(self, tmp_path: Path) -> None:
+        settings = compute.Settings(rounds=200, runs=1, turns=1, linear_rounds=5, warm_up=1, offered=(5,))
+        results = compute.run(settings, Work(tmp_path, settings))
+        assert np.all(results.stochastic["nanoseconds"] > 0.0)
+        assert np.all(results.linear["nanoseconds"] > 0.0)
+        assert set(compute.plot(results)) == {"ratios"}
+
+
+class TestCommand:
+    def test_list(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["reproduce", "--list"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[0] for line in lines] == list(NAMES)
+        assert all(experiment(name).SOURCE in line for name, line in zip(NAMES, lines, strict=True))
+
+    def test_unknown_names(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["reproduce", "factr", "-o", str(tmp_path)]) == 2
+        assert "nothing to reproduce is called 'factr'; there are factor, roful" in capsys.readouterr().err
+
+    def test_files_of_movielens_are_looked_at_first(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        missing = str(tmp_path / "ml-1m")
+        assert main(["reproduce", "--quick", "-o", str(tmp_path / "out"), "--movielens", missing]) == 2
+        assert "there is nothing at" in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
+
+    def test_writes_everything(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["reproduce", "factor", "--quick", "-o", str(tmp_path)]) == 0
+        names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+        inside = {f"factor/{name}" for name in ("factor.parquet", "factor.png", "factor.pdf", "settings.json")}
+        assert names == inside | {"report.html", "claims.parquet", "claims.md"}
+        said = capsys.readouterr().out
+        assert "[1/1] factor" in said
+        assert "2 holds, 1 holds after correction" in said
+        table = pd.read_parquet(tmp_path / "claims.parquet")
+        assert table["verdict"].tolist() == ["holds", "holds", "holds after correction"]
+
+
+def test_the_report_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every picture is there, nothing is fetched, nothing is wider than the window, text is not smaller than 12 px."""
+    small = movielens.Recipe(penalties=(3.0, 1.5), ranks=(4,), tolerance=1e-3, cut=None, arms=6)
+    tiny: dict[str, dict[str, object]] = {
+        "factor": {"means": 99},
+        "roful": {"offered": (5, 10), "horizon": 200},
+        "panels": {"horizon": 2000, "runs": 20},
+        "comparison": {"instances": 20},
+        "occupations": {"users": 400, "movies": 80, "recipe": small},
+        "movielens": {"users": 400, "movies": 80, "recipe": small, "horizon": 500, "runs": 2},
+        "transfer": {"values": 1000, "draws": 20, "horizon": 60, "logs": 3, "left": 2},
+        "compute": {"rounds": 500, "runs": 1, "linear_rounds": 10},
+    }
+    assert set(tiny) == set(NAMES)
+    for name, changes in tiny.items():
+        module = experiment(name)
+        monkeypatch.setattr(module, "QUICK", dataclasses.replace(module.QUICK, **changes))
+    path = reproduce([], tmp_path, quick=True, say=lambda _: None)
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r'(src|href)="(?!data:|#)', text)
+    with browser() as window:
+        for width in (360, 390, 1200):
+            tab = window.new_page(viewport={"width": width, "height": 800})
+            failures: list[str] = []
+            tab.on("console", lambda message, to=failures: to.append(message.text))
+            tab.on("requestfailed", lambda request, to=failures: to.append(request.url[:80]))
+            tab.goto(path.as_uri())
+            assert not failures
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width
+            pictures = tab.evaluate("[...document.images].map(i => [i.naturalWidth, i.clientWidth, i.alt])")
+            assert len(pictures) == len(list(tmp_path.rglob("*.png"))) >= 19
+            for real, shown, words in pictures:
+                assert 0 < shown <= min(width, real)
+                assert words
+            sizes = tab.evaluate(
+                "[...document.querySelectorAll('p, td, th')].map(e => parseFloat(getComputedStyle(e).fontSize))"
+            )
+            assert min(sizes) >= 12
+            assert "Theorem 6" in tab.inner_text("body")
+            tab.close()
