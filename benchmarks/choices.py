@@ -93,7 +93,7 @@ def play(setting: str, horizon: int = HORIZON, draws: int = DRAWS) -> mb.Regret:
         environment, bounds = SETTINGS[setting][1](draw)
         parts.append(mb.simulate(POLICIES, environment, bounds, horizon, RUNS, seed=draw, checkpoints=200))
         print(f"{setting}, draw {draw + 1} of {draws}", file=sys.stderr, flush=True)
-    return mb.Regret.pooled(parts)
+    return mb.Regret.concat(parts)
 
 
 def table(regret: mb.Regret) -> str:

@@ -14,12 +14,13 @@ matplotlib.use("agg")
 settings.register_profile("deterministic", derandomize=True, deadline=None)
 settings.load_profile("deterministic")
 
-SOURCE = Path(__file__).parents[1] / "src"
+SOURCE = Path(__file__).parents[1] / "src" / "meanbounds"
 
 
 def drop_stale_kernels() -> None:
-    """Compiled kernels are cached by the time stamp of their own file alone: drop all if any source is newer."""
-    newest = max(path.stat().st_mtime for path in SOURCE.rglob("*.py"))
+    """Compiled kernels are cached by the time stamp of their own file alone: drop all if any that they call is newer."""
+    compiled = [*(SOURCE / "kernels").rglob("*.py"), SOURCE / "subgaussian.py"]
+    newest = max(path.stat().st_mtime for path in compiled)
     cached = list(SOURCE.rglob("*.nb[ic]"))
     if any(path.stat().st_mtime < newest for path in cached):
         for path in cached:

@@ -39,7 +39,7 @@ def kl(p: float, q: float) -> float:
     if (q <= 0 < p) or (q >= 1 > p):
         return INFINITY
     first = p * math.log(p / q) if p > 0 else 0.0
-    second = (1 - p) * math.log((1 - p) / (1 - q)) if p < 1 else 0.0
+    second = -(1 - p) * math.log1p((p - q) / (1 - p)) if p < 1 else 0.0  # log1p: q may be far below a rounding of 1
     return max(0.0, first + second)
 
 

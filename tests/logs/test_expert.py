@@ -37,8 +37,8 @@ def test_no_true_mean_is_outside_in_two_thousand_laboratories() -> None:
         for assumption in ("optimal-expert", "any-expert"):
             found = mb.logs.bounds(lab.counts(), lab.gap_low, lab.gap_high, assumption=assumption)
             for z, context in enumerate(lab.contexts):
-                assert np.all(found[context].lower <= lab.means_seen[z] + slack)
-                assert np.all(found[context].upper >= lab.means_seen[z] - slack)
+                assert np.all(found[context].lower <= lab.marginal_means[z] + slack)
+                assert np.all(found[context].upper >= lab.marginal_means[z] - slack)
 
 
 @settings(max_examples=100)
@@ -66,7 +66,7 @@ class TestTightness:
         means = np.where(np.eye(3, dtype=bool), self.best[:, None], self.best[:, None] - self.gap_low)
         lab = mb.HiddenContexts([means], [self.share])
         found = mb.logs.expert_bounds(lab.shares[0], lab.contributions[0], self.gap_low, self.gap_high)
-        np.testing.assert_allclose(found.upper, lab.means_seen[0])
+        np.testing.assert_allclose(found.upper, lab.marginal_means[0])
 
     @pytest.mark.parametrize("arm", range(3))
     def test_lower_bound_of_each_arm(self, arm: int) -> None:
@@ -76,7 +76,7 @@ class TestTightness:
         means[range(3), range(3)] = self.best
         lab = mb.HiddenContexts([means], [self.share])
         found = mb.logs.expert_bounds(lab.shares[0], lab.contributions[0], self.gap_low, self.gap_high)
-        assert found.lower[arm] == pytest.approx(lab.means_seen[0, arm])
+        assert found.lower[arm] == pytest.approx(lab.marginal_means[0, arm])
 
 
 def test_by_hand() -> None:
@@ -114,7 +114,7 @@ def test_a_shift_widens_both_sides() -> None:
     moved = mb.logs.bounds(before.counts(), 0.3, 0.6, shift=0.1)["z0"]
     np.testing.assert_allclose(moved.lower, plain.lower - 0.1)
     np.testing.assert_allclose(moved.upper, plain.upper + 0.1)
-    assert np.all((moved.lower <= after.means_seen[0]) & (after.means_seen[0] <= moved.upper))
+    assert np.all((moved.lower <= after.marginal_means[0]) & (after.marginal_means[0] <= moved.upper))
 
 
 class TestFiniteLogs:
@@ -133,7 +133,7 @@ class TestFiniteLogs:
         for seed in range(logs):
             counts = self.tight.sample(rows, seed)
             found = mb.logs.bounds(counts, 0.1, 0.1, confidence, method, arms=self.tight.arms)["z0"]
-            true = self.tight.means_seen[0]
+            true = self.tight.marginal_means[0]
             missed += not np.all((found.lower <= true) & (true <= found.upper))
         assert missed <= stats.binom.isf(1e-6, logs, 1.0 - confidence)
 
@@ -148,7 +148,7 @@ class TestFiniteLogs:
             except mb.BoundsError:
                 missed += 1
                 continue
-            true = self.tight.means_seen[0]
+            true = self.tight.marginal_means[0]
             missed += not np.all((found.lower <= true) & (true <= found.upper))
         assert missed > stats.binom.isf(1e-6, 50, 0.2)
 
@@ -255,7 +255,7 @@ class TestFiniteLogs:
 
     def test_any_expert(self) -> None:
         found = mb.logs.bounds(self.lab.sample(5000, 1), confidence=0.95, assumption="any-expert")["z0"]
-        true = self.lab.means_seen[0]
+        true = self.lab.marginal_means[0]
         assert np.all((found.lower <= true) & (true <= found.upper))
         natural = mb.logs.bounds(self.lab.counts(), assumption="any-expert")["z0"]
         assert np.all(found.upper - found.lower > natural.upper - natural.lower)
@@ -265,7 +265,7 @@ class TestFiniteLogs:
         counts = lab.sample(50_000, 1)
         for z, context in enumerate(lab.contexts):
             found = mb.logs.bounds(counts, lab.gap_low, lab.gap_high, 0.9, arms=lab.arms)[context]
-            assert np.all((found.lower <= lab.means_seen[z]) & (lab.means_seen[z] <= found.upper))
+            assert np.all((found.lower <= lab.marginal_means[z]) & (lab.marginal_means[z] <= found.upper))
 
 
 def _width(bounds: mb.MeanBounds) -> float:
@@ -421,7 +421,7 @@ class TestLaboratory:
         seen, ideal = lab.sample(200_000, 1), lab.counts()
         np.testing.assert_allclose(seen.count / 200_000, ideal.count, atol=0.006)
         np.testing.assert_allclose(seen.total / 200_000, ideal.total, atol=0.006)
-        np.testing.assert_allclose(lab.environment("z1").means, lab.means_seen[1])
+        np.testing.assert_allclose(lab.environment("z1").means, lab.marginal_means[1])
 
     def test_mistakes_are_named(self) -> None:
         with pytest.raises(ValueError, match="visible x hidden x arms"):
@@ -511,12 +511,12 @@ class TestStrokeTrial:
         for counted, confidence in ((self.trial.counts(), None), (counts, 0.95)):
             found = mb.logs.bounds(counted, self.trial.gap_low, self.trial.gap_high, confidence)
             for z, context in enumerate(self.trial.contexts):
-                true = self.trial.means_seen[z]
+                true = self.trial.marginal_means[z]
                 assert np.all((found[context].lower <= true + 1e-12) & (true <= found[context].upper + 1e-12))
 
     def test_an_environment_with_the_outcomes_of_the_trial(self) -> None:
         environment = self.trial.environment("85 and over")
-        np.testing.assert_allclose(environment.means, self.trial.means_seen[2])
+        np.testing.assert_allclose(environment.means, self.trial.marginal_means[2])
 
     def test_a_cell_that_was_never_tried_is_refused(self) -> None:
         import pandas as pd
@@ -537,7 +537,7 @@ class TestPictures:
 
     def test_contexts(self) -> None:
         found = mb.logs.bounds(self.lab.counts(), self.lab.gap_low, self.lab.gap_high)
-        figure = plots.plot_contexts(found, dict(zip(self.lab.contexts, self.lab.means_seen.tolist(), strict=True)))
+        figure = plots.plot_contexts(found, dict(zip(self.lab.contexts, self.lab.marginal_means.tolist(), strict=True)))
         assert [ax.get_title(loc="left") for ax in figure.axes] == ["z0", "z1", "z2"]
         assert "the first 2 of 3 contexts" in str(plots.plot_contexts(found, most=2).get_suptitle())
 

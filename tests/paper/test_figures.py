@@ -23,7 +23,7 @@ from meanbounds.paper import NAMES, comparison, compute, experiment, factor, pan
 from meanbounds.paper.base import Claim, Work
 from meanbounds.paper.report import reproduce
 from meanbounds.paper.verdicts import Verdict, verdict
-from meanbounds.simulation.pairs import paired
+from meanbounds.simulation.pairs import sign_test
 from meanbounds.worlds import movielens
 from tests.servers import browser
 
@@ -39,15 +39,15 @@ class TestVerdicts:
     @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=60))
     def test_the_sign_test_is_exact(self, pairs: list[tuple[int, int]]) -> None:
         first, second = np.array(pairs, dtype=float).T
-        found = paired(first, second)
+        found = sign_test(first, second)
         assert found.won + found.lost + found.tied == len(pairs)
         decided = found.won + found.lost
         expected = stats.binomtest(found.won, decided, alternative="greater").pvalue if decided else 1.0
-        assert found.chance == pytest.approx(expected, rel=1e-9)
+        assert found.p_value == pytest.approx(expected, rel=1e-9)
 
     def test_pairs_that_are_none(self) -> None:
         with pytest.raises(ValueError, match=r"two lists of the same length, at least 1; got shapes \(2,\) and \(3,\)"):
-            paired([1, 2], [1, 2, 3])
+            sign_test([1, 2], [1, 2, 3])
 
     def test_less_needs_both_the_mean_and_the_test(self) -> None:
         few = np.arange(200.0)

@@ -82,7 +82,7 @@ class TestSeveralSimulationsAsOne:
 
     def test_pooled(self) -> None:
         parts = [self.simulated([0.9, 0.8]), self.simulated([0.5, 0.1], seed=2)]
-        pooled = mb.Regret.pooled(parts)
+        pooled = mb.Regret.concat(parts)
         np.testing.assert_array_equal(pooled.curves["UCB"][4:], parts[1].curves["UCB"])
         assert pooled.settings["runs"] == 8
         assert [part["seed"] for part in pooled.settings["parts"]] == [1, 2]
@@ -106,7 +106,7 @@ class TestSeveralSimulationsAsOne:
         bounds = [mb.theory.regret_bounds(part)["UCB"].values for part in parts]
         assert bounds[0] is not None
         assert bounds[1] is not None
-        pooled = mb.theory.regret_bounds(mb.Regret.pooled(parts))["UCB"].values
+        pooled = mb.theory.regret_bounds(mb.Regret.concat(parts))["UCB"].values
         assert pooled is not None
         np.testing.assert_allclose(pooled, (bounds[0] + bounds[1]) / 2)
         beside = mb.theory.regret_bounds(mb.Regret.beside({"a": parts[0], "b": parts[1]}))
@@ -118,14 +118,14 @@ class TestSeveralSimulationsAsOne:
         two = {"a": mb.UCB(), "b": mb.GLUE()}
         own = mb.simulate(two, mb.Bernoulli([0.9, 0.8]), None, 50, 4, seed=1, checkpoints=5)
         expected = mb.theory.regret_bounds(own)["b"].values
-        pooled = mb.Regret.pooled([own, own])
-        alike = mb.Regret.beside({"x": own.only(["b"]), "y": own.only(["b"])})
+        pooled = mb.Regret.concat([own, own])
+        alike = mb.Regret.beside({"x": own.select(["b"]), "y": own.select(["b"])})
         for both, label in (
-            (pooled.only(["b"]), "b"),
-            (mb.Regret.pooled([pooled, pooled]).only(["b"]), "b"),
-            (alike.only(["y"]), "y"),
-            (mb.Regret.beside({"z": pooled.only(["b"])}), "z"),
-            (mb.Regret.pooled([alike, alike]).only(["x"]), "x"),
+            (pooled.select(["b"]), "b"),
+            (mb.Regret.concat([pooled, pooled]).select(["b"]), "b"),
+            (alike.select(["y"]), "y"),
+            (mb.Regret.beside({"z": pooled.select(["b"])}), "z"),
+            (mb.Regret.concat([alike, alike]).select(["x"]), "x"),
         ):
             found = mb.theory.regret_bounds(both)
             assert list(found) == [label] == list(both.labels)
@@ -136,12 +136,12 @@ class TestSeveralSimulationsAsOne:
 
     def test_refusals(self) -> None:
         with pytest.raises(ValueError, match="at least one simulation"):
-            mb.Regret.pooled([])
+            mb.Regret.concat([])
         with pytest.raises(ValueError, match="at least one simulation"):
             mb.Regret.beside({})
         first, other = self.simulated([0.9, 0.8]), self.simulated([0.9, 0.8], "other")
         with pytest.raises(ValueError, match="only if policies and checkpoints are the same"):
-            mb.Regret.pooled([first, other])
+            mb.Regret.concat([first, other])
         two = mb.simulate({"a": mb.UCB(), "b": mb.GLUE()}, mb.Bernoulli([0.9, 0.8]), None, 50, 4, 1, checkpoints=5)
         with pytest.raises(ValueError, match="x: give simulations of one policy each"):
             mb.Regret.beside({"x": two})

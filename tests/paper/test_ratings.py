@@ -143,4 +143,4 @@ class TestMovielens:
 def test_bounds_of_a_world_contain_its_means() -> None:
     world = mb.HiddenContexts.random(visible=1, hidden=4, arms=5, seed=3)
     bounds = ratings.bounds_of(world)
-    assert np.all((bounds.lower <= world.means_seen[0] + 1e-12) & (world.means_seen[0] <= bounds.upper + 1e-12))
+    assert np.all((bounds.lower <= world.marginal_means[0] + 1e-12) & (world.marginal_means[0] <= bounds.upper + 1e-12))

@@ -166,7 +166,7 @@ def test_fast_and_plain_kernels_agree(policy: mb.OFUL | mb.ROFUL) -> None:
 
     def plays(fast: bool, keep_all: bool) -> list[list[float]]:
         stops = np.array([700, 1500])
-        room = {name: np.zeros((3, 2)) for name in ("curves", "kept", "best", "strain", "clashes")}
+        room = {name: np.zeros((3, 2)) for name in ("curves", "kept", "best", "strain", "contradictions")}
         environment = instance.environment(5, "beta")
         law = environment.rewards(instance.bounds.low, instance.bounds.high)
         none = np.zeros((0, 0), dtype=np.int64)
@@ -294,8 +294,8 @@ class TestCoverage:
             warnings.filterwarnings("ignore", message=".*contradicted each other")
             environment = instance.environment(None if len(instance.bounds) < 4 else 4)
             regret = mb.simulate({"p": policy}, environment, instance.bounds, horizon, runs, seed=5)
-        strain, clashes = (regret.measures[name]["p"][:, -1] for name in ("strain", "clashes"))
-        return int(np.sum(strain > 1.0 + 1e-9)), int(np.count_nonzero(clashes))
+        strain, contradictions = (regret.measures[name]["p"][:, -1] for name in ("strain", "contradictions"))
+        return int(np.sum(strain > 1.0 + 1e-9)), int(np.count_nonzero(contradictions))
 
     @pytest.mark.slow
     @pytest.mark.parametrize("noise", EVERY_NOISE)

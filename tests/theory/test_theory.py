@@ -566,7 +566,7 @@ class TestFates:
     @given(cases())
     def test_say_what_the_numbers_say(self, case: Case) -> None:
         means, bounds = means_of(case), case.bounds
-        found = mb.theory.fates(means, bounds)
+        found = mb.theory.arm_status(means, bounds)
         assert tuple(fate.arm for fate in found) == bounds.arms
         plays = mb.theory.asymptotic_plays(mb.GLUE(), means, bounds)
         for k, fate in enumerate(found):
@@ -578,7 +578,7 @@ class TestFates:
 
     def test_by_kind(self) -> None:
         instance = mb.INSTANCES["high-lower-bound"]
-        found = mb.theory.fates(instance.means, instance.bounds)
+        found = mb.theory.arm_status(instance.means, instance.bounds)
         assert found.arms("best") == ("arm 1",)
         assert found.arms("meta-pruned") == ("arm 3",)
         assert found.arms("live") == ("arm 2", "arm 4", "arm 5")

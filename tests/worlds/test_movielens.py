@@ -168,9 +168,9 @@ class TestWorlds:
             assert world.gap_low[0] > 0.0
             assert np.sum(world.shares[0] > 0.0) > 1
             bounds = mb.logs.bounds(world.counts(), world.gap_low, world.gap_high)[job]
-            assert np.all(bounds.lower <= world.means_seen[0] + 1e-12)
-            assert np.all(bounds.upper >= world.means_seen[0] - 1e-12)
-            np.testing.assert_allclose(world.environment(job).means, world.means_seen[0], atol=1e-12)
+            assert np.all(bounds.lower <= world.marginal_means[0] + 1e-12)
+            assert np.all(bounds.upper >= world.marginal_means[0] - 1e-12)
+            np.testing.assert_allclose(world.environment(job).means, world.marginal_means[0], atol=1e-12)
 
     def test_means_are_averages_of_completed_entries(self) -> None:
         """Recomputed for one occupation from the dense matrix, user by user."""
@@ -179,7 +179,7 @@ class TestWorlds:
         columns = [int(str(arm).rsplit(" ", 1)[-1]) - 1 for arm in world.arms]
         dense = np.clip(COMPLETION.dense(), 0.0, 1.0)[:, columns]
         mine = np.array([movielens.OCCUPATIONS[code] == "Office" for code in FEW.occupation.tolist()])
-        np.testing.assert_allclose(world.means_seen[0], dense[mine].mean(axis=0))
+        np.testing.assert_allclose(world.marginal_means[0], dense[mine].mean(axis=0))
         assert sum(found.cells["Office"].values()) == mine.sum()
         old_men = mine & (FEW.gender == "M") & (FEW.age >= 50)
         assert found.cells["Office"]["M", "50+"] == old_men.sum()
@@ -285,7 +285,7 @@ class TestTable:
         np.testing.assert_allclose(world.hidden_given_visible, [[1.0, 0.0], [1 / 3, 2 / 3]])
         np.testing.assert_allclose(world.probabilities.sum(axis=1), [0.4, 0.6])
         np.testing.assert_allclose(world.means[1], [[0.2, 0.5], [0.8, 0.5]])
-        np.testing.assert_allclose(world.means_seen, [[0.3, 0.5], [0.6, 0.5]])
+        np.testing.assert_allclose(world.marginal_means, [[0.3, 0.5], [0.6, 0.5]])
         np.testing.assert_allclose(world.gap_low, [0.2, 0.3])
 
     def test_weights(self) -> None:
@@ -293,7 +293,7 @@ class TestTable:
         world = mb.HiddenContexts.from_table(self.users, "job", "age", ["a", "b"], weight="size")
         np.testing.assert_allclose(world.means[1], [[0.2, 0.5], [0.75, 0.55]])
         np.testing.assert_allclose(world.hidden_given_visible[1], [0.5, 0.5])
-        np.testing.assert_allclose(world.means_seen[0], [0.5, 0.6])
+        np.testing.assert_allclose(world.marginal_means[0], [0.5, 0.6])
 
     def test_uniform(self) -> None:
         world = mb.HiddenContexts.from_table(self.users, "job", ["age", "gender"], ["a", "b"], uniform=True)
@@ -307,14 +307,14 @@ class TestTable:
         frame = pd.DataFrame({"z": rng.integers(0, 3, 40), "u": rng.integers(0, 5, 40)})
         frame[["a", "b", "c"]] = rng.uniform(-1.0, 2.0, (40, 3))
         world = mb.HiddenContexts.from_table(frame, "z", "u", ["a", "b", "c"], -1.0, 2.0)
-        np.testing.assert_allclose(world.means_seen, frame.groupby("z")[["a", "b", "c"]].mean())
+        np.testing.assert_allclose(world.marginal_means, frame.groupby("z")[["a", "b", "c"]].mean())
         np.testing.assert_allclose(
             world.probabilities.sum(axis=1), frame["z"].value_counts(sort=False).sort_index() / 40
         )
         bounds = mb.logs.bounds(world.counts(), world.gap_low, world.gap_high)
         for z, context in enumerate(world.contexts):
-            assert np.all(bounds[context].lower <= world.means_seen[z] + 1e-9)
-            assert np.all(bounds[context].upper >= world.means_seen[z] - 1e-9)
+            assert np.all(bounds[context].lower <= world.marginal_means[z] + 1e-9)
+            assert np.all(bounds[context].upper >= world.marginal_means[z] - 1e-9)
 
     def test_mistakes(self) -> None:
         table = mb.HiddenContexts.from_table
@@ -351,5 +351,5 @@ class TestRealRatings:
             assert found.worlds
             for job, world in found.worlds.items():
                 bounds = mb.logs.bounds(world.counts(), world.gap_low, world.gap_high)[job]
-                assert np.all(bounds.lower <= world.means_seen[0] + 1e-12)
-                assert np.all(bounds.upper >= world.means_seen[0] - 1e-12)
+                assert np.all(bounds.lower <= world.marginal_means[0] + 1e-12)
+                assert np.all(bounds.upper >= world.marginal_means[0] - 1e-12)

@@ -229,7 +229,9 @@ def _lab(options: argparse.Namespace) -> None:
         file.write("context,arm,mean,gap_low,gap_high\n")
         for z, context in enumerate(lab.contexts):
             for k, arm in enumerate(lab.arms):
-                file.write(f"{context},{arm},{lab.means_seen[z, k]:.6f},{lab.gap_low[z]:.6f},{lab.gap_high[z]:.6f}\n")
+                file.write(
+                    f"{context},{arm},{lab.marginal_means[z, k]:.6f},{lab.gap_low[z]:.6f},{lab.gap_high[z]:.6f}\n"
+                )
     print(f"written: {log} ({options.rows:,} rows), {truth}")
     least, most = math.floor(1000 * lab.gap_low.min()) / 1000, math.ceil(1000 * lab.gap_high.max()) / 1000
     print(

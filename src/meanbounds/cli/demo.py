@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import meanbounds as mb
 from meanbounds.paper.page import image, page, table
 from meanbounds.plots import plot_contexts, plot_regret
-from meanbounds.simulation.pairs import Paired, paired
+from meanbounds.simulation.pairs import SignTest, sign_test
 
 __all__ = ["compare_laboratories", "write_page"]
 
@@ -22,7 +22,7 @@ _ROWS = 20_000
 _LABORATORIES = 100
 
 
-def compare_laboratories(laboratories: int) -> Paired:
+def compare_laboratories(laboratories: int) -> SignTest:
     """GLUE from the bounds of a log against UCB from nothing, in the mean over the runs of many laboratories.
 
     A random world each, a log of 5,000 rows, bounds at 95%, 10 paired runs of 5,000 rounds; a sign test.
@@ -35,7 +35,7 @@ def compare_laboratories(laboratories: int) -> Paired:
         regret = mb.simulate(policies, lab.environment("z0"), bounds, 5000, 10, seed, checkpoints=1, progress=False)
         pairs.append([regret.final[label].mean() for label in policies])
     ucb, glue = np.array(pairs).T
-    return paired(glue, ucb)
+    return sign_test(glue, ucb)
 
 
 def _world() -> mb.HiddenContexts:
@@ -61,7 +61,7 @@ def write_page(folder: Path) -> str:
     counts = mb.logs.read(folder / "log.parquet", context="context", arm="arm", reward="reward")
     bounds = mb.logs.bounds(counts, lab.gap_low, lab.gap_high, confidence=0.95, arms=lab.arms)
     mb.logs.save_bounds(bounds, folder / "bounds.json", {"confidence": 0.95})
-    truth = dict(zip(lab.contexts, lab.means_seen.tolist(), strict=True))
+    truth = dict(zip(lab.contexts, lab.marginal_means.tolist(), strict=True))
     figures = [plot_contexts(bounds, truth)]
     figure, axes = plt.subplots(len(bounds), 1, figsize=(6.4, 3.0 * len(bounds)), layout="constrained")
     rows = []
@@ -74,13 +74,13 @@ def write_page(folder: Path) -> str:
     figures.append(figure)
     trial = mb.stroke_trial()
     stroke = mb.logs.bounds(trial.sample(100_000, seed=_SEED), trial.gap_low, trial.gap_high, confidence=0.95)
-    figures.append(plot_contexts(stroke, dict(zip(trial.contexts, trial.means_seen.tolist(), strict=True))))
+    figures.append(plot_contexts(stroke, dict(zip(trial.contexts, trial.marginal_means.tolist(), strict=True))))
     result = compare_laboratories(_LABORATORIES)
     saved = (
         f"Over {_LABORATORIES} made-up worlds, GLUE that starts from the bounds of a log of 5,000 rows loses "
         f"{1 - result.first / result.second:.0%} less than UCB that starts from nothing ({result.first:.1f} against "
         f"{result.second:.1f}): less in {result.won} of them, more in {result.lost}, and just as much where the bounds "
-        f"say too little (sign test: {result.chance:.0e})."
+        f"say too little (sign test: {result.p_value:.0e})."
     )
     text = _page(figures, rows, ["context", *policies], saved)
     (folder / "index.html").write_text(text, encoding="utf-8")

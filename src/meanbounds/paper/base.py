@@ -19,7 +19,7 @@ import meanbounds as mb
 from meanbounds.paper.verdicts import Verdict, under, verdict
 from meanbounds.policies import AnyPolicy
 from meanbounds.simulation.environments import Environment
-from meanbounds.support.writing import write_whole
+from meanbounds.support.writing import write_atomically
 from meanbounds.theory.given import Form
 
 if TYPE_CHECKING:
@@ -99,18 +99,18 @@ class _Held:
         missed: dict[str, list[bool]] = {}
         allowed: dict[str, float] = {}
         for regret in results:
-            for label, promise in mb.theory.regret_bounds(regret, form).items():
-                if promise.values is None:
+            for label, guarantee in mb.theory.regret_bounds(regret, form).items():
+                if guarantee.values is None:
                     continue
-                self.bounds.append(promise.values)
+                self.bounds.append(guarantee.values)
                 curves = regret.curves[label]
-                curves = curves.mean(axis=0, keepdims=True) if promise.kind == "expectation" else curves
-                missed.setdefault(label, []).extend(not under(curve, promise.values) for curve in curves)
-                allowed[label] = promise.failure
-                said = regret.rounds[promise.informative]
+                curves = curves.mean(axis=0, keepdims=True) if guarantee.kind == "expectation" else curves
+                missed.setdefault(label, []).extend(not under(curve, guarantee.values) for curve in curves)
+                allowed[label] = guarantee.failure
+                said = regret.rounds[guarantee.informative]
                 self.first[label] = min(self.first.get(label, np.inf), float(said[0]) if said.size else np.inf)
                 with np.errstate(divide="ignore"):  # a bound of 0, where a single arm is left
-                    share = np.divide(curves, promise.values, out=np.zeros_like(curves), where=curves > 0.0)
+                    share = np.divide(curves, guarantee.values, out=np.zeros_like(curves), where=curves > 0.0)
                 self.nearest[label] = max(self.nearest.get(label, 0.0), float(share.max()))
         above = sum(map(sum, missed.values()))
         self.passed = f"{above} of {sum(map(len, missed.values()))} curves" if above else ""
@@ -181,7 +181,7 @@ class Work:
                 resume=self.folder / "unfinished",
                 progress=self.progress,
             )
-            write_whole(path, result.save)
+            write_atomically(path, result.save)
         return mb.Regret.load(path)
 
     def frame(self, part: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
@@ -190,7 +190,7 @@ class Work:
 
         path = self.path(part)
         if not path.exists():
-            write_whole(path, make().to_parquet)
+            write_atomically(path, make().to_parquet)
         return pd.read_parquet(path)
 
 

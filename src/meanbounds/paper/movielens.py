@@ -17,7 +17,7 @@ from meanbounds.paper.panels import POLICIES
 from meanbounds.paper.ratings import VARIANTS, Source, bounds_of, note, noted, variants
 from meanbounds.paper.verdicts import less, verdict
 from meanbounds.plots import bounds_height, plot_bounds, plot_regret
-from meanbounds.simulation.pairs import paired
+from meanbounds.simulation.pairs import sign_test
 from meanbounds.worlds.movielens import Recipe
 
 TITLE = "Learning after the log: Law and Academic"
@@ -58,7 +58,7 @@ class Results:
     @cached_property
     def regret(self) -> dict[tuple[str, str], mb.Regret]:
         """The runs of all draws together."""
-        return {key: mb.Regret.pooled(parts) for key, parts in self.draws.items()}
+        return {key: mb.Regret.concat(parts) for key, parts in self.draws.items()}
 
 
 def run(settings: Settings, work: Work) -> Results:
@@ -104,7 +104,7 @@ def plot(results: Results) -> Mapping[str, Figure]:
             upper.set_yticks(range(len(known[job])), [str(k + 1) for k in range(len(known[job]))], fontsize="small")
             upper.set_ylabel("movie")
             upper.set_title(f"{job}: bounds of the first draw", loc="left", fontsize="medium", pad=24)
-            plot_regret(regret.only(POLICIES), lower, band="deviation")
+            plot_regret(regret.select(POLICIES), lower, band="deviation")
             lower.set_title(f"{job}: regret over {len(results.draws[name, job])} draws", loc="left", fontsize="medium")
         figure.suptitle(f"{note(results.made_up)}; {name}", fontsize="medium")
         figures[name] = figure
@@ -120,7 +120,7 @@ def claims(results: Results) -> Sequence[Claim]:
         settled = sum(int(np.sum(bounds.possible) == 1) for bounds in known)
         above = sum(bounds.best_lower > 0.5 for bounds in known)
         others = ", ".join(f"{label} {final[label].mean():.2f}" for label in POLICIES)
-        against = paired(final["GLUE"], final["UCB"])
+        against = sign_test(final["GLUE"], final["UCB"])
         found.append(
             Claim(
                 f"Figure 4, Conclusion; {job}, {name}",

@@ -105,7 +105,7 @@ def _tables(settings: Settings, work: Work) -> dict[str, pd.DataFrame]:
                         "variant": name,
                         "occupation": job,
                         "arm": str(arm),
-                        "mean": world.means_seen[0, k],
+                        "mean": world.marginal_means[0, k],
                         "lower": log.lower[k],
                         "upper": log.upper[k],
                         "gap_low": world.gap_low[0],

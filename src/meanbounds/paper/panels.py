@@ -13,7 +13,7 @@ import meanbounds as mb
 from meanbounds.paper.base import Claim, Work, bound_claim
 from meanbounds.paper.verdicts import comparable, less, same, verdict
 from meanbounds.plots import bounds_height, plot_bounds, plot_regret
-from meanbounds.simulation.pairs import paired
+from meanbounds.simulation.pairs import sign_test
 
 TITLE = "GLUE against its rivals, on four instances"
 SOURCE = "Figure 3"
@@ -70,7 +70,7 @@ def plot(results: Results) -> Mapping[str, Figure]:
         figure, axes = plt.subplots(3, 1, figsize=(6.4, sum(heights)), height_ratios=heights, layout="constrained")
         plot_bounds(instance.bounds, instance.means, axes[0])
         for ax, law in zip(axes[1:], LAWS, strict=True):
-            plot_regret(results[name, law].only(POLICIES), ax, band="deviation")
+            plot_regret(results[name, law].select(POLICIES), ax, band="deviation")
             ax.set_title(f"{law} rewards", loc="left", fontsize="medium")
         figure.suptitle(instance.title, fontsize="medium", parse_math=False)
         figures[name] = figure
@@ -81,7 +81,7 @@ def _theory(results: Results, kind: str, pad: int) -> Figure:
     """What theorems say beside what was simulated, with rewards of 0 or 1."""
     figure, axes = plt.subplots(4, 1, figsize=(6.4, 15.0), layout="constrained")
     for ax, (name, instance) in zip(axes, mb.INSTANCES.items(), strict=True):
-        plot_regret(results[name, "Bernoulli"].only(POLICIES), ax, band=None, theory=kind)
+        plot_regret(results[name, "Bernoulli"].select(POLICIES), ax, band=None, theory=kind)
         ax.set_title(instance.title, loc="left", fontsize="medium", pad=pad, parse_math=False)
     return figure
 
@@ -124,7 +124,7 @@ def _of_law(results: Results, law: str) -> list[Claim]:
         Claim(
             f"Figure 3a, {law} rewards",
             "With l_max near 1, GLUE is comparable to B-KL-UCB (within a factor of 2).",
-            f"{ratio:.2f} times its regret: {paired(first['GLUE'], first['B-KL-UCB'])}",
+            f"{ratio:.2f} times its regret: {sign_test(first['GLUE'], first['B-KL-UCB'])}",
             verdict(comparable([first["GLUE"].mean(), first["B-KL-UCB"].mean()])),
         )
     )
@@ -181,7 +181,7 @@ def _order(source: str, where: str, better: str, worse: str, final: Mapping[str,
     return Claim(
         source,
         f"{where}, {better} has less regret than {worse}.",
-        str(paired(final[better], final[worse])),
+        str(sign_test(final[better], final[worse])),
         verdict(less(final[better], final[worse])),
     )
 

@@ -17,7 +17,7 @@ import meanbounds as mb
 from meanbounds.paper.base import PHONE, Claim, Work, bound_claim, expecting
 from meanbounds.paper.verdicts import comparable, less, same, verdict, within
 from meanbounds.plots import plot_regret
-from meanbounds.simulation.pairs import paired
+from meanbounds.simulation.pairs import sign_test
 from meanbounds.theory.given import Form
 
 TITLE = "R-OFUL against OFUL"
@@ -72,7 +72,7 @@ class Results:
     @cached_property
     def regret(self) -> dict[tuple[str, int], mb.Regret]:
         """The runs of all draws together."""
-        return {key: mb.Regret.pooled(parts) for key, parts in self.draws.items()}
+        return {key: mb.Regret.concat(parts) for key, parts in self.draws.items()}
 
 
 def run(settings: Settings, work: Work) -> Results:
@@ -115,7 +115,7 @@ def _uninformed(settings: Settings, draw: int, work: Work) -> mb.Regret:
 
 def plot(results: Results) -> Mapping[str, Figure]:
     """A picture for each kind of rewards, the sizes of the offer one below the other."""
-    clashes = sum(_clashes(results, PRINTED, "R-OFUL"))
+    contradictions = sum(_contradictions(results, PRINTED, "R-OFUL"))
     runs = results.settings.draws * results.settings.runs * len(results.settings.offered)
     linear = results.settings.linear_rewards
     return {
@@ -124,7 +124,7 @@ def plot(results: Results) -> Mapping[str, Figure]:
             PRINTED,
             "Rewards as printed: Gaussian, clipped.\nTheorem 4 does not cover these rewards: clipping moves\n"
             "their means, they are not linear. Bounds and data\n"
-            f"contradict each other in {clashes} of {runs} runs of R-OFUL.",
+            f"contradict each other in {contradictions} of {runs} runs of R-OFUL.",
         ),
         "well-specified": _picture(results, linear, f"Rewards whose means are linear ({linear}).", bounds=True),
     }
@@ -159,10 +159,12 @@ def _count(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def _clashes(results: Results, rewards: str, label: str) -> list[int]:
+def _contradictions(results: Results, rewards: str, label: str) -> list[int]:
     """For each size of the offer, in how many runs bounds and data contradicted each other."""
-    measures = [results.regret[rewards, offered].measures["clashes"][label] for offered in results.settings.offered]
-    return [int(np.count_nonzero(clashes[:, -1])) for clashes in measures]
+    measures = [
+        results.regret[rewards, offered].measures["contradictions"][label] for offered in results.settings.offered
+    ]
+    return [int(np.count_nonzero(contradictions[:, -1])) for contradictions in measures]
 
 
 def _kept(regret: mb.Regret, label: str) -> float:
@@ -210,7 +212,9 @@ def claims(results: Results) -> Sequence[Claim]:
     kept = [_kept(results.regret[PRINTED, offered], "R-OFUL") for offered in sizes]
     numbers = ", ".join(f"{value:.2f}" for value in kept)
     misfit, runs = _misfit(results.settings), results.settings.draws * results.settings.runs
-    clashes, linear_clashes = (_clashes(results, rewards, "R-OFUL") for rewards in (PRINTED, linear))
+    contradictions, linear_contradictions = (
+        _contradictions(results, rewards, "R-OFUL") for rewards in (PRINTED, linear)
+    )
     found += [
         Claim(
             "Section 4, empirical evaluations",
@@ -229,10 +233,10 @@ def claims(results: Results) -> Sequence[Claim]:
             "Section 4, empirical evaluations",
             "The rewards of the experiment are those of a linear bandit.",
             f"no parameter has the means of the clipped rewards: the best fit misses some by {misfit:.2f}. Bounds and "
-            f"data contradict each other in {_count(clashes)} of {runs} runs with {listed} on offer (R-OFUL as "
-            f"printed: {_count(_clashes(results, PRINTED, 'R-OFUL as printed'))}); with linear means, in "
-            f"{_count(linear_clashes)}",
-            verdict(misfit < 1e-9, sum(linear_clashes) <= mb.ROFUL().failure * runs * len(sizes)),
+            f"data contradict each other in {_count(contradictions)} of {runs} runs with {listed} on offer (R-OFUL as "
+            f"printed: {_count(_contradictions(results, PRINTED, 'R-OFUL as printed'))}); with linear means, in "
+            f"{_count(linear_contradictions)}",
+            verdict(misfit < 1e-9, sum(linear_contradictions) <= mb.ROFUL().failure * runs * len(sizes)),
         ),
         _uninformed_claim(results),
         _bounds_claim(results),
@@ -298,7 +302,7 @@ def _of_draws(results: Results, rewards: str, offered: int, label: str) -> NDArr
 
 
 def _paired(first: NDArray[np.float64], second: NDArray[np.float64]) -> str:
-    return paired(first, second).over("draws of the arms")
+    return sign_test(first, second).over("draws of the arms")
 
 
 def _numbers(samples: Sequence[NDArray[np.float64]]) -> str:

@@ -31,7 +31,7 @@ from meanbounds.paper.linear_log import (
 from meanbounds.paper.verdicts import Tally, less, tally, verdict
 from meanbounds.plots import COLOURS, plot_bounds_beside, plot_regret
 from meanbounds.policies import LinearPolicy
-from meanbounds.simulation.pairs import paired
+from meanbounds.simulation.pairs import sign_test
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -422,7 +422,7 @@ def _first_setting(results: Results) -> Claim:
         "Figure 5, caption",
         "In the first setting the bounds improve no factor, but arms are restricted, which lowers the regret.",
         f"{left.sum()} of {left.size} arms are left, with factors of at least {least:.4f} "
-        f"({_how_common(results, improved=False)}); R-OFUL against OFUL: {paired(final[CORRECTED], final['OFUL'])} "
+        f"({_how_common(results, improved=False)}); R-OFUL against OFUL: {sign_test(final[CORRECTED], final['OFUL'])} "
         f"({_how_often_ahead(results, improved=False)}); "
         f"with the exact index, over {results.settings.runs_each} runs: {shown.exact.final['exact'].mean():.1f}",
         verdict(least > WORST - 1e-9 and left.sum() < left.size and less(final[CORRECTED], final["OFUL"])),
@@ -460,7 +460,7 @@ def _outperforms(results: Results, which: str) -> Claim:
         return Claim(
             "Figure 5, second setting",
             "R-OFUL significantly outperforms OFUL in the second setting (from the printed bounds).",
-            f"{paired(final[PRINTED], final['OFUL']) if PRINTED in final else 'they cannot be used'}; they exclude "
+            f"{sign_test(final[PRINTED], final['OFUL']) if PRINTED in final else 'they cannot be used'}; they exclude "
             f"{wrong} of {len(shown.draw.means)} means",
             verdict(PRINTED in final and less(final[PRINTED], final["OFUL"])),
         )
@@ -469,7 +469,7 @@ def _outperforms(results: Results, which: str) -> Claim:
     return Claim(
         "Figure 5, second setting",
         "R-OFUL significantly outperforms OFUL in the second setting (from corrected bounds).",
-        f"{paired(final[CORRECTED], final['OFUL'])} ({_how_often_ahead(results, improved=True)}); "
+        f"{sign_test(final[CORRECTED], final['OFUL'])} ({_how_often_ahead(results, improved=True)}); "
         f"in the second half of the rounds it adds {late[CORRECTED]:.1f}, "
         f"OFUL {late['OFUL']:.1f}. From sharp bounds {final[SHARP].mean():.1f}, without clipping the index "
         f"{final[PLAIN].mean():.1f}; from corrected bounds with the exact index "

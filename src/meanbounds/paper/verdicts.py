@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meanbounds.simulation.pairs import paired
+from meanbounds.simulation.pairs import sign_test
 
 __all__ = ["LEVEL", "Tally", "Verdict", "comparable", "less", "same", "tally", "under", "verdict", "within"]
 
@@ -48,8 +48,8 @@ def less(first: ArrayLike, second: ArrayLike, level: float = LEVEL) -> bool:
     >>> less(range(20), range(1, 21)), less(range(1, 21), range(20)), less([1.0, 2.0], [2.0, 3.0])
     (True, False, False)
     """
-    found = paired(first, second)
-    return found.first < found.second and found.chance <= level
+    found = sign_test(first, second)
+    return found.first < found.second and found.p_value <= level
 
 
 class Tally(NamedTuple):

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from meanbounds.bounds import MeanBounds
 from meanbounds.linear import FeasibleSet, LinearArms
-from meanbounds.theory import Promise, regret_bounds, regret_slopes
+from meanbounds.theory import RegretBound, regret_bounds, regret_slopes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ COLOURS = (
 """Okabe and Ito's colours first: they stay apart for colour-blind readers."""
 
 _BANDS = ("confidence", "deviation", "quantiles", None)
-_THEORY: dict[str, Callable[..., dict[str, Promise]]] = {"bounds": regret_bounds, "slopes": regret_slopes}
+_THEORY: dict[str, Callable[..., dict[str, RegretBound]]] = {"bounds": regret_bounds, "slopes": regret_slopes}
 
 
 def plot_regret(
@@ -121,16 +121,16 @@ def _draw_theory(ax: Axes, regret: Regret, theory: str) -> bool:
     """
     entries: dict[str, Line2D] = {}
     reasons: dict[str, list[str]] = {}
-    promises = _THEORY[theory](regret)
+    guarantees = _THEORY[theory](regret)
     for number, label in enumerate(regret.labels):
-        promise = promises[label]
-        if promise.values is None:
-            reasons.setdefault(promise.reason, []).append(regret.name(label))
+        guarantee = guarantees[label]
+        if guarantee.values is None:
+            reasons.setdefault(guarantee.reason, []).append(regret.name(label))
             continue
-        values, name, style = promise.values, "bound on the mean", (0, (5, 2))
-        if promise.kind == "high probability":
-            name = f"bound on every run, with probability {1.0 - promise.failure:g}"
-        elif promise.kind == "asymptotic":
+        values, name, style = guarantee.values, "bound on the mean", (0, (5, 2))
+        if guarantee.kind == "high probability":
+            name = f"bound on every run, with probability {1.0 - guarantee.failure:g}"
+        elif guarantee.kind == "asymptotic":
             values, name, style = (
                 values - values[-1] + regret.mean(label)[-1],
                 "slope in the long run, at most",

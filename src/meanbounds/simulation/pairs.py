@@ -8,18 +8,18 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["Paired", "paired"]
+__all__ = ["SignTest", "sign_test"]
 
 
 @dataclass(frozen=True)
-class Paired:
+class SignTest:
     """How often the first of a pair was the smaller one.
 
     Attributes
     ----------
     won, lost, tied
         Pairs in which the first is smaller, larger, and equal.
-    chance
+    p_value
         Probability of winning as often or more often, of the pairs that are not tied, if both were alike: the p-value
         of the exact sign test.
     first, second
@@ -29,7 +29,7 @@ class Paired:
     won: int
     lost: int
     tied: int
-    chance: float
+    p_value: float
     first: float
     second: float
 
@@ -40,23 +40,23 @@ class Paired:
         """In words, where pairs are called so."""
         return (
             f"{self.first:.1f} against {self.second:.1f}, less in {self.won} of {self.won + self.lost + self.tied} "
-            f"{pairs}{f', equal in {self.tied}' if self.tied else ''} (sign test {self.chance:.0e})"
+            f"{pairs}{f', equal in {self.tied}' if self.tied else ''} (sign test {self.p_value:.0e})"
         )
 
 
-def paired(first: ArrayLike, second: ArrayLike) -> Paired:
+def sign_test(first: ArrayLike, second: ArrayLike) -> SignTest:
     """Exact one-sided sign test of whether the first is smaller.
 
     Examples
     --------
-    >>> from meanbounds.simulation.pairs import paired
-    >>> paired([1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 3.0, 3.5])
-    Paired(won=2, lost=1, tied=1, chance=0.5, first=2.5, second=2.875)
+    >>> from meanbounds.simulation.pairs import sign_test
+    >>> sign_test([1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 3.0, 3.5])
+    SignTest(won=2, lost=1, tied=1, p_value=0.5, first=2.5, second=2.875)
     """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1 or not a.size:
         raise ValueError(f"pairs need two lists of the same length, at least 1; got shapes {a.shape} and {b.shape}")
     won, lost = int(np.sum(a < b)), int(np.sum(a > b))
     decided = won + lost
-    chance = sum(comb(decided, k) for k in range(won, decided + 1)) / 2**decided
-    return Paired(won, lost, a.size - decided, chance, float(a.mean()), float(b.mean()))
+    p_value = sum(comb(decided, k) for k in range(won, decided + 1)) / 2**decided
+    return SignTest(won, lost, a.size - decided, p_value, float(a.mean()), float(b.mean()))

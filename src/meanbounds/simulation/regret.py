@@ -39,7 +39,7 @@ class Regret:
         What else was counted, for each name and label an array, runs x checkpoints, summed up to each. For linear
         policies: ``kept`` (arms on offer that could be best, summed over rounds), ``best`` (rounds in which a best arm
         was played), ``strain`` (largest distance of the parameter from its estimate, in radii of the confidence set: it
-        was missed if this is above 1), ``clashes`` (contradictions between bounds and data).
+        was missed if this is above 1), ``contradictions`` (contradictions between bounds and data).
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Regret:
         return int(self.settings["seed"])
 
     @classmethod
-    def pooled(cls, parts: Sequence[Regret]) -> Regret:
+    def concat(cls, parts: Sequence[Regret]) -> Regret:
         """Runs of several simulations of the same policies, for example on several draws of the arms, as one.
 
         Settings that all share are kept; those of each simulation are under ``parts``. Runs stay paired.
@@ -82,7 +82,7 @@ class Regret:
         >>> import meanbounds as mb
         >>> draws = [[0.9, 0.8], [0.7, 0.4]]
         >>> parts = [mb.simulate({"UCB": mb.UCB()}, mb.Bernoulli(d), None, 100, 10, seed=1) for d in draws]
-        >>> mb.Regret.pooled(parts).curves["UCB"].shape
+        >>> mb.Regret.concat(parts).curves["UCB"].shape
         (20, 100)
         """
         if not parts:
@@ -151,7 +151,7 @@ class Regret:
         """Regret of every run at the last round, for each label."""
         return {label: curve[:, -1] for label, curve in self.curves.items()}
 
-    def only(self, labels: Iterable[str]) -> Regret:
+    def select(self, labels: Iterable[str]) -> Regret:
         """The same without the other policies."""
         kept = tuple(labels)
         unknown = [label for label in kept if label not in self.curves]

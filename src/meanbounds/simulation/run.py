@@ -24,7 +24,7 @@ from meanbounds.simulation.tasks import Played, Task, task_for
 from meanbounds.support.progress import Progress
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.version import __version__
-from meanbounds.support.writing import write_whole
+from meanbounds.support.writing import write_atomically
 
 __all__ = ["simulate"]
 
@@ -135,11 +135,11 @@ def simulate(
             bar.advance(len(played.curves))
     if store is not None:
         store.clear()
-    for label, clashes in measures.get("clashes", {}).items():
-        if clashes[:, -1].any():
+    for label, counted in measures.get("contradictions", {}).items():
+        if counted[:, -1].any():
             warnings.warn(
-                f"{label}: bounds and data contradicted each other {clashes[:, -1].sum():.0f} times, in "
-                f"{np.count_nonzero(clashes[:, -1])} of {runs} runs; such rounds were decided without the bounds that "
+                f"{label}: bounds and data contradicted each other {counted[:, -1].sum():.0f} times, in "
+                f"{np.count_nonzero(counted[:, -1])} of {runs} runs; such rounds were decided without the bounds that "
                 f"were contradicted. The bounds, norm_high or the rewards may not be what the policy assumes",
                 stacklevel=2,
             )
@@ -304,4 +304,4 @@ class _Store:
         played = result.played
         path = self._path(result.label, result.first_run, len(played.curves))
         arrays: dict[str, Any] = {"curves": played.curves, "plays": played.plays, **played.measures}
-        write_whole(path, lambda partial: np.savez(partial, **arrays))
+        write_atomically(path, lambda partial: np.savez(partial, **arrays))

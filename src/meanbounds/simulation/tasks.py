@@ -152,7 +152,7 @@ class _LinearTask(NamedTuple):
     def play(self, first_run: int, runs: int) -> Played:
         """Play whole runs."""
         curves = np.empty((runs, self.rounds.size))
-        measures = {name: np.empty_like(curves) for name in ("kept", "best", "strain", "clashes")}
+        measures = {name: np.empty_like(curves) for name in ("kept", "best", "strain", "contradictions")}
         plays = np.zeros((runs, self.pool.length.size))
         block = linear.LinearBlock(
             self.rewards,

@@ -4,7 +4,7 @@
 - `linear_regret`: that of OFUL and R-OFUL.
 - `asymptotic_plays`, `asymptotic_constant`, `comparison`, `lower_bound`: what remains of regret over log n.
 - `uncertain_regret`: bounds on the means that hold with a probability alone.
-- `fates`: what becomes of each arm, in words.
+- `arm_status`: what becomes of each arm, in words.
 - `regret_bounds`, `regret_slopes`: all that applies to a simulation.
 """
 
@@ -17,21 +17,21 @@ from meanbounds.theory.constants import (
     lower_bound,
 )
 from meanbounds.theory.glue import glue_plays, glue_regret
-from meanbounds.theory.guarantees import Promise, regret_bounds, regret_slopes
+from meanbounds.theory.guarantees import RegretBound, regret_bounds, regret_slopes
 from meanbounds.theory.oful import linear_regret
-from meanbounds.theory.status import Fate, Fates, fates
+from meanbounds.theory.status import ArmStatus, ArmStatuses, arm_status
 from meanbounds.theory.uncertain import uncertain_regret
 
 __all__ = [
+    "ArmStatus",
+    "ArmStatuses",
     "Comparison",
     "ComparisonRow",
-    "Fate",
-    "Fates",
-    "Promise",
+    "RegretBound",
+    "arm_status",
     "asymptotic_constant",
     "asymptotic_plays",
     "comparison",
-    "fates",
     "glue_plays",
     "glue_regret",
     "linear_regret",

@@ -19,9 +19,9 @@ from meanbounds.theory.given import Form, check_means
 from meanbounds.theory.glue import glue_regret
 from meanbounds.theory.oful import bound_and_width
 
-__all__ = ["Promise", "Simulated", "regret_bounds", "regret_slopes"]
+__all__ = ["RegretBound", "Simulated", "regret_bounds", "regret_slopes"]
 
-_Theorem = Callable[[AnyPolicy, Mapping[str, Any], MeanBounds], "Promise"]
+_Theorem = Callable[[AnyPolicy, Mapping[str, Any], MeanBounds], "RegretBound"]
 
 
 class Simulated(Protocol):
@@ -37,7 +37,7 @@ class Simulated(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Promise:
+class RegretBound:
     """What a theorem says of one policy in a simulation, or why none does.
 
     Attributes
@@ -78,7 +78,7 @@ class _NoTheoremError(Exception):
     """Its message says why no theorem applies."""
 
 
-def regret_bounds(regret: Simulated, form: Form = "corrected") -> dict[str, Promise]:
+def regret_bounds(regret: Simulated, form: Form = "corrected") -> dict[str, RegretBound]:
     """The finite-time bound of each policy of a simulation at its checkpoints, or why there is none.
 
     Parameters
@@ -100,10 +100,10 @@ def regret_bounds(regret: Simulated, form: Form = "corrected") -> dict[str, Prom
     'no finite-time theorem is implemented for this policy'
     """
 
-    def promise(policy: AnyPolicy, settings: Mapping[str, Any], bounds: MeanBounds) -> Promise:
+    def guarantee(policy: AnyPolicy, settings: Mapping[str, Any], bounds: MeanBounds) -> RegretBound:
         if isinstance(policy, OFUL | ROFUL):
             values, width = _linear(policy, settings["environment"], bounds, regret.rounds, form)
-            return Promise(
+            return RegretBound(
                 values,
                 "high probability",
                 policy.failure,
@@ -118,14 +118,14 @@ def regret_bounds(regret: Simulated, form: Form = "corrected") -> dict[str, Prom
             raise _NoTheoremError(f"the theorem is for f = {DEFAULT}")
         found = np.asarray(glue_regret(settings["environment"]["means"], bounds, regret.rounds, policy, form))
         gap = float(np.ptp(settings["environment"]["means"]))
-        return Promise(
+        return RegretBound(
             found, "expectation", theorem="Theorem 6", certain=np.asarray(gap * regret.rounds, dtype=np.float64)
         )
 
-    return _for_each(regret, promise)
+    return _for_each(regret, guarantee)
 
 
-def regret_slopes(regret: Simulated) -> dict[str, Promise]:
+def regret_slopes(regret: Simulated) -> dict[str, RegretBound]:
     """What remains of each policy's regret over log n, times log n at the checkpoints, or why nothing is known.
 
     Examples
@@ -137,36 +137,36 @@ def regret_slopes(regret: Simulated) -> dict[str, Promise]:
     (array([5., 5.]), 'asymptotic')
     """
 
-    def promise(policy: AnyPolicy, settings: Mapping[str, Any], bounds: MeanBounds) -> Promise:
+    def guarantee(policy: AnyPolicy, settings: Mapping[str, Any], bounds: MeanBounds) -> RegretBound:
         if not isinstance(policy, Policy):
             raise _NoTheoremError("its theorem is not about log n")
         constant = asymptotic_constant(policy, settings["environment"]["means"], bounds)
-        return Promise(constant * np.log(regret.rounds), "asymptotic", theorem=policy.theorem)
+        return RegretBound(constant * np.log(regret.rounds), "asymptotic", theorem=policy.theorem)
 
-    return _for_each(regret, promise)
+    return _for_each(regret, guarantee)
 
 
-def _for_each(regret: Simulated, promise: _Theorem) -> dict[str, Promise]:
+def _for_each(regret: Simulated, guarantee: _Theorem) -> dict[str, RegretBound]:
     """Apply to each policy; a theorem that does not apply leaves its reason.
 
     A result that was put together from several has the settings of each: by label for `Regret.beside`, one after the
-    other for `Regret.pooled`.
+    other for `Regret.concat`.
     """
-    return _of_settings(regret.settings, promise)
+    return _of_settings(regret.settings, guarantee)
 
 
-def _of_settings(settings: Mapping[str, Any], promise: _Theorem) -> dict[str, Promise]:
+def _of_settings(settings: Mapping[str, Any], guarantee: _Theorem) -> dict[str, RegretBound]:
     parts = settings.get("parts")
     if isinstance(parts, Mapping):
-        return {label: next(iter(_of_settings(own, promise).values())) for label, own in parts.items()}
+        return {label: next(iter(_of_settings(own, guarantee).values())) for label, own in parts.items()}
     if parts is None:
-        return _each_policy(settings, promise)
-    found = [_of_settings(own, promise) for own in parts]
+        return _each_policy(settings, guarantee)
+    found = [_of_settings(own, guarantee) for own in parts]
     weights = np.array([own["runs"] for own in parts], dtype=np.float64)
     return {label: _together([own[label] for own in found], weights / weights.sum()) for label in found[0]}
 
 
-def _each_policy(settings: Mapping[str, Any], promise: _Theorem) -> dict[str, Promise]:
+def _each_policy(settings: Mapping[str, Any], guarantee: _Theorem) -> dict[str, RegretBound]:
     bounds = MeanBounds.from_dict(settings["bounds"])
     found = {}
     for label, text in settings["policies"].items():
@@ -176,13 +176,13 @@ def _each_policy(settings: Mapping[str, Any], promise: _Theorem) -> dict[str, Pr
             name = str(policy)
             if settings["environment"].get("rewards") == "clipped-gaussian":
                 raise _NoTheoremError("the rewards' means are not linear: clipping moves them")
-            found[label] = promise(policy, settings, bounds)
+            found[label] = guarantee(policy, settings, bounds)
         except (_NoTheoremError, ValueError) as error:
-            found[label] = Promise(None, reason=str(error).removeprefix(f"{name}: "))
+            found[label] = RegretBound(None, reason=str(error).removeprefix(f"{name}: "))
     return found
 
 
-def _together(parts: Sequence[Promise], weights: Floats) -> Promise:
+def _together(parts: Sequence[RegretBound], weights: Floats) -> RegretBound:
     """Of runs that are pooled: the mean of bounds on the mean, the largest of bounds on every run."""
     values = [part.values for part in parts if part.values is not None]
     if len(values) < len(parts):

@@ -14,11 +14,11 @@ from meanbounds.theory.constants import asymptotic_plays
 from meanbounds.theory.given import check_means, check_optimism
 from meanbounds.theory.glue import meta_pruned_plays
 
-__all__ = ["Fate", "Fates", "fates"]
+__all__ = ["ArmStatus", "ArmStatuses", "arm_status"]
 
 
 @dataclass(frozen=True)
-class Fate:
+class ArmStatus:
     """One arm: ``kind`` is ``"best"``, ``"live"``, ``"meta-pruned"`` or ``"pruned"``; ``sentence`` says why."""
 
     arm: Arm
@@ -30,12 +30,12 @@ class Fate:
 
 
 @dataclass(frozen=True)
-class Fates:
+class ArmStatuses:
     """What becomes of each arm, in the order of the bounds."""
 
-    rows: tuple[Fate, ...]
+    rows: tuple[ArmStatus, ...]
 
-    def __iter__(self) -> Iterator[Fate]:
+    def __iter__(self) -> Iterator[ArmStatus]:
         return iter(self.rows)
 
     def __len__(self) -> int:
@@ -54,7 +54,7 @@ class Fates:
 _KINDS = ("best", "live", "meta-pruned", "pruned")
 
 
-def fates(means: ArrayLike, bounds: MeanBounds) -> Fates:
+def arm_status(means: ArrayLike, bounds: MeanBounds) -> ArmStatuses:
     """Say what becomes of each arm under GLUE, and by which numbers.
 
     A pruned arm is never played, a meta-pruned one a bounded number of times, a live one about log n times, and a best
@@ -71,7 +71,7 @@ def fates(means: ArrayLike, bounds: MeanBounds) -> Fates:
     --------
     >>> import meanbounds as mb
     >>> bounds = mb.MeanBounds([0.7, 0.2, 0.3, 0.1], [0.95, 0.93, 0.75, 0.6], arms=["a", "b", "c", "d"])
-    >>> found = mb.theory.fates([0.9, 0.8, 0.5, 0.4], bounds)
+    >>> found = mb.theory.arm_status([0.9, 0.8, 0.5, 0.4], bounds)
     >>> found.arms("live"), found.arms("meta-pruned")
     (('b',), ('c',))
     >>> print(found.rows[3])
@@ -101,5 +101,5 @@ def fates(means: ArrayLike, bounds: MeanBounds) -> Fates:
             kind = "live"
             times = f"played at most about {often[k]:.3g} log n times in the long run"
             why = f"{upper} not below the best mean {best:.6g}: {times}"
-        rows.append(Fate(arm, kind, why))
-    return Fates(tuple(rows))
+        rows.append(ArmStatus(arm, kind, why))
+    return ArmStatuses(tuple(rows))

@@ -53,7 +53,7 @@ class HiddenContexts:
     --------
     >>> import meanbounds as mb
     >>> lab = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]])
-    >>> lab.means_seen  # what the agent can hope to learn
+    >>> lab.marginal_means  # what the agent can hope to learn
     array([[0.6, 0.5]])
     >>> lab.shares, lab.gap_low, lab.gap_high
     (array([[0.5, 0.5]]), array([0.3]), array([0.5]))
@@ -207,7 +207,7 @@ class HiddenContexts:
         ...     }
         ... )
         >>> world = mb.HiddenContexts.from_table(users, "job", "age", ["film a", "film b"])
-        >>> world.contexts, world.means_seen.round(3).tolist()
+        >>> world.contexts, world.marginal_means.round(3).tolist()
         (('arts', 'law'), [[0.5, 0.6], [0.6, 0.5]])
         >>> world.gap_low.round(3).tolist()  # old and young: the cell (arts, young) has nobody
         [0.1, 0.3]
@@ -246,7 +246,7 @@ class HiddenContexts:
         return share
 
     @property
-    def means_seen(self) -> Floats:
+    def marginal_means(self) -> Floats:
         """Each arm's mean for an agent who sees the visible context alone: visible x arms."""
         seen: Floats = np.einsum("zu,zuk->zk", self.hidden_given_visible, self.means)
         return seen

@@ -19,7 +19,7 @@ from meanbounds.kernels.solvers import sparse
 from meanbounds.support.progress import Progress
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats
-from meanbounds.support.writing import write_whole
+from meanbounds.support.writing import write_atomically
 
 __all__ = ["Completion", "Trial", "choose_penalty", "soft_impute"]
 
@@ -116,7 +116,7 @@ class Completion:
             with partial.open("wb") as file:  # under its own name: numpy adds .npz to other names
                 np.savez(file, **arrays)
 
-        write_whole(Path(path), write)
+        write_atomically(Path(path), write)
 
     @classmethod
     def load(cls, path: str | Path) -> Completion:

@@ -57,7 +57,7 @@ def _surely_reaches(plays: float, total: float, q: float, log_f: float) -> bool:
 @compiled
 def _kl_curve(p: float, q: float) -> tuple[float, float, float, float, float]:
     """Parabola above ``kl(., q)`` near p, as `hold` takes it: the second derivative is largest at an end."""
-    if not (0.0 < p < 1.0 and 0.0 < q < 1.0):
+    if not (1e-290 < p < 1.0 and 0.0 < q < 1.0):  # below, a quarter of p may be 0 and the bend infinite
         return p, -1.0, 0.0, 0.0, 0.0
     reach = 0.25 * min(p, 1.0 - p)
     left, right = p - reach, p + reach

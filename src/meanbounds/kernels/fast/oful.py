@@ -219,4 +219,4 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
             block.kept[run, c] = kept_sum
             block.best[run, c] = best_sum
             block.strain[run, c] = strain
-            block.clashes[run, c] = 0.0
+            block.contradictions[run, c] = 0.0

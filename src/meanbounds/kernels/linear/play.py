@@ -33,7 +33,7 @@ class LinearBlock(NamedTuple):
     kept: Floats  # runs x stops: arms that could be best, summed over rounds
     best: Floats  # runs x stops: rounds in which a best arm was played
     strain: Floats  # runs x stops: largest distance of theta from the estimate so far, in radii of the confidence set
-    clashes: Floats  # runs x stops: contradictions between bounds and data
+    contradictions: Floats  # runs x stops: contradictions between bounds and data
     plays: Floats  # runs x arms
 
 
@@ -130,4 +130,4 @@ def play(pool: Pool, rule: Rule, known: Known, block: LinearBlock, keep_all: boo
             block.kept[run, c] = kept
             block.best[run, c] = best
             block.strain[run, c] = strain
-            block.clashes[run, c] = design.numbers[CONTRADICTIONS]
+            block.contradictions[run, c] = design.numbers[CONTRADICTIONS]

@@ -86,7 +86,7 @@ class Recipe:
         Movies with fewer ratings are not drawn; 0 for all numbers, with a movie or without.
     noise
         Of rewards: "two-point", 0 or 1; or "stars", the five values, their shares among all ratings tilted until the
-        mean is right. For uniform rewards simulate with ``mb.Uniform(world.means_seen[0])``.
+        mean is right. For uniform rewards simulate with ``mb.Uniform(world.marginal_means[0])``.
     """
 
     centre: Literal["none", "mean", "effects"] = "mean"
@@ -234,7 +234,7 @@ def occupation_worlds(
     >>> found = movielens.occupation_worlds(few, movielens.complete(few, recipe), recipe, seed=1)
     >>> world = found.worlds["Student"]
     >>> bounds = mb.logs.bounds(world.counts(), world.gap_low, world.gap_high)["Student"]
-    >>> bool((bounds.lower <= world.means_seen[0] + 1e-12).all())
+    >>> bool((bounds.lower <= world.marginal_means[0] + 1e-12).all())
     True
     """
     import pandas as pd
