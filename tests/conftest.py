@@ -18,7 +18,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "meanbounds"
 
 
 def drop_stale_kernels() -> None:
-    """Compiled kernels are cached by the time stamp of their own file alone: drop all if any that they call is newer."""
+    """Compiled kernels are cached by the time stamp of their own file alone: drop all if any they call is newer."""
     compiled = [*(SOURCE / "kernels").rglob("*.py"), SOURCE / "subgaussian.py"]
     newest = max(path.stat().st_mtime for path in compiled)
     cached = list(SOURCE.rglob("*.nb[ic]"))
