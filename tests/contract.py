@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
+import pickle
 
 import numpy as np
 from scipy import stats
@@ -48,9 +50,13 @@ def rewards(agent: mb.Agent, rounds: int, seed: int) -> list[tuple[mb.bounds.Arm
 
 
 def check_is_data(policy: mb.Policy) -> None:
-    """Every parameter can be read, is shown by repr, and comes back through a dictionary."""
+    """Every parameter can be read, is shown by repr unless it is the default, and comes back from a dictionary."""
     for field in dataclasses.fields(policy):
-        assert f"{field.name}={getattr(policy, field.name)!r}" in repr(policy)
+        value = getattr(policy, field.name)
+        assert (f"{field.name}={value!r}" in repr(policy)) == (value != field.default)
+        assert field.name in policy.to_dict()
+    for copied in (copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))):
+        assert copied == policy
     assert mb.Policy.from_dict(json.loads(json.dumps(policy.to_dict()))) == policy
     assert hash(policy) == hash(dataclasses.replace(policy))
 
@@ -58,11 +64,11 @@ def check_is_data(policy: mb.Policy) -> None:
 def check_offers(policy: mb.Policy) -> None:
     """Arms that are pruned (by a policy that prunes) or not on offer are never pulled."""
     agent = mb.Agent(policy, BOUNDS, seed=1)
-    kept = {BOUNDS.arms[int(k)] for k in policy.plan(BOUNDS)[0]}
+    kept = {BOUNDS.arms[int(k)] for k in policy.plan(BOUNDS).arms}
     assert {arm for arm, _ in rewards(agent, 300, 2)} <= kept
     for offered in (["c", "e"], ["e"], ["b", "e"]):
         own = BOUNDS.subset([BOUNDS.position(arm) for arm in offered])
-        allowed = {own.arms[int(k)] for k in policy.plan(own)[0]}
+        allowed = {own.arms[int(k)] for k in policy.plan(own).arms}
         for _ in range(20):
             arm = agent.pull(eligible=offered)
             assert arm in allowed
@@ -100,8 +106,8 @@ def check_order_of_arms(policy: mb.Policy) -> None:
     """Permuting the arms permutes the plan, and the plays in law (two-sample test on each arm)."""
     order = [3, 0, 4, 1, 2]
     plan, permuted = policy.plan(BOUNDS), policy.plan(BOUNDS.subset(order))
-    places = [order[int(k)] for k in permuted[0]]
-    np.testing.assert_array_equal(permuted[1:][:, np.argsort(places)], plan[1:])
+    places = np.array(order)[permuted.arms]
+    np.testing.assert_array_equal(permuted.select(np.argsort(places)).table[1:], plan.table[1:])
     means = np.array([0.8, 0.6, 0.1, 0.7, 0.2])
     low, high = BOUNDS.low, BOUNDS.high
     straight = mb.simulate({"p": policy}, mb.Bernoulli(means, low, high), BOUNDS, 300, 200, seed=8).plays["p"]
@@ -134,7 +140,7 @@ def check_index(policy: mb.Policy) -> None:
     """The index is never above the cap, is the cap of an unplayed arm, and its largest entries are what is pulled."""
     agent = mb.Agent(policy, BOUNDS, seed=11)
     plan = policy.plan(BOUNDS)
-    arms, cap = plan[0].astype(int), plan[4]
+    arms, cap = plan.arms, plan.cap
     for _ in range(60):
         indices = agent.indices()
         assert np.all(indices[arms] <= cap)

@@ -68,12 +68,12 @@ def test_captions_of_the_instances_hold() -> None:
     high, meta, low, clipping = (mb.INSTANCES[name] for name in mb.INSTANCES)
     assert high.bounds.best_lower > 0.5
     assert high.meta_pruned.tolist() == [False, False, True, False, False]
-    factors = mb.GLUE().plan(high.bounds)[5]
+    factors = mb.GLUE().plan(high.bounds).proxy
     assert factors == pytest.approx([mb.variance_proxy(0.85)] * 5)
-    assert mb.GLUE().plan(meta.bounds)[5].tolist() == [0.25] * 5
+    assert mb.GLUE().plan(meta.bounds).proxy.tolist() == [0.25] * 5
     assert meta.meta_pruned.tolist() == [False, True, False, False, False]
     assert low.bounds.upper.max() < 0.5
-    assert mb.GLUE().plan(clipping.bounds)[5].tolist() == [0.25] * 5
+    assert mb.GLUE().plan(clipping.bounds).proxy.tolist() == [0.25] * 5
     assert not clipping.meta_pruned.any()
     for instance in mb.INSTANCES.values():
         assert instance.bounds.possible.all()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.subgaussian import variance_proxy_from_bounds
+from meanbounds.support.saving import Saved
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +30,7 @@ class UnknownArmError(LookupError):
 
 
 @dataclass(frozen=True, eq=False)
-class MeanBounds:
+class MeanBounds(Saved):
     """What is known of each arm's mean before anything is played: ``lower <= mean <= upper``.
 
     Parameters
@@ -66,6 +65,7 @@ class MeanBounds:
         self,
         lower: ArrayLike,
         upper: ArrayLike,
+        *,
         arms: Iterable[Arm] | None = None,
         low: ArrayLike = 0.0,
         high: ArrayLike = 1.0,
@@ -88,7 +88,7 @@ class MeanBounds:
             _check(arm, *(float(getattr(self, name)[k]) for name in ("lower", "upper", "low", "high")))
 
     @classmethod
-    def vacuous(cls, arms: int | Iterable[Arm], low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> MeanBounds:
+    def vacuous(cls, arms: int | Iterable[Arm], *, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> Self:
         """Bounds that say nothing: each mean is somewhere in its range.
 
         Examples
@@ -99,7 +99,7 @@ class MeanBounds:
         """
         names = tuple(range(int(arms))) if isinstance(arms, int | np.integer) else tuple(arms)
         lower, upper = (np.broadcast_to(np.asarray(end, dtype=np.float64), len(names)) for end in (low, high))
-        return cls(lower, upper, names, low, high)
+        return cls(lower, upper, arms=names, low=low, high=high)
 
     def __len__(self) -> int:
         return len(self.arms)
@@ -109,6 +109,9 @@ class MeanBounds:
 
     def __hash__(self) -> int:
         return hash((self.arms, *self.lower.tolist(), *self.upper.tolist(), *self.low.tolist(), *self.high.tolist()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_dict, (self.to_dict(),)
 
     def __repr__(self) -> str:
         def show(values: NDArray[np.float64]) -> str:
@@ -181,14 +184,8 @@ class MeanBounds:
     def subset(self, positions: Sequence[int] | NDArray[Any]) -> MeanBounds:
         """The bounds of some arms only, by position or by mask."""
         chosen = np.arange(len(self))[np.asarray(positions)]
-        part = object.__new__(MeanBounds)  # nothing to check again
-        for name in ("lower", "upper", "low", "high"):
-            column = getattr(self, name)[chosen]
-            column.flags.writeable = False
-            object.__setattr__(part, name, column)
-        object.__setattr__(part, "arms", tuple(self.arms[k] for k in chosen))
-        object.__setattr__(part, "_position", {arm: k for k, arm in enumerate(part.arms)})
-        return part
+        columns = (getattr(self, name)[chosen] for name in ("lower", "upper", "low", "high"))
+        return checked_before({self.arms[k]: place for place, k in enumerate(chosen)}, *columns)
 
     def pruned(self) -> MeanBounds:
         """Without the arms that cannot be best."""
@@ -226,46 +223,31 @@ class MeanBounds:
                 f"arm {self.arms[k]!r}: the two sets of bounds contradict each other: one says the mean is at least "
                 f"{lower[k]}, the other at most {upper[k]}; at least one of them does not hold"
             )
-        return MeanBounds(lower, upper, self.arms, self.low, self.high)
+        return MeanBounds(lower, upper, arms=self.arms, low=self.low, high=self.high)
 
     __and__ = intersect
 
-    def to_dict(self) -> dict[str, list[Any]]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain lists, safe for JSON."""
         columns = {name: getattr(self, name).tolist() for name in ("lower", "upper", "low", "high")}
         return {"arms": list(self.arms), **columns}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> MeanBounds:
-        """The inverse of `to_dict`; ``arms``, ``low`` and ``high`` may be left out."""
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Make the bounds that `to_dict` described; ``arms``, ``low`` and ``high`` may be left out.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.MeanBounds.from_dict({"lower": [0.1], "upper": [0.4], "arms": ["a"]})
+        MeanBounds([0.1], [0.4], arms=['a'])
+        """
         missing = [name for name in ("lower", "upper") if name not in data]
         unknown = [str(name) for name in data if name not in ("arms", "lower", "upper", "low", "high")]
         if missing or unknown:
             said = [f"missing {', '.join(missing)}"] * bool(missing) + [f"unknown {', '.join(unknown)}"] * bool(unknown)
             raise BoundsError(f"bounds need lower and upper, and may have arms, low and high: {'; '.join(said)}")
         return cls(**data)
-
-    def to_json(self, path: str | Path | None = None) -> str:
-        """JSON text; written to a file as well when a path is given."""
-        text = json.dumps(self.to_dict(), indent=2)
-        if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
-        return text
-
-    @classmethod
-    def from_json(cls, source: str | Path) -> MeanBounds:
-        """From JSON text, or from a file.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> mb.MeanBounds.from_json('{"lower": [0.1], "upper": [0.4], "arms": ["a"]}')
-        MeanBounds([0.1], [0.4], arms=['a'])
-        """
-        text = str(source)
-        if not text.lstrip().startswith("{"):
-            text = Path(source).read_text(encoding="utf-8")
-        return cls.from_dict(json.loads(text))
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas data frame: one row per arm, columns arm, lower, upper, low, high."""
@@ -279,6 +261,23 @@ class MeanBounds:
         present = {name: list(frame[name]) for name in ("lower", "upper", "low", "high") if name in frame.columns}
         arms = {"arms": [_plain(arm) for arm in frame["arm"]]} if "arm" in frame.columns else {}
         return cls.from_dict({**present, **arms})
+
+
+def checked_before(
+    position: dict[Arm, int],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> MeanBounds:
+    """Bounds made of columns that were checked before, which are read-only from now on, for arms at these places."""
+    bounds = object.__new__(MeanBounds)
+    for name, column in (("lower", lower), ("upper", upper), ("low", low), ("high", high)):
+        column.flags.writeable = False
+        object.__setattr__(bounds, name, column)
+    object.__setattr__(bounds, "arms", tuple(position))
+    object.__setattr__(bounds, "_position", position)
+    return bounds
 
 
 def _column(name: str, value: ArrayLike) -> NDArray[np.float64]:

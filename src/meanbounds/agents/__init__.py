@@ -1,9 +1,12 @@
-"""The object that decides, one round at a time."""
+"""What a user holds: the object that decides, one round at a time.
 
-from meanbounds.agents.arms import ArmsAgent
-from meanbounds.agents.base import Agent, NoIndexError, RewardError
+`Agent` decides among the same arms, with or without features; `ContextualAgent` keeps one agent for each context.
+Policies say how to decide (`meanbounds.policies`); here is what was seen, what is still pending, and how it is saved.
+"""
+
+from meanbounds.agents.agent import Agent
 from meanbounds.agents.candidate import Candidate
 from meanbounds.agents.contextual import ContextualAgent
-from meanbounds.agents.features import LinearAgent
+from meanbounds.agents.learner import NoIndexError, Pending, RewardError
 
-__all__ = ["Agent", "ArmsAgent", "Candidate", "ContextualAgent", "LinearAgent", "NoIndexError", "RewardError"]
+__all__ = ["Agent", "Candidate", "ContextualAgent", "NoIndexError", "Pending", "RewardError"]

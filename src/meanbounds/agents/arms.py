@@ -1,159 +1,195 @@
-"""Agents for arms that have nothing in common."""
+"""Learners for arms that have nothing in common."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from meanbounds.agents.base import Agent, NoIndexError, check_has, check_reward
 from meanbounds.agents.candidate import Candidate
-from meanbounds.bounds import Arm, MeanBounds
+from meanbounds.agents.learner import Learner, NoIndexError, Pending, check_has, check_reward
+from meanbounds.bounds import Arm
 from meanbounds.kernels.arms import textbook
 from meanbounds.kernels.arms.tables import State
 from meanbounds.kernels.random.stream import rounding_key
-from meanbounds.policies import Policy
+from meanbounds.knowledge import Knowledge
+from meanbounds.policies import Plan, Policy
+from meanbounds.policies.exploration import TABULATED, log_f_table
+from meanbounds.support.types import Floats, Integers
 
-__all__ = ["ArmsAgent"]
+__all__ = ["ArmsLearner"]
 
-_TABULATED = 4096  # rounds for which log f is at hand
 _REMEMBERED = 1024  # sets of eligible arms whose plan is at hand
 
 
-class ArmsAgent(Agent, policies=Policy):
-    """What `meanbounds.Agent` is for a policy that looks at each arm by itself."""
+class ArmsLearner(Learner):
+    """What is inside an agent whose policy looks at each arm by itself."""
 
-    _policy: Policy
+    def __init__(
+        self, policy: Policy, known: Knowledge, seed: int, floor: float = 0.0, table: Floats | None = None
+    ) -> None:
+        super().__init__(policy, known, seed, floor)
+        self._policy = policy
+        self._rounding = np.uint64(rounding_key(np.uint64(seed), 0))
+        self._number, self._log_f = 0, log_f_table(policy.f, 0)
+        self._hold(np.zeros((len(State._fields), len(self.bounds))) if table is None else table)
+        self.take(known)
 
-    def _start(self, features: ArrayLike | None, offset: ArrayLike) -> None:
-        if features is not None or np.any(offset):
-            raise TypeError(
-                f"{self._policy} does not learn from features; use mb.OFUL() or mb.ROFUL(), or leave them out"
-            )
-        self._state = np.zeros((len(State._fields), len(self._bounds)))
-        self._rounding = np.uint64(rounding_key(np.uint64(self._seed), 0))
-        self._first, self._log_f = 1, self._policy.log_f(1, _TABULATED).tolist()
-        self._take(self._bounds)
+    def _hold(self, table: Floats) -> None:
+        """Keep what was seen in this table, whose rows have names."""
+        self.table, self._state = table, State(*table)
 
-    def _take(self, bounds: MeanBounds) -> None:
-        """Adopt bounds, and forget the plans made from others."""
-        self._bounds = bounds
-        self._low, self._high = bounds.low.tolist(), bounds.high.tolist()
+    def take(self, known: Knowledge) -> None:
+        """Adopt what is known, and forget the plans made from something else."""
+        self.known, self.bounds = known, known.bounds
+        self._low, self._high = self.bounds.low.tolist(), self.bounds.high.tolist()
         self._parameters = self._policy.parameters
-        self._plans: dict[tuple[int, ...], NDArray[np.float64]] = {}
-        self._all = tuple(k for k in range(len(bounds)) if k not in self._retired)
-        self._plan = self._plan_for(self._all) if self._all else None
+        self._plans: dict[tuple[int, ...], Plan] = {}
+        offered = tuple(k for k in range(len(self.bounds)) if k not in self.retired)
+        self._plan = self._plan_for(offered) if offered else None
 
-    def _plan_for(self, positions: tuple[int, ...]) -> NDArray[np.float64]:
+    def _plan_for(self, positions: tuple[int, ...]) -> Plan:
         """Plan for the arms on offer: pruning, l_max and factors are theirs."""
         plan = self._plans.get(positions)
         if plan is None:
-            plan = self._policy.plan(self._bounds.subset(positions))
-            plan[0] = np.asarray(positions)[plan[0].astype(np.intp)]
+            plan = self._policy.plan(self.known.subset(positions)).placed(positions)
             if len(self._plans) >= _REMEMBERED:
                 self._plans.clear()
             self._plans[positions] = plan
         return plan
 
-    @property
-    def plays(self) -> NDArray[np.int64]:
-        """Rewards seen from each arm, in the order of ``bounds.arms``."""
-        plays: NDArray[np.int64] = self._state[0].astype(np.int64)
-        return plays
-
-    @property
-    def means(self) -> NDArray[np.float64]:
-        """Mean reward seen from each arm; NaN where there was none."""
-        plays = self._state[0]
-        unit = np.divide(self._state[1], plays, out=np.full(plays.shape, np.nan), where=plays > 0)
-        means: NDArray[np.float64] = self._bounds.low + (self._bounds.high - self._bounds.low) * unit
-        return means
-
-    def pull(self, eligible: Any = None, pending: Literal["ignore", "count"] = "ignore") -> Any:
-        """Choose an arm; see `meanbounds.Agent.pull`."""
+    def _offer(self, eligible: Any) -> Plan:
+        """The plan for what is on offer."""
         plan = self._plan if eligible is None else self._plan_for(self._positions(eligible))
         if plan is None:
             raise ValueError("no arm is left on offer: all are retired; add or restore one")
-        state, unanswered = self._state, 0
-        if pending == "count":
-            state, unanswered = self._as_if_answered(), sum(self._pending)
-        elif pending != "ignore":
-            raise ValueError(f'pending must be "ignore" or "count"; got {pending!r}')
-        log_f = self._log_f_at(self._updates + unanswered + 1)
-        k = textbook.choose(self._policy.kernel, plan, self._parameters, state, log_f, self._pulls, self._key)
-        if state is not self._state:
-            self._state[-1] = state[-1]  # what the kernel remembers of its own
-        self._pulls += 1
-        self._pending[k] += 1
-        return self._bounds.arms[k]
+        return plan
 
-    def update(self, arm: Arm | Candidate, reward: float, history: bool = False) -> None:
-        """Tell the agent a reward; see `meanbounds.Agent.update`."""
+    @property
+    def policy(self) -> Policy:
+        """How it decides."""
+        return self._policy
+
+    @property
+    def plays(self) -> Integers:
+        """How many rewards were seen from each arm."""
+        return self._state.plays.astype(np.int64)
+
+    @property
+    def means(self) -> Floats:
+        """The mean reward seen from each arm; NaN where there was none."""
+        plays = self._state.plays
+        unit = np.divide(self._state.total, plays, out=np.full(plays.shape, np.nan), where=plays > 0)
+        means: Floats = self.bounds.low + (self.bounds.high - self.bounds.low) * unit
+        return means
+
+    def pull(self, eligible: Any, pending: Pending | None) -> Any:
+        """Choose an arm."""
+        plan = self._offer(eligible)
+        counted = self._counts(pending)
+        table, log_f = self._supposed() if counted else (self.table, self._log_f_at(self.updates + 1))
+        k = self._floored(plan.arms) if self.floor else None
+        if k is None:
+            k = textbook.choose(self._policy.kernel, plan.table, self._parameters, table, log_f, self.pulls, self._key)
+            if counted:
+                self._state.memory[:] = State(*table).memory  # what the kernel remembers of its own
+        self.pulls += 1
+        self.pending[k] += 1
+        self.unanswered += 1
+        return self.bounds.arms[k]
+
+    def probabilities(self, eligible: Any, pending: Pending | None) -> Floats:
+        """The chance that the next pull takes each arm."""
+        plan = self._offer(eligible)
+        table, log_f = self._supposed() if self._counts(pending) else (self.table, self._log_f_at(self.updates + 1))
+        own = np.empty(len(plan))
+        textbook.chances(self._policy.kernel, plan.table, self._parameters, table, log_f, own)
+        chances = np.zeros(len(self.bounds))
+        chances[plan.arms] = own
+        return self._with_floor(chances, plan.arms)
+
+    def update(self, arm: Arm | Candidate, reward: float, history: bool) -> None:
+        """Take in a reward."""
         if isinstance(arm, Candidate):
             raise TypeError(f"{self._policy} does not learn from features: it cannot be told of a candidate")
-        k = self._bounds.position(arm)
+        k = self.bounds.position(arm)
         low, high = self._low[k], self._high[k]
         value = reward if type(reward) is float and low <= reward <= high else check_reward(arm, reward, low, high)
-        textbook.observe(self._state, k, (value - low) / (high - low), self._updates, self._rounding)
-        self._updates += 1
-        if self._pending[k] and not history:
-            self._pending[k] -= 1
+        textbook.observe(self.table, k, (value - low) / (high - low), self.updates, self._rounding)
+        self.updates += 1
+        if self.pending[k] and not history:
+            self.pending[k] -= 1
+            self.unanswered -= 1
 
-    def indices(self) -> NDArray[np.float64]:
-        """Index of each arm; see `meanbounds.Agent.indices`."""
+    def cancel(self, arm: Any) -> None:
+        """Give up one pending pull of an arm."""
+        if isinstance(arm, Candidate):
+            raise TypeError(f"{self._policy} does not learn from features: it has no pending pull of a candidate")
+        super().cancel(arm)
+
+    def indices(self) -> Floats:
+        """The index of each arm; minus infinity for arms that are pruned or retired."""
         if not self._policy.has_index:
             raise NoIndexError(
                 f"{type(self._policy).__name__} has no index: it does not rank arms by a number of their own"
             )
-        indices = np.full(len(self._bounds), -np.inf)
+        indices = np.full(len(self.bounds), -np.inf)
         if self._plan is not None:
-            out = np.empty(self._plan.shape[1])
-            textbook.indices(self._policy.kernel, self._plan, self._state, self._log_f_at(self._updates + 1), out)
-            indices[self._plan[0].astype(np.intp)] = out
+            out = np.empty(len(self._plan))
+            log_f = self._log_f_at(self.updates + 1)
+            textbook.indices(self._policy.kernel, self._plan.table, self.table, log_f, out)
+            indices[self._plan.arms] = out
         return indices
 
-    def _extend(self, bounds: MeanBounds, features: ArrayLike | None, offset: float) -> None:
+    def extend(self, known: Knowledge, features: ArrayLike | None, offset: float) -> None:
+        """Adopt knowledge that has one more arm, the last one."""
         if features is not None or offset:
             raise TypeError(f"{self._policy} does not learn from features; leave them out")
-        self._state = np.hstack([self._state, np.zeros((len(self._state), 1))])
-        self._take(bounds)
+        self._hold(np.hstack([self.table, np.zeros((len(self.table), 1))]))
+        self.pending.append(0)
+        self.take(known)
 
-    def _seen(self) -> dict[str, Any]:
-        return {name: row.tolist() for name, row in zip(State._fields, self._state, strict=True)}
+    def told(self) -> dict[str, Any]:
+        """What it was told, safe for JSON."""
+        return {name: row.tolist() for name, row in self._state._asdict().items()}
 
-    def _recall(self, data: Mapping[str, Any]) -> None:
-        check_has(data, State._fields)
-        state = np.array([data[name] for name in State._fields], dtype=np.float64)
-        if state.shape != self._state.shape:
-            raise ValueError(f"the saved agent has {len(self._bounds)} arms, but statistics of shape {state.shape}")
-        self._state = state
-        self._take(self._bounds)
+    @classmethod
+    def from_parts(cls, parts: Mapping[str, Any]) -> Self:
+        """Make the learner that `parts` described."""
+        check_has(parts, State._fields)
+        table = np.array([parts[name] for name in State._fields], dtype=np.float64)
+        arms = len(parts["knowledge"].bounds)
+        if table.shape != (len(State._fields), arms):
+            raise ValueError(f"the saved agent has {arms} arms, but statistics of shape {table.shape}")
+        learner = cls(parts["policy"], parts["knowledge"], parts["seed"], parts["floor"], table)
+        learner._recall(parts)
+        if learner.retired:
+            learner.take(learner.known)
+        return learner
 
     def _positions(self, eligible: Iterable[Arm]) -> tuple[int, ...]:
-        positions = {self._bounds.position(arm) for arm in eligible}
+        positions = {self.bounds.position(arm) for arm in eligible}
         if not positions:
             raise ValueError("eligible is empty: there is no arm to choose from")
         self._check_offered(positions)
         return tuple(sorted(positions))
 
     def _log_f_at(self, t: int) -> float:
-        place = t - self._first
-        if not 0 <= place < _TABULATED:
-            self._first, place = t, 0
-            self._log_f = self._policy.log_f(t, t + _TABULATED - 1).tolist()
-        return float(self._log_f[place])
+        number, place = divmod(t, TABULATED)
+        if number != self._number:
+            self._number, self._log_f = number, log_f_table(self._policy.f, number)
+        return self._log_f[place]
 
-    def _as_if_answered(self) -> NDArray[np.float64]:
+    def _supposed(self) -> tuple[Floats, float]:
         """What would have been seen if every pending pull had returned the arm's mean, or the middle of its bounds."""
-        state = self._state.copy()
-        plays, waiting = self._state[0], np.array(self._pending, dtype=np.float64)
-        middle = (0.5 * (self._bounds.lower + self._bounds.upper) - self._bounds.low) / (
-            self._bounds.high - self._bounds.low
-        )
-        for row in (1, 2, 3):
-            mean = np.divide(self._state[row], plays, out=middle.copy(), where=plays > 0)
-            state[row] += waiting * mean
-        state[0] += waiting
-        return state
+        table, seen, bounds = self.table.copy(), self._state, self.bounds
+        waiting = np.array(self.pending, dtype=np.float64)
+        middle = (0.5 * (bounds.lower + bounds.upper) - bounds.low) / (bounds.high - bounds.low)
+        supposed = State(*table)
+        for name in ("total", "squares", "ones"):
+            mean = np.divide(getattr(seen, name), seen.plays, out=middle.copy(), where=seen.plays > 0)
+            getattr(supposed, name)[:] += waiting * mean
+        supposed.plays[:] += waiting
+        return table, self._log_f_at(self.updates + self.unanswered + 1)

@@ -21,10 +21,10 @@ class Candidate:
     ----------
     features
         One number for each feature.
-    low, high
-        Range of its rewards.
     lower, upper
         Bounds on its mean, offset included, where any are known; what the other arms' bounds say of it is added.
+    low, high
+        Range of its rewards.
     offset
         Known part of its mean.
     name
@@ -38,20 +38,21 @@ class Candidate:
     """
 
     features: tuple[float, ...]
-    low: float = 0.0
-    high: float = 1.0
     lower: float | None = None
     upper: float | None = None
+    low: float = 0.0
+    high: float = 1.0
     offset: float = 0.0
     name: str | int | None = None
 
     def __init__(
         self,
         features: ArrayLike,
-        low: float = 0.0,
-        high: float = 1.0,
+        *,
         lower: float | None = None,
         upper: float | None = None,
+        low: float = 0.0,
+        high: float = 1.0,
         offset: float = 0.0,
         name: str | int | None = None,
     ) -> None:
@@ -71,7 +72,7 @@ class Candidate:
             raise BoundsError(
                 f"candidate {name!r}: needs low <= lower <= upper <= high; got {low=}, {high=}, {lower=}, {upper=}"
             )
-        values = (tuple(row.tolist()), float(low), float(high), lower, upper, float(offset), name)
+        values = (tuple(row.tolist()), lower, upper, float(low), float(high), float(offset), name)
         for key, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, key, value)
 

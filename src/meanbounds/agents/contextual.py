@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from meanbounds.agents.base import Agent
-from meanbounds.bounds import Arm, MeanBounds
+from meanbounds.agents.agent import Agent
+from meanbounds.agents.arms import ArmsLearner
+from meanbounds.agents.columns import Columns, check_columns
+from meanbounds.agents.learner import Pending, check_has
+from meanbounds.bounds import Arm, BoundsError, MeanBounds, UnknownArmError
+from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Policy
+from meanbounds.support.saving import Saved
 from meanbounds.support.seeding import Seed, as_seed
+from meanbounds.support.types import Floats, Integers
 
-__all__ = ["ContextualAgent"]
+__all__ = ["Context", "ContextualAgent"]
 
-_FORMAT = 1
+Context = Any
+"""The name of a context: a text, a number, or a tuple of these."""
+
+_FORMAT = 2
+_SAVED = ("policy", "seed", "floor", "unknown", "arms", "low", "high", "contexts", "rows", "lower", "upper", "told")
+_AWAKE = 4096  # contexts that are agents at a time; the others rest in columns
 
 
-class ContextualAgent:
-    """An agent for each context, each with its own bounds.
+class ContextualAgent(Saved):
+    """One agent for each context, each with its own bounds.
 
     Parameters
     ----------
@@ -29,6 +43,16 @@ class ContextualAgent:
         What is known of the arms' means in each context, such as what `meanbounds.logs.bounds` returns.
     seed
         Whole number, numpy Generator or None.
+    unknown
+        What to do when a context comes that has no bounds. ``"error"`` refuses it, and names the nearest one that is
+        known; ``"vacuous"`` lets it start from bounds that say nothing, with a warning.
+    floor
+        The least probability with which each arm that can be best is pulled; see `meanbounds.Agent`.
+
+    Notes
+    -----
+    Contexts rest in columns, a few hundred bytes each, and become agents when they are used. A million contexts with
+    five arms fit in 1 GB; `from_columns` builds them without an object for each.
 
     Examples
     --------
@@ -42,96 +66,464 @@ class ContextualAgent:
     array([1, 0])
     """
 
-    def __init__(self, policy: Policy, bounds: Mapping[Any, MeanBounds], seed: Seed = None) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        bounds: Mapping[Context, MeanBounds | Knowledge],
+        *,
+        seed: Seed = None,
+        unknown: Literal["error", "vacuous"] = "error",
+        floor: float = 0.0,
+    ) -> None:
         if not isinstance(bounds, Mapping) or not bounds:
             raise TypeError(f"bounds must be a mapping from contexts to MeanBounds, not empty; got {bounds!r}")
-        self._policy, self._seed = policy, as_seed(seed)
-        self._agents: dict[Any, Agent] = {
-            _plain(context): Agent(policy, own, self._seed_of(k)) for k, (context, own) in enumerate(bounds.items())
-        }
+        known = [Knowledge.of(own).bounds for own in bounds.values()]
+        like = known[0]
+        columns = Columns(like, *np.broadcast_to([[like.lower], [like.upper]], (2, len(known), len(like))).copy())
+        self._begin(policy, columns, [check_context(context) for context in bounds], seed, unknown, floor)
+        if len(self._rows) < len(known):
+            raise ValueError("two contexts have the same name once numpy numbers are made plain ones")
+        for row, (context, own) in enumerate(zip(self._rows, known, strict=True)):
+            if columns.fits(own):
+                columns.lower[row], columns.upper[row] = own.lower, own.upper
+            else:
+                self._kept[context] = Agent(policy, own, seed=self._seed_of(row), floor=floor)
 
-    def _seed_of(self, place: int) -> np.random.Generator:
-        """Independent random numbers for each context, in the order in which contexts came."""
-        return np.random.default_rng([self._seed, place])
+    @classmethod
+    def from_columns(
+        cls,
+        policy: Policy,
+        contexts: Iterable[Context],
+        *,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        low: ArrayLike = 0.0,
+        high: ArrayLike = 1.0,
+        arms: Iterable[Arm] | None = None,
+        seed: Seed = None,
+        unknown: Literal["error", "vacuous"] = "error",
+        floor: float = 0.0,
+    ) -> Self:
+        """Make the agent of very many contexts that all have the same arms.
+
+        Parameters
+        ----------
+        policy, seed, unknown, floor
+            As above.
+        contexts
+            The name of each context.
+        lower, upper
+            Bounds on the means: a row for each context, a column for each arm.
+        low, high
+            The range of the rewards, one for all arms or one for each.
+        arms
+            The names of the arms; 0, 1, 2, ... by default.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.ContextualAgent.from_columns(
+        ...     mb.GLUE(), ["young", "old"], lower=[[0.7, 0.2], [0.1, 0.2]], upper=[[0.9, 0.6], [0.5, 0.6]], seed=7
+        ... )
+        >>> agent.pull("young")
+        0
+        """
+        below, above = (np.array(side, dtype=np.float64) for side in (lower, upper))
+        names = [check_context(context) for context in contexts]
+        if below.ndim != 2 or below.shape != above.shape or len(below) != len(names):
+            raise BoundsError(
+                f"lower and upper need a row for each of {len(names)} contexts and a column for each arm; got shapes "
+                f"{below.shape} and {above.shape}"
+            )
+        like = MeanBounds.vacuous(range(below.shape[1]) if arms is None else arms, low=low, high=high)
+        if len(like) != below.shape[1]:
+            raise BoundsError(f"{len(like)} arms for {below.shape[1]} columns of bounds")
+        check_columns(like, below, above)
+        agent = cls.__new__(cls)
+        agent._begin(policy, Columns(like, below, above), names, seed, unknown, floor)
+        if len(agent._rows) < len(names):
+            twice = next(name for k, name in enumerate(names) if agent._rows[name] != k)
+            raise ValueError(f"context {twice!r} is named twice")
+        return agent
+
+    def _begin(
+        self, policy: Policy, columns: Columns, contexts: Sequence[Context], seed: Seed, unknown: str, floor: float
+    ) -> None:
+        if not isinstance(policy, Policy):
+            raise TypeError(f"contexts need a policy on arms, such as mb.GLUE(); got {policy!r}")
+        if unknown not in ("error", "vacuous"):
+            raise ValueError(f'unknown must be "error" or "vacuous"; got {unknown!r}')
+        self._policy, self._seed, self._unknown, self._floor = policy, as_seed(seed), unknown, floor
+        self._columns = columns
+        self._rows: dict[Context, int] = {context: row for row, context in enumerate(contexts)}
+        self._awake: dict[Context, Agent] = {}
+        self._kept: dict[Context, Agent] = {}  # awake for good: in somebody's hands, or with arms of their own
 
     @property
-    def contexts(self) -> tuple[Any, ...]:
-        """The contexts so far, new ones last."""
-        return tuple(self._agents)
+    def policy(self) -> Policy:
+        """How all contexts decide."""
+        return self._policy
 
-    def __getitem__(self, context: Any) -> Agent:
-        """The agent of a context that was seen."""
-        key = _plain(context)
-        if key not in self._agents:
-            known = ", ".join(map(repr, list(self._agents)[:10]))
-            raise LookupError(f"context {key!r} has not been seen; the contexts are {known}")
-        return self._agents[key]
+    @property
+    def seed(self) -> int:
+        """The number that all random numbers follow from."""
+        return self._seed
 
-    def _agent(self, context: Any) -> Agent:
-        """The agent of a context, a new one if it was never seen: `_keep` adds it."""
-        key = _plain(context)
-        if key in self._agents:
-            return self._agents[key]
-        known = next(iter(self._agents.values())).bounds
-        vacuous = MeanBounds.vacuous(known.arms, known.low, known.high)
-        return Agent(self._policy, vacuous, self._seed_of(len(self._agents)))
+    @property
+    def contexts(self) -> tuple[Context, ...]:
+        """The contexts, new ones last."""
+        return tuple(self._rows)
 
-    def _keep(self, context: Any, agent: Agent) -> None:
-        key = _plain(context)
-        if key not in self._agents:
-            self._agents[key] = agent
-            warnings.warn(f"context {key!r} is new: it starts from bounds that say nothing", stacklevel=3)
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """All arms; those that only some contexts have come last."""
+        names = dict.fromkeys(self._columns.arms)
+        for agent in self._kept.values():
+            names.update(dict.fromkeys(agent.bounds.arms))
+        return tuple(names)
 
-    def pull(
-        self,
-        context: Any,
-        eligible: Iterable[Arm] | None = None,
-        pending: Literal["ignore", "count"] = "ignore",
-    ) -> Arm:
-        """Choose an arm in this context; see `meanbounds.Agent.pull`.
+    def __len__(self) -> int:
+        return len(self._rows)
 
-        A context that was never seen starts from bounds that say nothing, which is said once.
-        """
+    def __contains__(self, context: Context) -> bool:
+        return check_context(context) in self._rows
+
+    def __iter__(self) -> Iterator[Context]:
+        return iter(self._rows)
+
+    def __getitem__(self, context: Context) -> Agent:
+        """The agent of a context. It stays in memory from then on, so that what you do with it is not lost."""
+        key = check_context(context)
+        agent = self._find(key)
+        if key not in self._kept:
+            self._kept[key] = self._awake.pop(key)
+        return agent
+
+    def _find(self, key: Context) -> Agent:
+        """The agent of a context that is known."""
+        agent = self._awake.get(key) or self._kept.get(key)
+        if agent is None:
+            if key not in self._rows:
+                raise LookupError(self._not_known(key))
+            row = self._rows[key]
+            agent = Agent.around(self._columns.wake(row, self._policy, self._floor, self._seed_of(row)))
+            if len(self._awake) >= _AWAKE:
+                self._rest(next(iter(self._awake)))
+            self._awake[key] = agent
+        return agent
+
+    def _agent(self, context: Context) -> Agent:
+        """The agent of a context; that of a new one is to be kept by `_keep` once it was used without an error."""
+        try:
+            agent = self._awake.get(context) or self._kept.get(context)
+        except TypeError:  # cannot be a name: said below
+            agent = None
+        if agent is None:
+            key = check_context(context)
+            if key in self._rows or self._unknown == "error":
+                return self._find(key)
+            like = MeanBounds.vacuous(self._columns.arms, low=self._columns.low, high=self._columns.high)
+            agent = Agent(self._policy, like, seed=self._seed_of(self._columns.size), floor=self._floor)
+        return agent
+
+    def _keep(self, context: Context, agent: Agent) -> None:
+        """Remember a context that is new."""
+        key = check_context(context)
+        self._rows[key] = self._columns.append(agent.bounds.lower, agent.bounds.upper)
+        self._awake[key] = agent
+        warnings.warn(f"context {key!r} is new: it starts from bounds that say nothing", stacklevel=3)
+
+    def _rest(self, key: Context) -> None:
+        """Write an agent back to its row."""
+        agent = self._awake.pop(key)
+        if isinstance(agent.inside, ArmsLearner):
+            self._columns.rest(self._rows[key], agent.inside)
+
+    def _rest_all(self) -> None:
+        for key in list(self._awake):
+            self._rest(key)
+
+    def _seed_of(self, row: int) -> int:
+        """Independent random numbers for each context, in the order in which contexts came."""
+        return as_seed(np.random.default_rng([self._seed, row]))
+
+    def _not_known(self, key: Context) -> str:
+        texts = {str(name): name for name in self._rows}
+        folded = {text.casefold(): name for text, name in texts.items()}
+        near = texts.get(str(key), folded.get(str(key).casefold()))
+        if near is None and len(texts) <= 10_000:
+            near = next((texts[text] for text in get_close_matches(str(key), texts, n=1)), None)
+        some = ", ".join(map(repr, list(self._rows)[:10])) + (", ..." if len(self._rows) > 10 else "")
+        guess = "" if near is None else f"; did you mean {near!r}?"
+        return (
+            f"context {key!r} has no bounds{guess} The contexts are {some}. To let new contexts start from bounds that "
+            f'say nothing, give unknown="vacuous"'
+        ).replace("bounds The", "bounds. The")
+
+    def pull(self, context: Context, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None) -> Arm:
+        """Choose an arm in this context; see `meanbounds.Agent.pull`."""
         agent = self._agent(context)
-        arm = agent.pull(eligible, pending)
-        self._keep(context, agent)
+        arm = agent.pull(eligible, pending=pending)
+        if agent is not self._awake.get(context) and agent is not self._kept.get(context):
+            self._keep(context, agent)
         return arm
 
-    def update(self, context: Any, arm: Arm, reward: float, history: bool = False) -> None:
-        """Tell the agent a reward; see `meanbounds.Agent.update`."""
+    def update(self, context: Context, arm: Arm, reward: float, *, history: bool = False) -> None:
+        """Tell the agent of this context a reward; see `meanbounds.Agent.update`."""
         agent = self._agent(context)
-        agent.update(arm, reward, history)
-        self._keep(context, agent)
+        agent.update(arm, reward, history=history)
+        if agent is not self._awake.get(context) and agent is not self._kept.get(context):
+            self._keep(context, agent)
+
+    def probabilities(
+        self, context: Context, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
+    ) -> Floats:
+        """The chance that the next pull in this context takes each arm; see `meanbounds.Agent.probabilities`."""
+        return self._agent(context).probabilities(eligible, pending=pending)
+
+    def indices(self, context: Context) -> Floats:
+        """The index of each arm in this context; see `meanbounds.Agent.indices`."""
+        return self._agent(context).indices()
+
+    def plays(self, context: Context | None = None) -> Integers:
+        """How many rewards were seen from each arm, in one context or, by default, in all of them together.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.6]), "old": mb.MeanBounds([0.1, 0.2], [0.5, 0.6])}
+        >>> agent = mb.ContextualAgent(mb.GLUE(), bounds, seed=7)
+        >>> agent.update("young", 0, 1.0)
+        >>> agent.update("old", 1, 0.0)
+        >>> agent.plays(), agent.plays("old")
+        (array([1, 1]), array([0, 1]))
+        """
+        if context is not None:
+            return self._agent(context).plays
+        self._rest_all()
+        return self._summed(self._columns.plays, [agent.plays for agent in self._kept.values()])
+
+    def pending(self, context: Context | None = None) -> Integers:
+        """How many pulls of each arm wait for their reward, in one context or, by default, in all together."""
+        if context is not None:
+            return self._agent(context).pending
+        self._rest_all()
+        return self._summed(self._columns.pending, [agent.pending for agent in self._kept.values()])
+
+    def _summed(self, column: Integers, kept: Sequence[Integers]) -> Integers:
+        """The sum over contexts, by arm: rows of contexts that are kept awake are out of date."""
+        place = {arm: k for k, arm in enumerate(self.arms)}
+        total = np.zeros(len(place), dtype=np.int64)
+        total[: column.shape[1]] = column.sum(axis=0) - column[[self._rows[key] for key in self._kept]].sum(axis=0)
+        for agent, own in zip(self._kept.values(), kept, strict=True):
+            total[[place[arm] for arm in agent.bounds.arms]] += own
+        return total
+
+    def cancel(self, context: Context, arm: Arm) -> None:
+        """Say that one pending pull of this arm in this context will never be answered."""
+        self._agent(context).cancel(arm)
+
+    def add(
+        self,
+        arm: Arm,
+        *,
+        lower: float | None = None,
+        upper: float | None = None,
+        low: float = 0.0,
+        high: float = 1.0,
+        context: Context | None = None,
+    ) -> None:
+        """Offer one more arm, in one context or, by default, in all; see `meanbounds.Agent.add`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.2], [0.5], arms=["old drug"])}, seed=7)
+        >>> agent.add("new drug", upper=0.9)
+        >>> agent.pull("young")
+        'new drug'
+        """
+        ends = {"lower": lower, "upper": upper, "low": low, "high": high}
+        if context is not None:
+            self[context].add(arm, lower=lower, upper=upper, low=low, high=high)
+            return
+        having = [key for key, agent in self._kept.items() if arm in agent.bounds.arms]
+        if self._columns.place(arm) is not None or having:
+            where = f" in context {having[0]!r}" if having else ""
+            raise BoundsError(f"there is an arm {arm!r} already{where}; give the new one another name")
+        whole = {name: low if name == "lower" else high for name, end in ends.items() if end is None}
+        own = MeanBounds.from_dict({"arms": [arm], **{name: [end] for name, end in (ends | whole).items()}})
+        self._rest_all()
+        for agent in self._kept.values():
+            agent.add(arm, lower=lower, upper=upper, low=low, high=high)
+        self._columns.extend(arm, own)
+
+    def retire(self, arm: Arm, *, context: Context | None = None) -> None:
+        """Stop offering an arm, in one context or, by default, in all that have it; see `meanbounds.Agent.retire`."""
+        if context is not None:
+            self._agent(context).retire(arm)
+            return
+        self._rest_all()
+        for agent in self._having(arm):
+            agent.retire(arm)
+        place = self._columns.place(arm)
+        if place is not None:
+            self._columns.retired[:, place] = True
+
+    def restore(self, arm: Arm, *, context: Context | None = None) -> None:
+        """Offer a retired arm again, in one context or, by default, wherever it is retired."""
+        if context is not None:
+            self._agent(context).restore(arm)
+            return
+        self._rest_all()
+        place = self._columns.place(arm)
+        retired = [agent for agent in self._having(arm) if arm in agent.retired]
+        if not retired and (place is None or not self._columns.retired[:, place].any()):
+            raise ValueError(f"arm {arm!r} is not retired in any context")
+        for agent in retired:
+            agent.restore(arm)
+        if place is not None:
+            self._columns.retired[:, place] = False
+
+    def _having(self, arm: Arm) -> list[Agent]:
+        """The agents that are kept awake and have this arm; refused if no context has it."""
+        having = [agent for agent in self._kept.values() if arm in agent.bounds.arms]
+        if not having and self._columns.place(arm) is None:
+            known = ", ".join(map(repr, self.arms[:10]))
+            raise UnknownArmError(f"unknown arm {arm!r} in every context; the arms are {known}")
+        return having
+
+    def replace_bounds(
+        self, bounds: MeanBounds | Mapping[Context, MeanBounds], *, context: Context | None = None
+    ) -> None:
+        """Use other bounds from now on: in one context, in each context of a mapping, or the same in all.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.2, 0.1], [0.5, 0.9])}, seed=7)
+        >>> agent.replace_bounds({"young": mb.MeanBounds([0.2, 0.1], [0.5, 0.15])})
+        >>> agent.pull("young")
+        0
+        """
+        if isinstance(bounds, Mapping):
+            if context is not None:
+                raise TypeError("give a mapping from contexts to bounds, or one context and its bounds; not both")
+            checked = {check_context(key): own for key, own in bounds.items()}
+            for key, own in checked.items():  # all of them first, so that an error changes nothing
+                self._agent(key).bounds.matching(own)
+            for key, own in checked.items():
+                self._agent(key).replace_bounds(own)
+        elif context is not None:
+            self._agent(context).replace_bounds(bounds)
+        else:
+            self.replace_bounds(dict.fromkeys(self._rows, bounds))
+
+    def forget(self, context: Context) -> None:
+        """Drop a context with all that was known and seen in it, for example when a person asks to be forgotten.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.ContextualAgent(mb.GLUE(), {"a": mb.MeanBounds([0.2], [0.5]), "b": mb.MeanBounds([0.1], [0.5])})
+        >>> agent.forget("a")
+        >>> agent.contexts
+        ('b',)
+        """
+        key = check_context(context)
+        if key not in self._rows:
+            raise LookupError(self._not_known(key))
+        self._awake.pop(key, None)
+        self._kept.pop(key, None)
+        self._columns.clear(self._rows.pop(key))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, safe for JSON; `from_dict` continues the same trajectories."""
-        agents = [[_listed(context), agent.to_dict()] for context, agent in self._agents.items()]
-        return {"format": _FORMAT, "policy": self._policy.to_dict(), "seed": self._seed, "agents": agents}
+        self._rest_all()
+        columns, own = self._columns, {}
+        for key, agent in self._kept.items():
+            if isinstance(agent.inside, ArmsLearner) and columns.fits(agent.bounds):
+                columns.rest(self._rows[key], agent.inside)
+            else:
+                own[self._rows[key]] = agent.to_dict()
+        rows = list(self._rows.values())
+        told = {row: columns.told(row) for row in rows if row not in own}
+        return {
+            "format": _FORMAT,
+            "policy": self._policy.to_dict(),
+            "seed": self._seed,
+            "floor": self._floor,
+            "unknown": self._unknown,
+            "arms": list(columns.arms),
+            "low": columns.low.tolist(),
+            "high": columns.high.tolist(),
+            "contexts": [_listed(context) for context in self._rows],
+            "rows": rows,
+            "next_row": columns.size,
+            "lower": columns.lower[rows].tolist(),
+            "upper": columns.upper[rows].tolist(),
+            "told": {str(row): entry for row, entry in told.items() if entry is not None},
+            "agents": {str(row): saved for row, saved in own.items()},
+        }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ContextualAgent:
-        """The inverse of `to_dict`."""
-        if data.get("format") != _FORMAT or not data.get("agents"):
-            raise ValueError(f"this is no contextual agent in format {_FORMAT}: it has {sorted(data)}")
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Make the agent that `to_dict` described, of this version or of 0.1."""
+        if data.get("format") == 1 and data.get("agents"):
+            return cls._from_version_0_1(data)
+        if data.get("format") != _FORMAT:
+            raise ValueError(f"this is no contextual agent in format 1 or {_FORMAT}: it has {sorted(map(str, data))}")
+        check_has(data, (*_SAVED, "next_row", "agents"))
+        contexts, rows = [_hashable(context) for context in data["contexts"]], [int(row) for row in data["rows"]]
+        like = MeanBounds.vacuous(data["arms"], low=data["low"], high=data["high"])
+        shape = (int(data["next_row"]), len(like))
+        lower, upper = np.zeros(shape), np.zeros(shape)
+        for column, saved in ((lower, data["lower"]), (upper, data["upper"])):
+            column[rows] = np.array(saved, dtype=np.float64).reshape(len(rows), shape[1])
+        check_columns(like, lower[rows], upper[rows])
+        policy = Policy.from_dict(data["policy"])
+        agent = cls.__new__(cls)
+        agent._begin(policy, Columns(like, lower, upper), [], data["seed"], data["unknown"], data["floor"])
+        agent._rows = dict(zip((check_context(context) for context in contexts), rows, strict=True))
+        names = {row: context for context, row in agent._rows.items()}
+        for row, told in data["told"].items():
+            agent._columns.recall(int(row), told)
+        for row, saved in data["agents"].items():
+            agent._kept[names[int(row)]] = Agent.from_dict(saved)
+        return agent
+
+    @classmethod
+    def _from_version_0_1(cls, data: Mapping[str, Any]) -> Self:
         agents = {_hashable(context): Agent.from_dict(saved) for context, saved in data["agents"]}
-        whole = cls(Policy.from_dict(data["policy"]), {c: agent.bounds for c, agent in agents.items()}, data["seed"])
-        whole._agents = agents
+        bounds = {context: agent.bounds for context, agent in agents.items()}
+        whole = cls(Policy.from_dict(data["policy"]), bounds, seed=data["seed"], unknown="vacuous")
+        for context, agent in agents.items():
+            if context in whole._kept:
+                whole._kept[context] = agent
+            else:
+                whole._awake[context] = agent
         return whole
 
     def __repr__(self) -> str:
-        return f"ContextualAgent({self._policy!r}, {len(self._agents)} contexts)"
+        return f"ContextualAgent({self._policy!r}, {len(self._rows)} contexts)"
 
 
-def _plain(context: Any) -> Any:
-    """A context as JSON can hold it, but for tuples."""
+def check_context(context: Context) -> Context:
+    """The name of a context with numpy's numbers made plain; what cannot be compared and saved is refused."""
     if isinstance(context, tuple):
-        return tuple(_plain(part) for part in context)
-    return context.item() if isinstance(context, np.generic) else context
+        return tuple(check_context(part) for part in context)
+    plain = context.item() if isinstance(context, np.generic) else context
+    if not isinstance(plain, str | int | float) or (isinstance(plain, float) and math.isnan(plain)):
+        raise TypeError(
+            f"a context is a text, a number or a tuple of these; got {context!r}. A missing value (NaN, None) needs a "
+            f'name of its own, such as "unknown"'
+        )
+    return plain
 
 
-def _listed(context: Any) -> Any:
+def _listed(context: Context) -> Context:
     return [_listed(part) for part in context] if isinstance(context, tuple) else context
 
 
-def _hashable(context: Any) -> Any:
+def _hashable(context: Context) -> Context:
     return tuple(_hashable(part) for part in context) if isinstance(context, list) else context

@@ -1,96 +1,119 @@
-"""Agents for arms with features."""
+"""Learners for arms with features."""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from meanbounds.agents.base import Agent, check_has, check_reward
 from meanbounds.agents.candidate import Candidate
+from meanbounds.agents.learner import Learner, Pending, check_has, check_reward
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
 from meanbounds.kernels import linear as kernel
-from meanbounds.kernels.linear import Design, Pool
+from meanbounds.kernels.linear import Design, Pool, Rule
+from meanbounds.knowledge import Knowledge
 from meanbounds.linear import LinearArms
 from meanbounds.policies import LinearPolicy
 from meanbounds.policies.oful import LinearPlan
 from meanbounds.subgaussian import variance_proxy_from_bounds
+from meanbounds.support.types import Floats, Integers
 
-__all__ = ["LinearAgent"]
+__all__ = ["FeaturesLearner"]
 
 _REMEMBERED = 1024  # candidates whose bounds are at hand
 _LEARNED = ("lower", "upper", "proxy")  # of the pool: what a policy may narrow as it goes
 _SAVED = (*Design._fields, *_LEARNED, "plays", "total", "waiting")
 
 
-class LinearAgent(Agent, policies=LinearPolicy):
-    """What `meanbounds.Agent` is for a policy that learns from features."""
+class _Offer(NamedTuple):
+    """What is on offer in a round."""
 
-    _policy: LinearPolicy
+    arms: list[Arm | Candidate]  # in the order given
+    places: list[int]  # of the known arms, which come first in the pool
+    new: list[Candidate]
+    pool: Pool
+    order: Integers  # places in the pool
+    room: Floats  # for the estimates and widths of the pool's arms
 
-    def _start(self, features: ArrayLike | None, offset: ArrayLike) -> None:
-        if features is None:
-            raise TypeError(f"{self._policy} learns from features: give features=, a row for each arm")
-        self._arms = LinearArms(features, self._bounds, offset)
-        self._design = kernel.new_design(self._arms.dimension, float(self._policy.regularisation))
+
+class FeaturesLearner(Learner):
+    """What is inside an agent whose policy learns from features."""
+
+    def __init__(
+        self,
+        policy: LinearPolicy,
+        known: Knowledge,
+        seed: int,
+        floor: float,
+        features: ArrayLike,
+        offset: ArrayLike,
+    ) -> None:
+        super().__init__(policy, known, seed, floor)
+        self._policy = policy
+        self._arms = LinearArms(features, self.bounds, offset)
+        self._design = kernel.new_design(self._arms.dimension, float(policy.regularisation))
         self._image = np.empty(self._arms.dimension)
-        self._seen_plays = np.zeros(len(self._bounds))
-        self._seen_total = np.zeros(len(self._bounds))
+        self._seen_plays = np.zeros(len(self.bounds))
+        self._seen_total = np.zeros(len(self.bounds))
         self._waiting: Counter[Candidate] = Counter()
         self._warned = False
-        self._adopt(self._policy.plan(self._arms))
+        self._adopt(policy.plan(self._arms))
 
     def _adopt(self, plan: LinearPlan) -> None:
         self._plan = plan
         self._pool, self._rule = self._plan.pool, self._plan.rule
-        self._room = np.empty((2, len(self._bounds)))
+        self._room = np.empty((2, len(self.bounds)))
         self._known_bounds: dict[tuple[Any, ...], tuple[float, float]] = {}
         self._offer_all()
 
     def _offer_all(self) -> None:
-        self._all = np.array([k for k in range(len(self._bounds)) if k not in self._retired], dtype=np.int64)
+        self._all = np.array([k for k in range(len(self.bounds)) if k not in self.retired], dtype=np.int64)
 
-    def _take(self, bounds: MeanBounds) -> None:
-        """Retired arms still say something of the parameter: only new bounds need a new plan."""
-        if bounds is not self._bounds:
-            arms = LinearArms(self._arms.features, bounds, self._arms.offset)
+    def take(self, known: Knowledge) -> None:
+        """Retired arms still say something of the parameter: only new knowledge needs a new plan."""
+        if known is not self.known:
+            arms = LinearArms(self._arms.features, known.bounds, self._arms.offset)
             self._adopt(self._policy.plan(arms))
-            self._arms, self._bounds = arms, bounds
+            self._arms, self.known, self.bounds = arms, known, known.bounds
         self._offer_all()
 
     @property
-    def plays(self) -> NDArray[np.int64]:
+    def policy(self) -> LinearPolicy:
+        """How it decides."""
+        return self._policy
+
+    @property
+    def plays(self) -> Integers:
         """Rewards seen from each arm, in the order of ``bounds.arms``; candidates are not counted."""
-        plays: NDArray[np.int64] = self._seen_plays.astype(np.int64)
+        plays: Integers = self._seen_plays.astype(np.int64)
         return plays
 
     @property
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """Mean reward seen from each arm; NaN where there was none."""
         plays = self._seen_plays
-        means: NDArray[np.float64] = np.divide(
-            self._seen_total, plays, out=np.full(plays.shape, np.nan), where=plays > 0
-        )
+        means: Floats = np.divide(self._seen_total, plays, out=np.full(plays.shape, np.nan), where=plays > 0)
         return means
 
     @property
-    def estimate(self) -> NDArray[np.float64]:
+    def estimate(self) -> Floats:
         """The parameter, as estimated so far."""
         return self._design.estimate.copy()
 
     @property
-    def tight(self) -> MeanBounds:
+    def tight_bounds(self) -> MeanBounds:
         """The bounds that the agent uses: tightened, and narrowed since if the policy does that."""
-        bounds = self._bounds
-        return MeanBounds(self._pool.lower, self._pool.upper, bounds.arms, bounds.low, bounds.high)
+        bounds = self.bounds
+        return MeanBounds(self._pool.lower, self._pool.upper, arms=bounds.arms, low=bounds.low, high=bounds.high)
 
-    def pull(self, eligible: Any = None, pending: Literal["ignore", "count"] = "ignore") -> Any:
-        """Choose an arm; see `meanbounds.Agent.pull`."""
-        offered = [self._bounds.arms[k] for k in self._all] if eligible is None else _distinct(eligible)
+    def _offered(self, eligible: Any) -> _Offer:
+        """What is on offer, known arms first."""
+        offered: list[Arm | Candidate]
+        offered = [self.bounds.arms[k] for k in self._all] if eligible is None else _distinct(eligible)
         if not offered:
             raise ValueError(
                 "no arm is left on offer: all are retired; add or restore one"
@@ -98,35 +121,39 @@ class LinearAgent(Agent, policies=LinearPolicy):
                 else "eligible is empty: there is no arm to choose from"
             )
         new = [arm for arm in offered if isinstance(arm, Candidate)]
-        places = [self._bounds.position(arm) for arm in offered if not isinstance(arm, Candidate)]
+        places = [self.bounds.position(arm) for arm in offered if not isinstance(arm, Candidate)]
         self._check_offered(places)
-        if pending not in ("ignore", "count"):
-            raise ValueError(f'pending must be "ignore" or "count"; got {pending!r}')
-        counted = pending == "count"
-        if new:
-            pool, order = self._pool_with(places, new), np.arange(len(offered))
-            k = self._decide(pool, order, np.empty((2, len(offered))), counted)
-            for name in () if counted else _LEARNED:
-                getattr(self._pool, name)[places] = getattr(pool, name)[: len(places)]
-            if k >= len(places):
-                chosen = new[k - len(places)]
-                self._waiting[chosen] += 1
-                return chosen
-            k = places[k]
-        else:
-            k = self._decide(self._pool, np.array(places, dtype=np.int64), self._room, counted)
-        self._pending[k] += 1
-        return self._bounds.arms[k]
+        if not new:
+            return _Offer(offered, places, new, self._pool, np.array(places, dtype=np.int64), self._room)
+        room = np.empty((2, len(offered)))
+        return _Offer(offered, places, new, self._pool_with(places, new), np.arange(len(offered)), room)
 
-    def _decide(self, pool: Pool, offered: NDArray[np.int64], room: NDArray[np.float64], counted: bool) -> int:
-        """Choose; with `counted`, as if every pending pull had been answered, which must teach the agent nothing."""
-        rule, design = self._rule, self._design
-        if counted:
-            pool, design = kernel.own_bounds(pool), self._as_if_answered()
-            rule = rule._replace(online=False, index_kind=min(rule.index_kind, kernel.CLIP))
-        number, known = self._pulls, self._plan.known
-        k, _, _ = kernel.decide(pool, rule, known, design, offered, room[0], room[1], False, number, self._key)
-        self._pulls += 1
+    def pull(self, eligible: Any, pending: Pending | None) -> Any:
+        """Choose an arm."""
+        offer, counted = self._offered(eligible), self._counts(pending)
+        k = self._decide(offer, counted)
+        if offer.new:
+            for name in () if counted else _LEARNED:
+                getattr(self._pool, name)[offer.places] = getattr(offer.pool, name)[: len(offer.places)]
+            if k >= len(offer.places):
+                chosen = offer.new[k - len(offer.places)]
+                self._waiting[chosen] += 1
+                self.unanswered += 1
+                return chosen
+            k = offer.places[k]
+        self.pending[k] += 1
+        self.unanswered += 1
+        return self.bounds.arms[k]
+
+    def _decide(self, offer: _Offer, counted: bool) -> int:
+        """Choose a place in the offer's pool; with `counted`, pending pulls count as answered and teach nothing."""
+        pool, rule, design = self._supposed(offer.pool, counted)
+        kept = kernel.possible(pool, rule, design, offer.order) if self.floor else offer.order
+        k = self._floored(kept) if self.floor else None
+        if k is None:
+            number, known, room = self.pulls, self._plan.known, offer.room
+            k, _, _ = kernel.decide(pool, rule, known, design, offer.order, room[0], room[1], False, number, self._key)
+        self.pulls += 1
         if self._design.numbers[kernel.CONTRADICTIONS] and not self._warned:
             self._warned = True
             warnings.warn(
@@ -137,42 +164,69 @@ class LinearAgent(Agent, policies=LinearPolicy):
             )
         return int(k)
 
-    def update(self, arm: Arm | Candidate, reward: float, history: bool = False) -> None:
-        """Tell the agent a reward; see `meanbounds.Agent.update`."""
+    def _supposed(self, pool: Pool, counted: bool) -> tuple[Pool, Rule, Design]:
+        """What a decision starts from; with `counted`, copies in which every pending pull has been answered."""
+        if not counted:
+            return pool, self._rule, self._design
+        rule = self._rule._replace(online=False, index_kind=min(self._rule.index_kind, kernel.CLIP))
+        return kernel.own_bounds(pool), rule, self._as_if_answered()
+
+    def probabilities(self, eligible: Any, pending: Pending | None) -> Floats:
+        """The chance that the next pull takes each arm."""
+        offer = self._offered(eligible)
+        pool, rule, design = self._supposed(offer.pool, self._counts(pending))
+        own = kernel.chances(pool, rule, self._plan.known, design, offer.order)
+        if self.floor:
+            kept = kernel.possible(pool, rule, design, offer.order)
+            own = self._with_floor(own, np.flatnonzero(np.isin(offer.order, kept)))
+        if offer.new:  # in the order given, not known arms first
+            by_arm = dict(zip([*(self.bounds.arms[k] for k in offer.places), *offer.new], own.tolist(), strict=True))
+            return np.array([by_arm[arm] for arm in offer.arms])
+        chances = np.zeros(len(self.bounds))
+        chances[offer.places] = own
+        return chances
+
+    def update(self, arm: Arm | Candidate, reward: float, history: bool) -> None:
+        """Take in a reward."""
         if isinstance(arm, Candidate):
             value = check_reward(arm.name, reward, arm.low, arm.high)
             x, offset, proxy = self._features(arm), arm.offset, self._proxy(arm, late=True)
             if self._waiting[arm] and not history:
                 self._waiting[arm] -= 1
+                self.unanswered -= 1
             self._waiting += Counter()  # forget those that no longer wait
         else:
-            k = self._bounds.position(arm)
+            k = self.bounds.position(arm)
             value = check_reward(arm, reward, float(self._pool.low[k]), float(self._pool.high[k]))
             x, offset, proxy = self._pool.features[k], float(self._pool.offset[k]), float(self._pool.proxy[k])
             self._seen_plays[k] += 1.0
             self._seen_total[k] += value
-            if self._pending[k] and not history:
-                self._pending[k] -= 1
+            if self.pending[k] and not history:
+                self.pending[k] -= 1
+                self.unanswered -= 1
         kernel.observe(self._design, self._rule, x, value - offset, proxy, self._image)
-        self._updates += 1
+        self.updates += 1
 
-    def cancel(self, arm: Arm | Candidate) -> None:
+    def cancel(self, arm: Any) -> None:
         """Say that one pending pull of this arm will never be answered."""
         if not isinstance(arm, Candidate):
             super().cancel(arm)
         elif self._waiting[arm]:
             self._waiting[arm] -= 1
+            self.unanswered -= 1
         else:
             raise ValueError(f"candidate {arm.name!r} has no pending pull to cancel")
 
-    def indices(self) -> NDArray[np.float64]:
-        """Index of each arm; see `meanbounds.Agent.indices`."""
-        out = np.full(len(self._bounds), -np.inf)
+    def indices(self) -> Floats:
+        """The index of each arm; minus infinity for arms that are pruned or retired."""
+        out = np.full(len(self.bounds), -np.inf)
         if self._all.size:
             out[self._all] = kernel.indices(self._pool, self._rule, self._plan.known, self._design, self._all)
         return out
 
-    def _extend(self, bounds: MeanBounds, features: ArrayLike | None, offset: float) -> None:
+    def extend(self, known: Knowledge, features: ArrayLike | None, offset: float) -> None:
+        """Adopt knowledge that has one more arm, the last one."""
+        bounds = known.bounds
         if features is None:
             raise TypeError(f"arm {bounds.arms[-1]!r}: {self._policy} learns from features: give features=")
         rows = np.vstack([self._arms.features, self._features(Candidate(features))])
@@ -180,11 +234,12 @@ class LinearAgent(Agent, policies=LinearPolicy):
         plan = self._policy.plan(arms)  # says so if the new bounds contradict the others, before anything is changed
         for k, (lower, upper) in enumerate(zip(self._pool.lower, self._pool.upper, strict=True)):
             kernel.narrow(plan.pool, k, lower, upper)  # what was learned of the others stays
-        self._arms, self._bounds = arms, bounds
+        self._arms, self.known, self.bounds = arms, known, bounds
         self._seen_plays, self._seen_total = (np.append(row, 0.0) for row in (self._seen_plays, self._seen_total))
+        self.pending.append(0)
         self._adopt(plan)
 
-    def _features(self, candidate: Candidate) -> NDArray[np.float64]:
+    def _features(self, candidate: Candidate) -> Floats:
         x = np.array(candidate.features)
         if x.size != self._arms.dimension:
             raise ValueError(
@@ -244,14 +299,15 @@ class LinearAgent(Agent, policies=LinearPolicy):
     def _as_if_answered(self) -> Design:
         """Widths as if every pending pull had been answered; estimate and radius are those of what was seen."""
         design = Design(*(part.copy() for part in self._design))
-        waiting = [(self._pool.features[k], self._pool.proxy[k], n) for k, n in enumerate(self._pending) if n]
+        waiting = [(self._pool.features[k], self._pool.proxy[k], n) for k, n in enumerate(self.pending) if n]
         waiting += [(self._features(arm), self._proxy(arm, late=True), n) for arm, n in self._waiting.items()]
         for x, proxy, times in waiting:
             for _ in range(times):
                 kernel.observe(design, self._rule, x, float(x @ design.estimate), float(proxy), self._image)
         return design._replace(estimate=self._design.estimate.copy(), numbers=self._design.numbers.copy())
 
-    def _seen(self) -> dict[str, Any]:
+    def told(self) -> dict[str, Any]:
+        """What it was told, safe for JSON."""
         learned = {name: getattr(self._pool, name).tolist() for name in _LEARNED}
         return {
             "features": self._arms.features.tolist(),
@@ -263,19 +319,26 @@ class LinearAgent(Agent, policies=LinearPolicy):
             "waiting": [{**arm.to_dict(), "times": times} for arm, times in self._waiting.items() if times],
         }
 
-    def _recall(self, data: Mapping[str, Any]) -> None:
-        check_has(data, _SAVED)
-        stored = {name: np.array(data[name], dtype=np.float64) for name in _SAVED[:-1]}
-        own = {**self._design._asdict(), **{name: getattr(self._pool, name) for name in _LEARNED}}
-        own |= {"plays": self._seen_plays, "total": self._seen_total}
-        for name, array in stored.items():
-            if array.shape != own[name].shape:
-                raise ValueError(f"the saved agent's {name} has shape {array.shape}; expected {own[name].shape}")
-            own[name][...] = array
-        for entry in data["waiting"]:
+    @classmethod
+    def from_parts(cls, parts: Mapping[str, Any]) -> Self:
+        """Make the learner that `parts` described."""
+        check_has(parts, ("features", "offset", *_SAVED))
+        made = (parts[name] for name in ("policy", "knowledge", "seed", "floor", "features", "offset"))
+        learner = cls(*made)
+        learner._recall(parts)
+        own = {**learner._design._asdict(), **{name: getattr(learner._pool, name) for name in _LEARNED}}
+        own |= {"plays": learner._seen_plays, "total": learner._seen_total}
+        for name in _SAVED[:-1]:
+            stored = np.array(parts[name], dtype=np.float64)
+            if stored.shape != own[name].shape:
+                raise ValueError(f"the saved agent's {name} has shape {stored.shape}; expected {own[name].shape}")
+            own[name][...] = stored
+        for entry in parts["waiting"]:
             times = int(entry["times"])
-            self._waiting[Candidate(**{key: value for key, value in entry.items() if key != "times"})] = times
-        self._offer_all()
+            learner._waiting[Candidate(**{key: value for key, value in entry.items() if key != "times"})] = times
+        learner.unanswered += learner._waiting.total()
+        learner._offer_all()
+        return learner
 
 
 def _distinct(eligible: Iterable[Arm | Candidate]) -> list[Arm | Candidate]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meanbounds.bounds import BoundsError, MeanBounds
+from meanbounds.bounds import Arm, BoundsError, MeanBounds
 from meanbounds.kernels.solvers.cone import Known, maximise_each, scaled
 from meanbounds.linear.arms import LinearArms, as_features
 from meanbounds.support.progress import Progress
-from meanbounds.support.types import Floats
+from meanbounds.support.types import Booleans, Floats
 
 __all__ = ["FeasibleSet", "TightBounds", "tighten"]
 
@@ -24,37 +25,67 @@ _AT_ONCE = 16  # arms between two steps of the progress bar
 class TightBounds(MeanBounds):
     """What `tighten` found: bounds, and for each side whether it is exact.
 
-    Attributes
+    Parameters
     ----------
+    lower, upper, arms, low, high
+        As for `MeanBounds`.
     lower_exact, upper_exact
-        For each arm, whether the bound is the least (largest) mean that anything feasible gives. A bound that is not is
-        still valid: it is that of a larger set.
+        For each arm, whether the bound is the least (largest) mean that any feasible parameter gives. A bound that is
+        not exact is still valid: it is that of a larger set.
     peaks
-        For each arm a feasible parameter (but for ``norm_low``) with the largest mean.
+        For each arm a feasible parameter (except that ``norm_low`` may be violated) with the largest mean.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> tight = mb.tighten([[1.0, 0.0], [0.0, 1.0]], mb.MeanBounds([0.6, 0.0], [0.9, 1.0]), norm_high=1.0)
+    >>> tight.upper.round(3), tight.upper_exact, tight.peaks.round(3)[1]
+    (array([0.9, 0.8]), array([ True,  True]), array([0.6, 0.8]))
     """
 
-    lower_exact: NDArray[np.bool_]
-    upper_exact: NDArray[np.bool_]
+    lower_exact: Booleans
+    upper_exact: Booleans
     peaks: Floats
 
     def __init__(
         self,
-        bounds: MeanBounds,
-        lower: Floats,
-        upper: Floats,
-        exact: tuple[NDArray[np.bool_], NDArray[np.bool_]],
-        peaks: Floats,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        *,
+        arms: Iterable[Arm] | None = None,
+        low: ArrayLike = 0.0,
+        high: ArrayLike = 1.0,
+        lower_exact: ArrayLike = False,
+        upper_exact: ArrayLike = False,
+        peaks: ArrayLike | None = None,
     ) -> None:
-        super().__init__(lower, upper, bounds.arms, bounds.low, bounds.high)
-        for name, value in (("lower_exact", exact[0]), ("upper_exact", exact[1]), ("peaks", peaks)):
-            object.__setattr__(self, name, value)
+        super().__init__(lower, upper, arms=arms, low=low, high=high)
+        size = len(self)
+        found = np.full((size, 0), np.nan) if peaks is None else np.asarray(peaks, dtype=np.float64)
+        if found.ndim != 2 or len(found) != size:
+            raise BoundsError(f"peaks need a row for each of {size} arms; got shape {found.shape}")
+        for name, exact in (("lower_exact", lower_exact), ("upper_exact", upper_exact)):
+            object.__setattr__(self, name, np.broadcast_to(np.asarray(exact, dtype=np.bool_), size).copy())
+        object.__setattr__(self, "peaks", found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The bounds, which sides are exact, and the peaks, safe for JSON."""
+        own = {name: getattr(self, name).tolist() for name in ("lower_exact", "upper_exact", "peaks")}
+        return {**super().to_dict(), **own}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Make the bounds that `to_dict` described."""
+        own = {name: data[name] for name in ("lower_exact", "upper_exact", "peaks") if name in data}
+        plain = MeanBounds.from_dict({name: value for name, value in data.items() if name not in own})
+        return cls(plain.lower, plain.upper, arms=plain.arms, low=plain.low, high=plain.high, **own)
 
 
 class _Sides(NamedTuple):
     lower: Floats
     upper: Floats
-    lower_exact: NDArray[np.bool_]
-    upper_exact: NDArray[np.bool_]
+    lower_exact: Booleans
+    upper_exact: Booleans
     peaks: Floats
 
 
@@ -131,7 +162,16 @@ class FeasibleSet:
         sides = _Sides(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
         lower = np.clip(arms.offset + sides.lower, bounds.lower, bounds.upper)
         upper = np.clip(arms.offset + sides.upper, lower, bounds.upper)
-        return TightBounds(bounds, lower, upper, (sides.lower_exact, sides.upper_exact), sides.peaks)
+        return TightBounds(
+            lower,
+            upper,
+            arms=bounds.arms,
+            low=bounds.low,
+            high=bounds.high,
+            lower_exact=sides.lower_exact,
+            upper_exact=sides.upper_exact,
+            peaks=sides.peaks,
+        )
 
     def sides(self, features: Floats) -> _Sides:
         """Both bounds on ``features . parameter`` for each row, and whether they are exact."""

@@ -98,7 +98,7 @@ def plot_regret(
         mean = regret.mean(label)
         colour, style = _look(number)
         ax.plot(regret.rounds, mean, style, color=colour, linewidth=1.8)
-        ends[regret.name(label)] = (float(mean[-1]), colour)
+        ends[label] = (float(mean[-1]), colour)
         if band == "confidence":
             lower, upper = regret.band(label)
         elif band == "deviation":
@@ -125,7 +125,7 @@ def _draw_theory(ax: Axes, regret: Regret, theory: str) -> bool:
     for number, label in enumerate(regret.labels):
         guarantee = guarantees[label]
         if guarantee.values is None:
-            reasons.setdefault(guarantee.reason, []).append(regret.name(label))
+            reasons.setdefault(guarantee.reason, []).append(label)
             continue
         values, name, style = guarantee.values, "bound on the mean", (0, (5, 2))
         if guarantee.kind == "high probability":
@@ -188,7 +188,7 @@ def plot_kept(regret: Regret, ax: Axes | None = None, log: bool = False) -> Axes
         mean = np.diff(sums.mean(axis=0), prepend=0.0) / lengths
         colour, style = _look(regret.labels.index(label))
         ax.plot(regret.rounds, mean, style, color=colour, linewidth=1.8)
-        ends[regret.name(label)] = (float(mean[-1]), colour)
+        ends[label] = (float(mean[-1]), colour)
     ax.set_ylabel("arms on offer that could be best")
     _against_rounds(ax, regret, ends, log)
     return ax

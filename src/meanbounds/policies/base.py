@@ -1,89 +1,70 @@
-"""What a policy is: data that turns bounds into a plan for a kernel."""
+"""What a policy is: data that turns what is known of the arms into a plan for a kernel."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import MeanBounds
 from meanbounds.kernels.arms import textbook
+from meanbounds.knowledge import Knowledge
 from meanbounds.policies.described import Described
 from meanbounds.policies.exploration import DEFAULT, Exploration, log_f
+from meanbounds.policies.plan import Plan
+from meanbounds.support.types import Floats
 
-__all__ = ["Policy", "make_plan"]
-
-
-def make_plan(
-    bounds: MeanBounds,
-    keep: NDArray[np.bool_] | None = None,
-    cap: ArrayLike = np.inf,
-    proxy: ArrayLike = 0.0,
-    lower: ArrayLike | None = None,
-) -> NDArray[np.float64]:
-    """Plan with the rows of `meanbounds.kernels.arms.tables.Plan`, one column for each arm that is kept.
-
-    Parameters
-    ----------
-    bounds
-        Gives the arms and their reward ranges.
-    keep
-        Which arms may be played; all by default.
-    cap
-        What clips each arm's index, in reward units.
-    proxy
-        Variance proxy of each arm, in reward units squared.
-    lower
-        Lower bound that the kernel may use; the bottom of the range by default.
-
-    Examples
-    --------
-    >>> import meanbounds as mb
-    >>> mb.make_plan(mb.MeanBounds([0.2, 0.3], [0.8, 0.9]), cap=0.5, proxy=0.25).shape
-    (6, 2)
-    """
-    rows = (
-        np.arange(len(bounds)),
-        bounds.low,
-        bounds.high - bounds.low,
-        bounds.low if lower is None else lower,
-        cap,
-        proxy,
-    )
-    table = np.array([np.broadcast_to(row, len(bounds)) for row in rows], dtype=np.float64)
-    return table if keep is None else np.ascontiguousarray(table[:, keep])
+__all__ = ["Policy"]
 
 
 @dataclass(frozen=True)
-class Policy(Described, ABC):
-    """Base of all policies for arms that have nothing in common; `LinearPolicy` is that for arms with features.
+class Policy(Described):
+    """Base of the policies for arms that have nothing in common; `LinearPolicy` is that for arms with features.
 
-    A policy is a frozen dataclass with a kernel and a `plan`; see "Add a policy" in CONTRIBUTING.
+    A policy is a frozen dataclass with a kernel and a `prepare`; see "Add a policy" in CONTRIBUTING.
 
     Parameters
     ----------
     f
         How fast exploration grows: a name from `meanbounds.policies.EXPLORATION`, or a function of an array of rounds
         that is at least 1 and never falls.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.GLUE(), mb.GLUE(f="t")
+    (GLUE(), GLUE(f='t'))
+    >>> mb.GLUE().plan(mb.MeanBounds([0.9, 0.1, 0.2], [1.0, 1.0, 0.8])).arms  # the third cannot be best
+    array([0, 1])
     """
 
     kernel: ClassVar[int] = textbook.GAUSSIAN
     theorem: ClassVar[str] = ""
+    counts_pending: ClassVar[bool] = True  # by default, in pulls of an agent that waits for rewards
 
     f: Exploration = DEFAULT
 
     def __post_init__(self) -> None:
         self.log_f(1, 2)
 
+    def plan(self, known: MeanBounds | Knowledge) -> Plan:
+        """Decide, before the first round, which arms may be played and what the kernel needs to know of each.
+
+        Parameters
+        ----------
+        known
+            What is known of the arms on offer: bounds, or `Knowledge`.
+        """
+        return self.prepare(Knowledge.of(known))
+
     @abstractmethod
-    def plan(self, bounds: MeanBounds) -> NDArray[np.float64]:
-        """What the kernel needs to know of each arm, from the bounds of the arms on offer."""
+    def prepare(self, known: Knowledge) -> Plan:
+        """Fill in the plan: this is what a new policy defines, as a rule by `meanbounds.make_plan`."""
 
     @property
-    def parameters(self) -> NDArray[np.float64]:
+    def parameters(self) -> Floats:
         """Numbers that the kernel needs beyond the plan."""
         return np.zeros(0)
 
@@ -92,6 +73,6 @@ class Policy(Described, ABC):
         """Whether the policy plays the arm with the largest index."""
         return self.kernel in (textbook.GAUSSIAN, textbook.KL, textbook.BOOST)
 
-    def log_f(self, first: int, last: int) -> NDArray[np.float64]:
+    def log_f(self, first: int, last: int) -> Floats:
         """Log f(t) for the rounds t = first, ..., last."""
         return log_f(self.f, first, last)

@@ -2,50 +2,78 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from meanbounds.support.saving import Saved
+
 __all__ = ["Described"]
 
 _REGISTRY: dict[str, type[Described]] = {}
+_OURS = __name__.partition(".")[0]
 
 
-@dataclass(frozen=True)
-class Described:
-    """Base of everything that decides: can be shown, saved and found by its name."""
+@dataclass(frozen=True, repr=False)
+class Described(Saved):
+    """Base of every policy: it can be shown, compared, saved, and made again from its name and parameters."""
 
     def __init_subclass__(cls) -> None:
-        if not cls.__name__.startswith("_"):
-            _REGISTRY[cls.__name__] = cls
+        type.__setattr__(cls, "__repr__", Described.__repr__)  # or each dataclass would write its own
+        name = cls.__name__
+        if name.startswith("_"):
+            return
+        known = _REGISTRY.get(name)
+        if known is not None and _is_built_in(known) and cls.__module__ != known.__module__:
+            raise TypeError(
+                f"{name} is the name of a built-in policy, and saved agents are loaded by name: "
+                f"give the class in {cls.__module__} another name"
+            )
+        _REGISTRY[name] = cls
+
+    def __repr__(self) -> str:
+        """The call that makes this policy: its name, and the parameters that differ from their defaults."""
+        return f"{type(self).__name__}({self._changed()})"
 
     def __str__(self) -> str:
-        """Name, and only the parameters that are not at their defaults."""
+        """The label of this policy in results: its ``repr``, without empty brackets."""
+        return repr(self).removesuffix("()")
+
+    def _changed(self) -> str:
         changed = [field.name for field in fields(self) if getattr(self, field.name) != field.default]
-        inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in changed)
-        return type(self).__name__ + (f"({inside})" if inside else "")
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in changed)
 
     def to_dict(self) -> dict[str, Any]:
-        """Name and parameters, safe for JSON."""
-        settings = asdict(self)
-        for name, value in settings.items():
+        """The name and all parameters, safe for JSON.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.OSSB(gamma=0.1).to_dict()
+        {'policy': 'OSSB', 'f': 't', 'epsilon': 0.01, 'gamma': 0.1}
+        """
+        for name, value in asdict(self).items():
             if callable(value):
                 raise ValueError(
                     f"{type(self).__name__} has a function as {name}, which JSON cannot hold; "
                     f"use one of the named {name}"
                 )
-        return {"policy": type(self).__name__, **settings}
+        return self.settings()
 
-    @staticmethod
-    def from_dict(data: Mapping[str, Any]) -> Any:
-        """The inverse of `to_dict`; parameters that are left out keep their defaults.
+    def settings(self) -> dict[str, Any]:
+        """As `to_dict`, with the name of a function where a parameter is one: to be read, not to be loaded."""
+        parameters = {name: f"<{value!r}>" if callable(value) else value for name, value in asdict(self).items()}
+        return {"policy": type(self).__name__, **parameters}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Any:
+        """Make the policy that `to_dict` described; parameters that are left out keep their defaults.
 
         Examples
         --------
         >>> import meanbounds as mb
-        >>> mb.Policy.from_dict({"policy": "GLUE"})
-        GLUE(f='1 + t log(t)^2')
+        >>> mb.Policy.from_dict({"policy": "OSSB", "gamma": 0.1})
+        OSSB(gamma=0.1)
         """
         settings = dict(data)
         name = settings.pop("policy", None)
@@ -59,23 +87,6 @@ class Described:
                 raise ValueError(f"{name} has no parameter {key!r}; its parameters are {', '.join(parameters)}")
         return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()})
 
-    @staticmethod
-    def from_repr(text: str) -> Any:
-        """The inverse of ``repr``, which is what results keep; a parameter that is a function cannot be read back.
 
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> mb.Policy.from_repr("ROFUL(norm_high=2.0, index='clip')") == mb.ROFUL(norm_high=2.0, index="clip")
-        True
-        """
-        try:
-            call = ast.parse(text, mode="eval").body
-            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
-                raise ValueError(text)
-            settings = {str(part.arg): ast.literal_eval(part.value) for part in call.keywords}
-        except (SyntaxError, ValueError) as error:
-            raise ValueError(
-                f"{text!r} cannot be read back: it is not a policy's name with parameters that are plain values"
-            ) from error
-        return Described.from_dict({"policy": call.func.id, **settings})
+def _is_built_in(kind: type[Described]) -> bool:
+    return kind.__module__.partition(".")[0] == _OURS

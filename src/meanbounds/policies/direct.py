@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from meanbounds.bounds import MeanBounds
 from meanbounds.kernels.arms import textbook
-from meanbounds.policies.base import Policy, make_plan
+from meanbounds.knowledge import Knowledge
+from meanbounds.policies.base import Policy
 from meanbounds.policies.exploration import Exploration
+from meanbounds.policies.plan import Plan, make_plan
 
 __all__ = ["BIMED", "OSSB", "ThompsonSampling"]
 
@@ -20,9 +21,10 @@ __all__ = ["BIMED", "OSSB", "ThompsonSampling"]
 class _BoundsPolicy(Policy):
     """Prune, and hand the kernel both bounds of each arm."""
 
-    def plan(self, bounds: MeanBounds) -> NDArray[np.float64]:
+    def prepare(self, known: Knowledge) -> Plan:
         """Prune; caps and lower bounds as given."""
-        return make_plan(bounds, bounds.possible, bounds.upper, lower=bounds.lower)
+        bounds = known.bounds
+        return make_plan(bounds, bounds.possible, cap=bounds.upper, lower=bounds.lower)
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class OSSB(_BoundsPolicy):
     --------
     >>> import meanbounds as mb
     >>> mb.OSSB(gamma=0.1)
-    OSSB(f='t', epsilon=0.01, gamma=0.1)
+    OSSB(gamma=0.1)
     """
 
     kernel: ClassVar[int] = textbook.OSSB
@@ -134,6 +136,7 @@ class ThompsonSampling(_BoundsPolicy):
     """
 
     kernel: ClassVar[int] = textbook.THOMPSON
+    counts_pending: ClassVar[bool] = False
     theorem: ClassVar[str] = "Kaufmann et al. 2012, with bounds"
 
     prior: tuple[float, float] = (1.0, 1.0)

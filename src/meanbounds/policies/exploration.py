@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DEFAULT", "EXPLORATION", "Exploration", "log_f"]
+__all__ = ["DEFAULT", "EXPLORATION", "TABULATED", "Exploration", "log_f", "log_f_table"]
+
+TABULATED = 4096
+"""Rounds in a table of `log_f_table`."""
 
 Rate = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Exploration = str | Rate
@@ -39,6 +43,26 @@ def log_f(f: Exploration, first: int, last: int) -> NDArray[np.float64]:
             + (f" after f({first + where - 1}) = {values[where - 1]}" if where else "")
         )
     return np.log(values)
+
+
+def log_f_table(f: Exploration, number: int) -> tuple[float, ...]:
+    """Log f(t) for `TABULATED` rounds, from t = number * TABULATED on; agents with the same f share the tables.
+
+    Examples
+    --------
+    >>> round(log_f_table("t", 0)[3], 3) == round(float(log_f("t", 3, 3)[0]), 3)
+    True
+    """
+    return _shared_table(f, number) if isinstance(f, Hashable) else _table(f, number)
+
+
+def _table(f: Exploration, number: int) -> tuple[float, ...]:
+    first = number * TABULATED
+    values = log_f(f, max(first, 1), first + TABULATED - 1).tolist()
+    return (0.0, *values) if number == 0 else tuple(values)
+
+
+_shared_table = lru_cache(maxsize=64)(_table)
 
 
 def _function(f: Exploration) -> Rate:

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from meanbounds.bounds import MeanBounds
 from meanbounds.kernels.arms import textbook
-from meanbounds.policies.base import Policy, make_plan
+from meanbounds.knowledge import Knowledge
+from meanbounds.policies.base import Policy
+from meanbounds.policies.plan import Plan, make_plan
 
 __all__ = ["BKLUCB", "BUCB", "GLUE", "KLUCB", "UCB", "ImprovedUCB", "UCBoost"]
 
@@ -29,13 +31,14 @@ class UCB(Policy):
     --------
     >>> import meanbounds as mb
     >>> mb.UCB()
-    UCB(f='1 + t log(t)^2')
+    UCB()
     """
 
     theorem: ClassVar[str] = "Auer et al. 2002"
 
-    def plan(self, bounds: MeanBounds) -> NDArray[np.float64]:
+    def prepare(self, known: Knowledge) -> Plan:
         """Every arm, no cap."""
+        bounds = known.bounds
         return make_plan(bounds, proxy=_worst_proxy(bounds))
 
 
@@ -47,15 +50,16 @@ class BUCB(Policy):
     --------
     >>> import meanbounds as mb
     >>> plan = mb.BUCB().plan(mb.MeanBounds([0.6, 0.1, 0.2], [0.9, 0.5, 0.8]))
-    >>> plan[0], plan[4]  # arms that are kept, and what clips their indices
-    (array([0., 2.]), array([0.9, 0.8]))
+    >>> plan.arms, plan.cap  # the arms that are kept, and what clips their indices
+    (array([0, 2]), array([0.9, 0.8]))
     """
 
     theorem: ClassVar[str] = "Section 5, Table 1"
 
-    def plan(self, bounds: MeanBounds) -> NDArray[np.float64]:
+    def prepare(self, known: Knowledge) -> Plan:
         """Prune and clip."""
-        return make_plan(bounds, bounds.possible, bounds.upper, _worst_proxy(bounds))
+        bounds = known.bounds
+        return make_plan(bounds, bounds.possible, cap=bounds.upper, proxy=_worst_proxy(bounds))
 
 
 @dataclass(frozen=True)
@@ -65,15 +69,16 @@ class ImprovedUCB(Policy):
     Examples
     --------
     >>> import meanbounds as mb
-    >>> mb.ImprovedUCB().plan(mb.MeanBounds([0.9, 0.1], [1.0, 1.0]))[5].round(3)
+    >>> mb.ImprovedUCB().plan(mb.MeanBounds([0.9, 0.1], [1.0, 1.0])).proxy.round(3)
     array([0.182, 0.25 ])
     """
 
     theorem: ClassVar[str] = "Corollary 3.1"
 
-    def plan(self, bounds: MeanBounds) -> NDArray[np.float64]:
+    def prepare(self, known: Knowledge) -> Plan:
         """Prune, clip, and the proxy of each arm."""
-        return make_plan(bounds, bounds.possible, bounds.upper, bounds.variance_proxy)
+        bounds = known.bounds
+        return make_plan(bounds, bounds.possible, cap=bounds.upper, proxy=bounds.variance_proxy)
 
 
 @dataclass(frozen=True)
@@ -93,15 +98,16 @@ class GLUE(Policy):
     --------
     >>> import meanbounds as mb
     >>> bounds = mb.MeanBounds([0.9, 0.1, 0.2], [1.0, 1.0, 0.8])
-    >>> mb.GLUE().plan(bounds)[5].round(3)
+    >>> mb.GLUE().plan(bounds).proxy.round(3)
     array([0.182, 0.182])
     """
 
     theorem: ClassVar[str] = "Theorem 6"
 
-    def plan(self, bounds: MeanBounds) -> NDArray[np.float64]:
+    def prepare(self, known: Knowledge) -> Plan:
         """Prune, clip, and the proxy of the best arm."""
-        return make_plan(bounds, bounds.possible, bounds.upper, bounds.best_variance_proxy)
+        bounds = known.bounds
+        return make_plan(bounds, bounds.possible, cap=bounds.upper, proxy=bounds.best_variance_proxy)
 
 
 @dataclass(frozen=True)
@@ -122,8 +128,9 @@ class KLUCB(Policy):
     kernel: ClassVar[int] = textbook.KL
     theorem: ClassVar[str] = "Garivier and Cappé 2011"
 
-    def plan(self, bounds: MeanBounds) -> NDArray[np.float64]:
+    def prepare(self, known: Knowledge) -> Plan:
         """Every arm, no cap but the range."""
+        bounds = known.bounds
         return make_plan(bounds, cap=bounds.high)
 
 
@@ -141,9 +148,10 @@ class BKLUCB(Policy):
     kernel: ClassVar[int] = textbook.KL
     theorem: ClassVar[str] = "Zhang and Bareinboim 2017"
 
-    def plan(self, bounds: MeanBounds) -> NDArray[np.float64]:
+    def prepare(self, known: Knowledge) -> Plan:
         """Prune and clip."""
-        return make_plan(bounds, bounds.possible, bounds.upper)
+        bounds = known.bounds
+        return make_plan(bounds, bounds.possible, cap=bounds.upper)
 
 
 @dataclass(frozen=True)
@@ -166,6 +174,7 @@ class UCBoost(Policy):
     kernel: ClassVar[int] = textbook.BOOST
     theorem: ClassVar[str] = "Liu et al. 2018"
 
-    def plan(self, bounds: MeanBounds) -> NDArray[np.float64]:
+    def prepare(self, known: Knowledge) -> Plan:
         """Prune and clip."""
-        return make_plan(bounds, bounds.possible, bounds.upper)
+        bounds = known.bounds
+        return make_plan(bounds, bounds.possible, cap=bounds.upper)

@@ -57,6 +57,7 @@ class LinearPolicy(Described, ABC):
     """
 
     theorem: ClassVar[str] = ""
+    counts_pending: ClassVar[bool] = False
 
     norm_high: float = 1.0
     regularisation: float = 1.0
@@ -171,7 +172,7 @@ class OFUL(LinearPolicy):
 
     def plan(self, arms: LinearArms) -> LinearPlan:
         """Every arm, no bounds but the range of the rewards."""
-        bounds = MeanBounds.vacuous(arms.bounds.arms, arms.bounds.low, arms.bounds.high)
+        bounds = MeanBounds.vacuous(arms.bounds.arms, low=arms.bounds.low, high=arms.bounds.high)
         return self.make_plan(arms, bounds, "plain", prune=False)
 
 

@@ -60,10 +60,6 @@ class Regret:
         """The policies, in the order they were given."""
         return tuple(self.curves)
 
-    def name(self, label: str) -> str:
-        """A label as pictures and tables show it: a policy's ``repr`` without parameters that are at their defaults."""
-        return str(self.settings.get("names", {}).get(label, label))
-
     @property
     def seed(self) -> int:
         """What to pass as ``seed`` to get the same result again."""
@@ -137,7 +133,7 @@ class Regret:
             rounds,
             {label: part.curves[part.labels[0]] for label, part in parts.items()},
             {label: part.plays[part.labels[0]] for label, part in parts.items()},
-            {**shared, "parts": {k: dict(v.settings) for k, v in parts.items()}, "names": {}},
+            {**shared, "parts": {k: dict(v.settings) for k, v in parts.items()}},
             {
                 name: {
                     label: part.measures[name][part.labels[0]] for label, part in parts.items() if name in part.measures
@@ -193,7 +189,7 @@ class Regret:
             numbers = (final.mean(), half, np.median(final), np.quantile(final, 0.95))
             rows.append(
                 (
-                    self.name(label),
+                    label,
                     *("-" if np.isnan(x) else f"{x:.1f}" for x in numbers),
                     "-" if np.isnan(share := self._best_share(label)) else f"{share:.1%}",
                 )

@@ -70,7 +70,8 @@ def simulate(
     Parameters
     ----------
     policies
-        One policy, several, or a mapping from labels to policies. A label is the policy's ``repr`` otherwise.
+        One policy, several, or a mapping from labels to policies. Without a label a policy is called by its
+        name, and by the parameters that differ from their defaults: ``"GLUE"``, ``"GLUE(f='t')"``.
     environment
         Where rewards come from.
     bounds
@@ -101,15 +102,16 @@ def simulate(
     >>> import meanbounds as mb
     >>> bounds = mb.MeanBounds([0.8, 0.1, 0.1], [0.95, 0.95, 0.7])
     >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], mb.Bernoulli([0.9, 0.8, 0.5]), bounds, 1000, runs=50, seed=7)
-    >>> regret.curves["GLUE(f='1 + t log(t)^2')"].shape
+    >>> regret.curves["GLUE"].shape
     (50, 200)
-    >>> bool(regret.final["GLUE(f='1 + t log(t)^2')"].mean() < regret.final["UCB(f='1 + t log(t)^2')"].mean())
+    >>> bool(regret.final["GLUE"].mean() < regret.final["UCB"].mean())
     True
     """
     named = _labelled(policies)
     if not isinstance(environment, Environment):
         raise TypeError(f"environment must be one such as mb.Bernoulli([0.9, 0.8]); got {environment!r}")
-    bounds = MeanBounds.vacuous(len(environment), environment.low, environment.high) if bounds is None else bounds
+    if bounds is None:
+        bounds = MeanBounds.vacuous(len(environment), low=environment.low, high=environment.high)
     _check_fit(environment, bounds)
     for name, value in (("horizon", horizon), ("runs", runs), ("block", block), ("workers", workers)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
@@ -157,7 +159,7 @@ def _labelled(policies: AnyPolicy | Sequence[AnyPolicy] | Mapping[str, AnyPolicy
         named = dict(policies)
     else:
         several = [policies] if isinstance(policies, Policy | LinearPolicy) else list(policies)
-        named = {repr(policy): policy for policy in several}
+        named = {str(policy): policy for policy in several}
         if len(named) < len(several):
             raise ValueError(
                 "the same policy is given twice; give a mapping from labels to policies to tell them apart"
@@ -212,8 +214,7 @@ def _settings(
 ) -> dict[str, Any]:
     versions = {"meanbounds": __version__, "numpy": np.__version__, "numba": numba.__version__}
     return {
-        "policies": {label: repr(policy) for label, policy in named.items()},
-        "names": {label: str(policy) if label == repr(policy) else label for label, policy in named.items()},
+        "policies": {label: policy.settings() for label, policy in named.items()},
         "environment": environment.settings(),
         "bounds": bounds.to_dict(),
         "horizon": horizon,
@@ -273,7 +274,7 @@ class _Store:
 
     def __init__(self, folder: Path, settings: Mapping[str, Any], named: Mapping[str, AnyPolicy]) -> None:
         self._folder = folder
-        self._study = {**settings, "runs": None, "names": None}
+        self._study = {**settings, "runs": None}
         for policy in named.values():
             policy.to_dict()  # says so if the policy holds a function, which has no name to recognise it by
         self._kept: list[Path] = []

@@ -130,7 +130,7 @@ def _policies(entries: list[Any]) -> dict[str, AnyPolicy]:
         settings = {"policy": entry} if isinstance(entry, str) else dict(entry)
         label = str(settings.pop("label", settings.get("policy") if len(settings) == 1 else ""))
         policy = Policy.from_dict(settings)
-        label = label or repr(policy)
+        label = label or str(policy)
         if label in policies:
             raise ValueError(f"the label {label!r} is used twice; give one of them another label")
         policies[label] = policy

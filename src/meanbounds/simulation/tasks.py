@@ -76,7 +76,7 @@ def task_for(
             f"{policy} chooses among the same arms in each round; where only some are on offer, use OFUL or ROFUL, or "
             f"offer all (offered=None)"
         )
-    plan_table, parameters = policy.plan(bounds), policy.parameters
+    plan_table, parameters = policy.plan(bounds).table, policy.parameters
     return _ArmsTask(policy.kernel, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds, textbook)
 
 

@@ -73,13 +73,12 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
     if policy.kernel == textbook.GAUSSIAN:
         check_optimism(policy, mu, bounds)
     plan, best = policy.plan(bounds), mu.max()
-    arms = plan[0].astype(np.intp)
-    plan = plan[:, (mu[arms] < best) & (plan[4] >= best)]
-    arms = plan[0].astype(np.intp)
+    plan = plan.select((mu[plan.arms] < best) & (plan.cap >= best))
+    arms = plan.arms
     plays = np.zeros(len(bounds))
     with np.errstate(divide="ignore", over="ignore"):
         if policy.kernel == textbook.GAUSSIAN:
-            plays[arms] = 2.0 * plan[5] / (best - mu[arms]) / (best - mu[arms])
+            plays[arms] = 2.0 * plan.proxy / (best - mu[arms]) / (best - mu[arms])
         else:
             plays[arms] = 1.0 / _divergence(mu, bounds, arms)
     return plays

@@ -48,8 +48,8 @@ def check_means(means: ArrayLike, bounds: MeanBounds) -> NDArray[np.float64]:
 
 def used_bounds(policy: Policy, bounds: MeanBounds) -> MeanBounds:
     """The bounds, or those that say nothing if the policy does the same with these: then they need not hold."""
-    vacuous = MeanBounds.vacuous(bounds.arms, bounds.low, bounds.high)
-    return vacuous if np.array_equal(policy.plan(bounds), policy.plan(vacuous)) else bounds
+    vacuous = MeanBounds.vacuous(bounds.arms, low=bounds.low, high=bounds.high)
+    return vacuous if np.array_equal(policy.plan(bounds).table, policy.plan(vacuous).table) else bounds
 
 
 def check_optimism(policy: Policy, mu: NDArray[np.float64], bounds: MeanBounds) -> float:
@@ -60,7 +60,7 @@ def check_optimism(policy: Policy, mu: NDArray[np.float64], bounds: MeanBounds) 
     not.
     """
     plan = policy.plan(bounds)
-    kept, cap, factor = plan[0].astype(np.intp), plan[4], plan[5]
+    kept, cap, factor = plan.arms, plan.cap, plan.proxy
     needed = np.atleast_1d(variance_proxy(mu, bounds.low, bounds.high))[kept]
     valid = (mu[kept] == mu.max()) & (cap >= mu.max()) & (factor >= needed * (1.0 - _ROUNDING))
     if not valid.any():

@@ -76,8 +76,8 @@ def glue_plays(
     mu = check_means(means, bounds)
     lead = check_optimism(policy, mu, bounds)
     plan, best = policy.plan(bounds), mu.max()
-    plan = plan[:, mu[plan[0].astype(np.intp)] < best]
-    arms, cap, factor = plan[0].astype(np.intp), plan[4], plan[5]
+    plan = plan.select(mu[plan.arms] < best)
+    arms, cap, factor = plan.arms, plan.cap, plan.proxy
     gap = best - mu[arms]
     noise = variance_proxy(mu, bounds.low, bounds.high) if form == "corrected" else bounds.variance_proxy
     sigma = np.atleast_1d(noise)[arms]

@@ -169,10 +169,10 @@ def _of_settings(settings: Mapping[str, Any], guarantee: _Theorem) -> dict[str, 
 def _each_policy(settings: Mapping[str, Any], guarantee: _Theorem) -> dict[str, RegretBound]:
     bounds = MeanBounds.from_dict(settings["bounds"])
     found = {}
-    for label, text in settings["policies"].items():
-        name = text
+    for label, saved in settings["policies"].items():
+        name = label
         try:
-            policy = Policy.from_repr(text)
+            policy = _read_back(saved)
             name = str(policy)
             if settings["environment"].get("rewards") == "clipped-gaussian":
                 raise _NoTheoremError("the rewards' means are not linear: clipping moves them")
@@ -180,6 +180,14 @@ def _each_policy(settings: Mapping[str, Any], guarantee: _Theorem) -> dict[str, 
         except (_NoTheoremError, ValueError) as error:
             found[label] = RegretBound(None, reason=str(error).removeprefix(f"{name}: "))
     return found
+
+
+def _read_back(saved: Mapping[str, Any] | str) -> AnyPolicy:
+    """The policy that a result was made with."""
+    if isinstance(saved, str):
+        raise _NoTheoremError("version 0.1 kept no policy that can be read back; simulate again")
+    policy: AnyPolicy = Policy.from_dict(saved)
+    return policy
 
 
 def _together(parts: Sequence[RegretBound], weights: Floats) -> RegretBound:

@@ -1,0 +1,384 @@
+"""The agent: pull an arm, tell it the reward, repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meanbounds.agents.arms import ArmsLearner
+from meanbounds.agents.candidate import Candidate
+from meanbounds.agents.features import FeaturesLearner
+from meanbounds.agents.learner import Learner, Pending, check_has
+from meanbounds.bounds import Arm, MeanBounds
+from meanbounds.knowledge import Knowledge
+from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
+from meanbounds.support.saving import Saved
+from meanbounds.support.seeding import Seed, as_seed
+from meanbounds.support.types import Floats, Integers
+
+__all__ = ["Agent"]
+
+_FORMAT = 2
+
+
+class Agent(Saved):
+    """Pull an arm, tell it the reward, repeat.
+
+    Parameters
+    ----------
+    policy
+        How to decide.
+    bounds
+        What is known of the arms' means, as `MeanBounds` or `Knowledge`; names and reward ranges come from here.
+    seed
+        Whole number, numpy Generator or None. With the same seed an agent plays as run 0 of `meanbounds.simulate`.
+    features, offset
+        For a policy that learns from features, such as `meanbounds.ROFUL`: a row for each arm, and the known part of
+        each arm's mean.
+    floor
+        The least probability with which each arm that can be best is pulled, for example 0.01. With probability floor
+        times the number of such arms the agent draws one of them at random instead of asking the policy. This costs
+        reward, and makes it possible to estimate later what any other policy would have earned.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> bounds = mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.9, 0.6], arms=["tPA", "medical", "watch"])
+    >>> agent = mb.Agent(mb.GLUE(), bounds, seed=7)
+    >>> agent.pull()
+    'tPA'
+    >>> agent.update("tPA", 1.0)
+    >>> agent.plays
+    array([1, 0, 0])
+    >>> agent.indices().round(3)
+    array([0.95, 0.9 , -inf])
+
+    With features, arms may be offered that were never seen before:
+
+    >>> features = [[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]]
+    >>> agent = mb.Agent(mb.ROFUL(), bounds, seed=7, features=features)
+    >>> agent.pull(["medical", "watch"])
+    'medical'
+    >>> new = mb.Candidate([0.8, 0.6], name="both")
+    >>> agent.pull(["watch", new]).name
+    'both'
+    >>> agent.update(new, 1.0)
+    """
+
+    def __init__(
+        self,
+        policy: AnyPolicy,
+        bounds: MeanBounds | Knowledge,
+        *,
+        seed: Seed = None,
+        features: ArrayLike | None = None,
+        offset: ArrayLike = 0.0,
+        floor: float = 0.0,
+    ) -> None:
+        if not (isinstance(policy, Policy | LinearPolicy) and isinstance(bounds, MeanBounds | Knowledge)):
+            raise TypeError(f"an agent needs a policy such as mb.GLUE() and MeanBounds; got {policy!r} and {bounds!r}")
+        known, number = Knowledge.of(bounds), as_seed(seed)
+        self._learner: Learner
+        if isinstance(policy, LinearPolicy):
+            if features is None:
+                raise TypeError(f"{policy} learns from features: give features=, a row for each arm")
+            self._learner = FeaturesLearner(policy, known, number, floor, features, offset)
+        else:
+            if features is not None or np.any(offset):
+                raise TypeError(
+                    f"{policy} does not learn from features; use mb.OFUL() or mb.ROFUL(), or leave them out"
+                )
+            self._learner = ArmsLearner(policy, known, number, floor)
+
+    @property
+    def policy(self) -> AnyPolicy:
+        """How the agent decides."""
+        return self._learner.policy
+
+    @property
+    def bounds(self) -> MeanBounds:
+        """The bounds that the agent starts from; `replace_bounds` changes them."""
+        return self._learner.bounds
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """All that the agent holds to be known of the arms, bounds included."""
+        return self._learner.known
+
+    @property
+    def seed(self) -> int:
+        """The number that all its random numbers follow from."""
+        return self._learner.seed
+
+    @property
+    def floor(self) -> float:
+        """The least probability with which each arm that can be best is pulled."""
+        return self._learner.floor
+
+    @property
+    def plays(self) -> Integers:
+        """How many rewards were seen from each arm, in the order of ``bounds.arms``."""
+        return self._learner.plays
+
+    @property
+    def means(self) -> Floats:
+        """The mean reward seen from each arm; NaN where there was none."""
+        return self._learner.means
+
+    @property
+    def pending(self) -> Integers:
+        """How many pulls of each arm still wait for their reward."""
+        return np.array(self._learner.pending, dtype=np.int64)
+
+    @property
+    def retired(self) -> tuple[Arm, ...]:
+        """The arms that are no longer on offer."""
+        return self._learner.retired_arms
+
+    @property
+    def estimate(self) -> Floats:
+        """The parameter as estimated so far, for a policy that learns from features."""
+        return self._with_features("estimate").estimate
+
+    @property
+    def tight_bounds(self) -> MeanBounds:
+        """The bounds that a policy which learns from features uses: tightened, and narrowed since if it does that."""
+        return self._with_features("tight_bounds").tight_bounds
+
+    @overload
+    def pull(self, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None) -> Arm: ...
+    @overload
+    def pull(self, eligible: Iterable[Candidate], *, pending: Pending | None = None) -> Candidate: ...
+    @overload
+    def pull(self, eligible: Iterable[Arm | Candidate], *, pending: Pending | None = None) -> Arm | Candidate: ...
+    def pull(self, eligible: Any = None, *, pending: Pending | None = None) -> Any:
+        """Choose an arm.
+
+        Parameters
+        ----------
+        eligible
+            The arms on offer this time; every arm that is not retired by default. Pruning, l_max and factors are those
+            of the arms on offer. With features, `meanbounds.Candidate` stands for an arm that was never seen before.
+        pending
+            What to do about pulls that are still unanswered. ``"count"`` treats each as if it had returned the mean
+            seen from its arm, so that a burst of requests spreads over the arms; ``"ignore"`` decides from the rewards
+            seen alone. By default they count for every policy that this never made worse when it was measured
+            (docs/pending.md): all but Thompson sampling, whose draws spread a burst anyway.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3, 0.1], [0.9, 0.8, 0.7], arms=["a", "b", "c"]), seed=7)
+        >>> agent.pull(), agent.pull(["b", "c"])
+        ('a', 'b')
+        """
+        return self._learner.pull(eligible, pending)
+
+    def probabilities(
+        self, eligible: Iterable[Arm | Candidate] | None = None, *, pending: Pending | None = None
+    ) -> Floats:
+        """The chance that the next pull takes each arm; changes nothing.
+
+        Policies with an index share the chance among the arms that tie for the largest one. For Thompson sampling the
+        chances are integrals over the posteriors, right to 1e-6. The floor is included. Keep the number beside each
+        decision to evaluate other policies on the log later.
+
+        Parameters
+        ----------
+        eligible, pending
+            As for `pull`.
+
+        Returns
+        -------
+        One number for each arm in the order of ``bounds.arms``, or, if `eligible` has a `Candidate`, one for each arm
+        that is on offer, in the order given.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = mb.MeanBounds([0.2, 0.2, 0.1], [0.9, 0.9, 0.7])
+        >>> mb.Agent(mb.GLUE(), bounds, seed=7).probabilities()
+        array([0.5, 0.5, 0. ])
+        >>> mb.Agent(mb.GLUE(), bounds, seed=7, floor=0.1).probabilities().round(3)
+        array([0.45, 0.45, 0.1 ])
+        """
+        return self._learner.probabilities(eligible, pending)
+
+    def update(self, arm: Arm | Candidate, reward: float, *, history: bool = False) -> None:
+        """Tell the agent a reward, in any order and however late.
+
+        Parameters
+        ----------
+        arm
+            Which arm it came from.
+        reward
+            A number in the arm's range.
+        history
+            Set this for a past outcome that this agent did not choose: it counts, and no pending pull is taken to be
+            answered. Feed past outcomes only if the arms were chosen at random: the choices of an expert who saw more
+            than you recorded mislead, and `meanbounds.logs.bounds` is for these.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8], arms=["a", "b"]), seed=7)
+        >>> agent.update("b", 0.5)
+        >>> agent.means
+        array([nan, 0.5])
+        """
+        self._learner.update(arm, reward, history)
+
+    def cancel(self, arm: Arm | Candidate) -> None:
+        """Say that one pending pull of this arm will never be answered.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8]), seed=7)
+        >>> agent.cancel(agent.pull())
+        >>> agent.pending
+        array([0, 0])
+        """
+        self._learner.cancel(arm)
+
+    def indices(self) -> Floats:
+        """The index of each arm after the updates so far, U_k(t); minus infinity for arms that are pruned or retired.
+
+        The next `pull` without `eligible` takes an arm with the largest, unless a floor or pending pulls intervene.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Agent(mb.GLUE(), mb.MeanBounds([0.5, 0.3, 0.1], [0.9, 0.8, 0.4]), seed=7).indices()
+        array([ 0.9,  0.8, -inf])
+        """
+        return self._learner.indices()
+
+    def replace_bounds(self, bounds: MeanBounds) -> None:
+        """Use other bounds from now on (the paper's l_k(t), u_k(t)), on the same arms, with the same ranges.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8]), seed=7)
+        >>> agent.replace_bounds(mb.MeanBounds([0.85, 0.3], [0.9, 0.8]))
+        >>> agent.indices()
+        array([ 0.9, -inf])
+        """
+        known = self._learner.known
+        self._learner.take(known.with_bounds(known.bounds.matching(bounds)))
+
+    def add(
+        self,
+        arm: Arm,
+        *,
+        lower: float | None = None,
+        upper: float | None = None,
+        low: float = 0.0,
+        high: float = 1.0,
+        features: ArrayLike | None = None,
+        offset: float = 0.0,
+    ) -> None:
+        """Offer one more arm.
+
+        Parameters
+        ----------
+        arm
+            Its name.
+        lower, upper
+            Bounds on its mean; one that is not given is the end of the range.
+        low, high
+            The range of its rewards.
+        features, offset
+            For a policy that learns from features.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2], [0.5], arms=["old"]), seed=7)
+        >>> agent.add("new", upper=0.9)
+        >>> agent.pull()
+        'new'
+        """
+        self._learner.extend(self.knowledge.with_arm(arm, lower, upper, low, high), features, offset)
+
+    def retire(self, arm: Arm) -> None:
+        """Stop offering an arm. Its late rewards are still taken, and `restore` offers it again.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8], arms=["a", "b"]), seed=7)
+        >>> agent.retire("a")
+        >>> agent.pull(), agent.retired
+        ('b', ('a',))
+        """
+        self._learner.retire(arm)
+
+    def restore(self, arm: Arm) -> None:
+        """Offer a retired arm again.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8], arms=["a", "b"]), seed=7)
+        >>> agent.retire("a")
+        >>> agent.restore("a")
+        >>> agent.pull()
+        'a'
+        """
+        self._learner.restore(arm)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, safe for JSON; `from_dict` continues the same trajectory."""
+        parts = self._learner.parts()
+        made_from = {"policy": parts["policy"].to_dict(), "knowledge": parts["knowledge"].to_dict()}
+        return {"format": _FORMAT, **parts, **made_from}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Make the agent that `to_dict` described, of this version or of 0.1; it continues the same trajectory.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8]), seed=7)
+        >>> mb.Agent.from_dict(agent.to_dict()).pull() == agent.pull()
+        True
+        """
+        parts = dict(data)
+        number = parts.pop("format", None)
+        if number == 1:  # version 0.1
+            check_has(parts, ["bounds"])
+            parts |= {"knowledge": {"bounds": parts.pop("bounds")}, "floor": 0.0}
+        elif number != _FORMAT:
+            raise ValueError(
+                f"an agent in format {number!r} cannot be read: this version of meanbounds reads 1 and {_FORMAT}"
+            )
+        check_has(parts, ("policy", "knowledge"))
+        policy, known = Policy.from_dict(parts["policy"]), Knowledge.from_dict(parts["knowledge"])
+        kind = FeaturesLearner if isinstance(policy, LinearPolicy) else ArmsLearner
+        return cls.around(kind.from_parts({**parts, "policy": policy, "knowledge": known}))
+
+    @classmethod
+    def around(cls, learner: Learner) -> Self:
+        """The agent that has this inside; what is saved is made again in this way."""
+        agent = cls.__new__(cls)
+        agent._learner = learner
+        return agent
+
+    @property
+    def inside(self) -> Learner:
+        """What the agent was told and how it decides; for those who keep agents in another form."""
+        return self._learner
+
+    def __repr__(self) -> str:
+        return f"Agent({self.policy!r}, {len(self.bounds)} arms, {self._learner.updates} updates)"
+
+    def _with_features(self, what: str) -> FeaturesLearner:
+        if not isinstance(self._learner, FeaturesLearner):
+            raise TypeError(f"{what} is for policies that learn from features such as mb.ROFUL(), not {self.policy}")
+        return self._learner

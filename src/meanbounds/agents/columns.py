@@ -1,0 +1,159 @@
+"""Many contexts on the same arms, kept in columns: a row for each context, an array for each quantity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from meanbounds.agents.arms import ArmsLearner
+from meanbounds.bounds import Arm, BoundsError, MeanBounds, checked_before
+from meanbounds.kernels.arms.tables import State
+from meanbounds.knowledge import Knowledge
+from meanbounds.policies import Policy
+from meanbounds.support.types import Booleans, Floats, Integers
+
+__all__ = ["Columns", "check_columns"]
+
+_NO_SEED = -1
+_TOLD = ("pulls", "updates")
+
+
+class Columns:
+    """What is known and what was seen in each context; `wake` makes a learner of a row, `rest` writes it back.
+
+    A million contexts with five arms take a few hundred megabytes, as many agents several gigabytes.
+
+    Parameters
+    ----------
+    like
+        Bounds whose arms and reward ranges all contexts have.
+    lower, upper
+        Bounds on the means: contexts x arms.
+    """
+
+    def __init__(self, like: MeanBounds, lower: Floats, upper: Floats) -> None:
+        size = len(lower)
+        self._place = {arm: k for k, arm in enumerate(like.arms)}
+        self.low, self.high = like.low.copy(), like.high.copy()
+        self.lower, self.upper = lower, upper
+        self._state = np.zeros((size, len(State._fields), len(like)))
+        self.pending: Integers = np.zeros(lower.shape, dtype=np.int64)
+        self.retired: Booleans = np.zeros(lower.shape, dtype=np.bool_)
+        self.pulls, self.updates = (np.zeros(size, dtype=np.int64) for _ in range(2))
+        self.seed: Integers = np.full(size, _NO_SEED, dtype=np.int64)
+        self.size = size
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """The arms of every row."""
+        return tuple(self._place)
+
+    @property
+    def plays(self) -> Integers:
+        """How many rewards were seen: contexts x arms."""
+        plays: Integers = self._state[:, State._fields.index("plays")].astype(np.int64)
+        return plays
+
+    def fits(self, bounds: MeanBounds) -> bool:
+        """Whether bounds are on these arms, in this order and with these ranges, so that a row can hold them."""
+        return (
+            tuple(self._place) == bounds.arms
+            and np.array_equal(self.low, bounds.low)
+            and np.array_equal(self.high, bounds.high)
+        )
+
+    def place(self, arm: Arm) -> int | None:
+        """Where an arm is; None if it is not here."""
+        return self._place.get(arm)
+
+    def append(self, lower: Floats, upper: Floats) -> int:
+        """Make room for one more context with these bounds: the number of its row."""
+        if self.size == len(self.lower):
+            for name in ("lower", "upper", "_state", "pending", "retired", "pulls", "updates", "seed"):
+                old = getattr(self, name)
+                room = np.zeros((max(16, len(old)), *old.shape[1:]), dtype=old.dtype)
+                setattr(self, name, np.concatenate([old, room]))
+            self.seed[self.size :] = _NO_SEED
+        row = self.size
+        self.lower[row], self.upper[row] = lower, upper
+        self.size += 1
+        return row
+
+    def bounds(self, row: int) -> MeanBounds:
+        """The bounds of a context."""
+        return checked_before(self._place, self.lower[row].copy(), self.upper[row].copy(), self.low, self.high)
+
+    def wake(self, row: int, policy: Policy, floor: float, seed: int) -> ArmsLearner:
+        """The learner of a context; `seed` is for one that has none yet."""
+        own = int(self.seed[row])
+        learner = ArmsLearner(
+            policy, Knowledge(self.bounds(row)), seed if own == _NO_SEED else own, floor, self._state[row].copy()
+        )
+        learner.pulls, learner.updates = int(self.pulls[row]), int(self.updates[row])
+        learner.pending = self.pending[row].tolist()
+        learner.unanswered = sum(learner.pending)
+        learner.retired = set(np.flatnonzero(self.retired[row]).tolist())
+        if learner.retired:
+            learner.take(learner.known)
+        return learner
+
+    def rest(self, row: int, learner: ArmsLearner) -> None:
+        """Write a learner back to its row."""
+        self.lower[row], self.upper[row] = learner.bounds.lower, learner.bounds.upper
+        self._state[row] = learner.table
+        self.pending[row] = learner.pending
+        self.retired[row] = False
+        self.retired[row, list(learner.retired)] = True
+        self.pulls[row], self.updates[row], self.seed[row] = learner.pulls, learner.updates, learner.seed
+
+    def clear(self, row: int) -> None:
+        """Forget all that was known and seen in a context."""
+        for column in (self.lower, self.upper, self._state, self.pending, self.retired, self.pulls, self.updates):
+            column[row] = 0
+        self.seed[row] = _NO_SEED
+
+    def extend(self, arm: Arm, bounds: MeanBounds) -> None:
+        """One more arm in every context; `bounds` are those of this arm alone."""
+        width = len(self._place)
+        self._place = {**self._place, arm: width}
+        self.low, self.high = np.append(self.low, bounds.low), np.append(self.high, bounds.high)
+        for name, value in (("lower", bounds.lower[0]), ("upper", bounds.upper[0]), ("pending", 0), ("retired", False)):
+            old = getattr(self, name)
+            setattr(self, name, np.column_stack([old, np.full(len(old), value, dtype=old.dtype)]))
+        self._state = np.concatenate([self._state, np.zeros((*self._state.shape[:2], 1))], axis=2)
+
+    def told(self, row: int) -> dict[str, Any] | None:
+        """What a context was told, safe for JSON; None if it has been neither asked nor told anything."""
+        if not (self.pulls[row] or self.updates[row] or self.retired[row].any() or self.seed[row] != _NO_SEED):
+            return None
+        return {
+            "seed": int(self.seed[row]),
+            **{name: int(getattr(self, name)[row]) for name in _TOLD},
+            "pending": self.pending[row].tolist(),
+            "retired": np.flatnonzero(self.retired[row]).tolist(),
+            "state": self._state[row].tolist(),
+        }
+
+    def recall(self, row: int, told: Mapping[str, Any]) -> None:
+        """The inverse of `told`."""
+        state = np.array(told["state"], dtype=np.float64)
+        pending = np.array(told["pending"], dtype=np.int64)
+        if state.shape != self._state.shape[1:] or pending.shape != self.pending.shape[1:]:
+            raise ValueError(f"the saved context {row} has statistics of shape {state.shape} for {len(self.arms)} arms")
+        self._state[row], self.pending[row] = state, pending
+        self.retired[row, list(told["retired"])] = True
+        self.seed[row] = told["seed"]
+        for name in _TOLD:
+            getattr(self, name)[row] = told[name]
+
+
+def check_columns(like: MeanBounds, lower: Floats, upper: Floats) -> None:
+    """Refuse bounds, contexts x arms, of which one is not within its range or above its upper bound."""
+    wrong = ~((like.low <= lower) & (lower <= upper) & (upper <= like.high))
+    for row, k in np.argwhere(wrong).tolist():
+        raise BoundsError(
+            f"context number {row}, arm {like.arms[k]!r}: needs low <= lower <= upper <= high; got "
+            f"lower={lower[row, k]}, upper={upper[row, k]} in the range [{like.low[k]}, {like.high[k]}]"
+        )

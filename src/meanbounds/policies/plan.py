@@ -1,0 +1,154 @@
+"""A plan: what a policy decides before the first round, one entry for each arm that may be played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meanbounds.bounds import MeanBounds
+from meanbounds.support.types import Booleans, Floats, Integers
+
+__all__ = ["Plan", "make_plan"]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a kernel needs to know of each arm that may be played; `make_plan` makes one.
+
+    All arrays have one entry for each arm that is kept.
+
+    Attributes
+    ----------
+    arms
+        The places of these arms among all arms.
+    low, width
+        Where each arm's reward range starts, and how wide it is.
+    lower
+        The lower bound on the mean that the kernel may use.
+    cap
+        What clips the index, in reward units; infinite where nothing does.
+    proxy
+        The variance proxy, in reward units squared.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> plan = mb.GLUE().plan(mb.MeanBounds([0.6, 0.1, 0.2], [0.9, 0.5, 0.8]))
+    >>> plan.arms, plan.cap
+    (array([0, 2]), array([0.9, 0.8]))
+    """
+
+    table: Floats
+    """The rows as kernels take them: arms, low, width, lower, cap, proxy."""
+
+    @property
+    def arms(self) -> Integers:
+        """The places of the arms that are kept."""
+        arms: Integers = self.table[0].astype(np.int64)
+        return arms
+
+    @property
+    def low(self) -> Floats:
+        """The bottom of each reward range."""
+        low: Floats = self.table[1]
+        return low
+
+    @property
+    def width(self) -> Floats:
+        """The width of each reward range."""
+        width: Floats = self.table[2]
+        return width
+
+    @property
+    def lower(self) -> Floats:
+        """The lower bound on each mean."""
+        lower: Floats = self.table[3]
+        return lower
+
+    @property
+    def cap(self) -> Floats:
+        """What clips each index."""
+        cap: Floats = self.table[4]
+        return cap
+
+    @property
+    def proxy(self) -> Floats:
+        """The variance proxy of each arm."""
+        proxy: Floats = self.table[5]
+        return proxy
+
+    def __len__(self) -> int:
+        return int(self.table.shape[1])
+
+    def __repr__(self) -> str:
+        rows = {name: getattr(self, name).tolist() for name in ("arms", "low", "width", "lower", "cap", "proxy")}
+        return f"Plan({', '.join(f'{name}={values}' for name, values in rows.items())})"
+
+    def select(self, keep: Booleans | Integers) -> Plan:
+        """The same plan with only these arms, by mask or by place in the plan.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> plan = mb.make_plan(mb.MeanBounds([0.2, 0.3], [0.8, 0.9]), cap=[0.8, 0.9])
+        >>> plan.select(plan.cap > 0.85).arms
+        array([1])
+        """
+        return Plan(np.ascontiguousarray(self.table[:, keep]))
+
+    def placed(self, positions: ArrayLike) -> Plan:
+        """The same plan where the arms that it was made for are at these places among others.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.make_plan(mb.MeanBounds([0.2, 0.3], [0.8, 0.9])).placed([3, 7]).arms
+        array([3, 7])
+        """
+        table = self.table.copy()
+        table[0] = np.asarray(positions)[self.arms]
+        return Plan(table)
+
+
+def make_plan(
+    bounds: MeanBounds,
+    keep: Booleans | None = None,
+    *,
+    cap: ArrayLike = np.inf,
+    proxy: ArrayLike = 0.0,
+    lower: ArrayLike | None = None,
+) -> Plan:
+    """Make a plan for the arms of these bounds.
+
+    Parameters
+    ----------
+    bounds
+        Gives the arms and their reward ranges.
+    keep
+        Which arms may be played, as a mask; all by default.
+    cap
+        What clips each arm's index, in reward units: one number or one for each arm.
+    proxy
+        The variance proxy of each arm, in reward units squared.
+    lower
+        The lower bound that the kernel may use; the bottom of the range by default.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.make_plan(mb.MeanBounds([0.2, 0.3], [0.8, 0.9]), cap=0.5, proxy=0.25).cap
+    array([0.5, 0.5])
+    """
+    rows = (
+        np.arange(len(bounds)),
+        bounds.low,
+        bounds.high - bounds.low,
+        bounds.low if lower is None else lower,
+        cap,
+        proxy,
+    )
+    table = np.array([np.broadcast_to(row, len(bounds)) for row in rows], dtype=np.float64)
+    plan = Plan(table)
+    return plan if keep is None else plan.select(keep)

@@ -1,0 +1,53 @@
+"""One way to keep an object: as a dictionary that JSON can hold, and as a file."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from meanbounds.support.writing import write_atomically
+
+__all__ = ["Saved"]
+
+
+class Saved(ABC):
+    """Base of what can be kept: `to_dict` and `from_dict`, `save` and `load`.
+
+    A class supplies `to_dict` and `from_dict`; the files are JSON, written atomically.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import meanbounds as mb
+    >>> bounds = mb.MeanBounds([0.2, 0.3], [0.9, 0.8])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     bounds.save(Path(folder) / "bounds.json")
+    ...     mb.MeanBounds.load(Path(folder) / "bounds.json") == bounds
+    True
+    """
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Everything needed to make the object again, in lists, texts and numbers that JSON can hold."""
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Make the object that `to_dict` described."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the object to a JSON file; an interrupted write leaves the old file, or none."""
+        text = json.dumps(self.to_dict(), indent=2) + "\n"
+        write_atomically(Path(path), lambda partial: partial.write_text(text, encoding="utf-8"))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote."""
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        if not isinstance(data, Mapping):
+            raise ValueError(f"{path} holds no saved {cls.__name__}: expected a JSON object, got {type(data).__name__}")
+        return cls.from_dict(data)
