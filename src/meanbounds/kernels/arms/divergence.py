@@ -6,11 +6,11 @@ from math import exp, log, sqrt
 
 from meanbounds.kernels.compiling import compiled
 
-__all__ = ["kl", "kl_ceiling", "kl_upper", "top"]
+__all__ = ["excess", "kl", "kl_ceiling", "kl_upper", "top"]
 
 
 @compiled
-def _excess(x: float, ratio: float) -> float:
+def excess(x: float, ratio: float) -> float:
     """``x - log(1 + x)``, which is never negative; ``ratio = 1 + x``."""
     if abs(x) < 0.02:
         series = 0.0
@@ -33,11 +33,11 @@ def kl(p: float, q: float) -> float:
         return float("inf")
     d, value = q - p, 0.0
     if p > 1e-290:  # below, d / p might overflow
-        value += p * _excess(d / p, q / p)
+        value += p * excess(d / p, q / p)
     else:
         value += d
     if p < 1.0:
-        value += (1.0 - p) * _excess(-d / (1.0 - p), (1.0 - q) / (1.0 - p))
+        value += (1.0 - p) * excess(-d / (1.0 - p), (1.0 - q) / (1.0 - p))
     else:
         value -= d
     return value

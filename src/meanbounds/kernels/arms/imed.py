@@ -12,7 +12,7 @@ from meanbounds.kernels.arms.tables import Plan, State, argmax
 from meanbounds.kernels.compiling import compiled
 from meanbounds.support.types import Floats
 
-__all__ = ["choose_imed", "imed_cost"]
+__all__ = ["choose_imed", "imed_cost", "imed_scores"]
 
 
 @compiled
@@ -26,8 +26,8 @@ def imed_cost(plays: float, total: float, squares: float, goal: float, moments: 
 
 
 @compiled
-def choose_imed(plan: Plan, parameters: Floats, state: State, number: int, key: np.uint64) -> int:
-    """Play the arm with the least cost.
+def imed_scores(plan: Plan, parameters: Floats, state: State, out: Floats) -> None:
+    """Write each candidate's cost with its sign turned, so that the largest score is played.
 
     The leader is the largest of all lower bounds and all clipped means. The cost is infinite for an arm that cannot
     reach it, and minus infinity for one that can and was never played. `parameters`: how many moments of the rewards
@@ -35,7 +35,6 @@ def choose_imed(plan: Plan, parameters: Floats, state: State, number: int, key: 
     """
     arms, low, span, cap = plan.arm, plan.low, plan.span, plan.cap
     plays, total, squares = state.plays, state.total, state.squares
-    costs = np.empty(arms.size)
     leader = float(plan.lower.max())
     for k in range(arms.size):
         arm = int(arms[k])
@@ -44,9 +43,16 @@ def choose_imed(plan: Plan, parameters: Floats, state: State, number: int, key: 
     for k in range(arms.size):
         arm = int(arms[k])
         if cap[k] < leader:
-            costs[k] = np.inf
+            out[k] = -np.inf
         elif plays[arm] == 0.0:
-            costs[k] = -np.inf
+            out[k] = np.inf
         else:
-            costs[k] = imed_cost(plays[arm], total[arm], squares[arm], (leader - low[k]) / span[k], parameters[0])
-    return argmax(-costs, key, number)
+            out[k] = -imed_cost(plays[arm], total[arm], squares[arm], (leader - low[k]) / span[k], parameters[0])
+
+
+@compiled
+def choose_imed(plan: Plan, parameters: Floats, state: State, number: int, key: np.uint64) -> int:
+    """Play the arm with the least cost: see `imed_scores`."""
+    scores = np.empty(plan.arm.size)
+    imed_scores(plan, parameters, state, scores)
+    return argmax(scores, key, number)

@@ -9,15 +9,16 @@ from meanbounds.kernels.arms.tables import Plan, State, argmax, mean_of
 from meanbounds.kernels.compiling import compiled
 from meanbounds.support.types import Floats
 
-__all__ = ["choose_ossb"]
+__all__ = ["choose_ossb", "ossb_scores"]
 
 
 @compiled
-def choose_ossb(plan: Plan, parameters: Floats, state: State, log_f: float, number: int, key: np.uint64) -> int:
-    """Follow the plays per log(t) that the lower bound asks for at the truncated means; `parameters`: epsilon, gamma.
+def ossb_scores(plan: Plan, parameters: Floats, state: State, log_f: float, out: Floats) -> bool:
+    """Write the scores of which the largest is played, and return whether this round explores.
 
-    An arm with the largest truncated mean counts as best, so several may be. A truncated mean is the lower bound while
-    the arm was never played. ``state.memory[0]`` counts the rounds that did not exploit.
+    OSSB follows the plays per log(t) that the lower bound asks for at the truncated means; `parameters`: epsilon,
+    gamma. An arm with the largest truncated mean counts as best, so several may be. A truncated mean is the lower bound
+    while the arm was never played. ``state.memory[0]`` counts the rounds so far that explored; it is only read here.
     """
     size = plan.arm.size
     means = np.empty(size)
@@ -37,13 +38,21 @@ def choose_ossb(plan: Plan, parameters: Floats, state: State, log_f: float, numb
                 needs[k] = 1.0 / divergence
         if plays[k] < needs[k] * (1.0 + parameters[1]) * log_f:
             satisfied = False
-    if satisfied:
-        return argmax(means, key, number)
-    state.memory[0] += 1.0
-    if plays.min() <= parameters[0] * state.memory[0]:
-        return argmax(-plays, key, number)
-    shortfall = np.full(size, -np.inf)
+    least_played = plays.min() <= parameters[0] * (state.memory[0] + 1.0)  # this round counts too, if it explores
     for k in range(size):
-        if needs[k] > 0.0:
-            shortfall[k] = -plays[k] / needs[k]
-    return argmax(shortfall, key, number)
+        if satisfied:
+            out[k] = means[k]
+        elif least_played:
+            out[k] = -plays[k]
+        else:
+            out[k] = -plays[k] / needs[k] if needs[k] > 0.0 else -np.inf
+    return not satisfied
+
+
+@compiled
+def choose_ossb(plan: Plan, parameters: Floats, state: State, log_f: float, number: int, key: np.uint64) -> int:
+    """Play the arm with the largest of `ossb_scores`, and count the round in ``state.memory[0]`` if it explores."""
+    scores = np.empty(plan.arm.size)
+    if ossb_scores(plan, parameters, state, log_f, scores):
+        state.memory[0] += 1.0
+    return argmax(scores, key, number)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from meanbounds.kernels.arms.block import Block
-from meanbounds.kernels.arms.imed import choose_imed
+from meanbounds.kernels.arms.chances import index_chances, thompson_chances
+from meanbounds.kernels.arms.imed import choose_imed, imed_scores
 from meanbounds.kernels.arms.index import gaussian_index
 from meanbounds.kernels.arms.kl import kl_index
-from meanbounds.kernels.arms.ossb import choose_ossb
+from meanbounds.kernels.arms.ossb import choose_ossb, ossb_scores
 from meanbounds.kernels.arms.tables import Plan, State, argmax, plan_of, state_of
 from meanbounds.kernels.arms.thompson import choose_thompson
 from meanbounds.kernels.compiling import compiled
@@ -26,6 +27,7 @@ __all__ = [
     "KL",
     "OSSB",
     "THOMPSON",
+    "chances",
     "choose",
     "indices",
     "observe",
@@ -79,6 +81,28 @@ def choose(
         _fill(code, plan, state, log_f, scores)
         k = argmax(scores, key, number)
     return int(plan.arm[k])
+
+
+@compiled
+def chances(
+    code: int, plan_table: Floats, parameters: Floats, state_table: Floats, log_f: float, out: Floats
+) -> float:
+    """Write each candidate's chance of being the one that `choose` plays; the state stays as it is.
+
+    Returns the estimated error: 0 but for Thompson sampling, see `thompson_chances`.
+    """
+    if code == THOMPSON:
+        return thompson_chances(plan_table, parameters, state_table, out)
+    plan, state = plan_of(plan_table), state_of(state_table)
+    scores = np.empty(plan.arm.size)
+    if code == IMED:
+        imed_scores(plan, parameters, state, scores)
+    elif code == OSSB:
+        ossb_scores(plan, parameters, state, log_f, scores)
+    else:
+        _fill(code, plan, state, log_f, scores)
+    index_chances(scores, out)
+    return 0.0
 
 
 @compiled

@@ -1,0 +1,348 @@
+"""The chance that the next pull takes each arm.
+
+An index policy plays the largest score, so its chances are those of ties. Thompson sampling plays the largest of
+independent draws: arm k with chance ``integral of density_k * product of the other arms' distribution functions``.
+
+That integral is taken panel by panel from left to right, with Gauss-Legendre nodes. Distribution functions come from
+the same nodes: on a panel each density is a polynomial, whose integral up to each node is a matrix product. Densities
+are relative to their peak, which is found in closed form, so bounds far in the tail of a posterior cost no precision.
+"""
+
+from __future__ import annotations
+
+from math import exp
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import legendre
+
+from meanbounds.kernels.arms.divergence import excess
+from meanbounds.kernels.arms.tables import Plan, State, plan_of, state_of
+from meanbounds.kernels.arms.thompson import HAT_SHAPE, posterior_hat
+from meanbounds.kernels.compiling import compiled
+from meanbounds.support.types import Floats, Integers
+
+__all__ = ["index_chances", "thompson_chances"]
+
+_SIZE = 16  # nodes on a panel
+_TOLERANCE = 3e-11  # estimated error that a panel may have
+_MOST_PANELS = 10_000  # after these, panels are taken as they are; the estimated error says what that costs
+_STACK = 400  # panels that wait to the right of the one at hand; a panel halved this often is one number wide
+_DEPTH = 36.0  # a density has ended where it is exp(-36) of its peak
+_WIDEST = 4.0  # width of a panel in units of where a density exceeds 1/e of its peak
+
+_NODES, _WEIGHTS = legendre.leggauss(_SIZE)
+_DEGREES = np.arange(_SIZE)
+_BASIS = legendre.legvander(_NODES, _SIZE)  # row i: Legendre polynomials at node i
+_TO_COEFFICIENTS = (_DEGREES[:, None] + 0.5) * _BASIS[:, :_SIZE].T * _WEIGHTS
+_PREVIOUS = np.hstack([-np.ones((_SIZE, 1)), _BASIS[:, : _SIZE - 1]])
+_INTEGRALS = (_BASIS[:, 1:] - _PREVIOUS) / (2 * _DEGREES + 1)  # of each polynomial from -1 to each node
+_FROM_LEFT = np.ascontiguousarray((_INTEGRALS @ _TO_COEFFICIENTS).T)  # entry j, i: what node j adds to node i's integral
+_LAST = np.ascontiguousarray(_TO_COEFFICIENTS[-2:])  # both last coefficients: how well 16 nodes resolve a function
+
+
+class _Laws(NamedTuple):
+    """What each candidate's draw is distributed as, in raw units; one entry per candidate."""
+
+    start: Floats  # the draw lies between these; a point where they are equal
+    stop: Floats
+    mode: Floats
+    left: Floats  # outside of these the density is negligible
+    right: Floats
+    core: Floats  # width of where the density exceeds 1/e of its peak
+    rise: Floats  # exponents: the density is (x - bottom)^rise (top - x)^fall
+    fall: Floats
+    below: Floats  # mode - bottom
+    above: Floats  # top - mode
+    mass: Floats  # integral of the density, whose peak is 1
+    done: Floats  # the same up to the left end of the panel at hand
+
+
+class _Panel(NamedTuple):
+    """Room for one panel: a row per live candidate, a column per node; and per candidate what the panel adds."""
+
+    density: Floats
+    share: Floats  # distribution function
+    before: Floats  # product of the distribution functions of the candidates in the rows before
+    mass: Floats
+    gain: Floats
+
+
+@compiled
+def index_chances(scores: Floats, out: Floats) -> None:
+    """Write each candidate's chance of being picked by `argmax`: the largest scores share it equally."""
+    best = scores[0]
+    for k in range(1, scores.size):
+        if scores[k] > best:
+            best = scores[k]
+    ties = 0
+    for k in range(scores.size):
+        ties += scores[k] == best
+    for k in range(scores.size):
+        out[k] = 1.0 / ties if scores[k] == best else 0.0
+
+
+@compiled
+def _log_density(laws: _Laws, k: int, step: float) -> float:
+    """Log of the density at ``mode + step``, relative to its peak.
+
+    The terms that are linear in the step are taken together: at a mode between the bounds they cancel, and each alone
+    would lose digits.
+    """
+    value = 0.0
+    slope = 0.0
+    if laws.rise[k] > 0.0:
+        ratio = step / laws.below[k]
+        if ratio <= -1.0:
+            return -np.inf
+        value -= laws.rise[k] * excess(ratio, 1.0 + ratio)
+        slope += laws.rise[k] / laws.below[k]
+    if laws.fall[k] > 0.0:
+        ratio = -step / laws.above[k]
+        if ratio <= -1.0:
+            return -np.inf
+        value -= laws.fall[k] * excess(ratio, 1.0 + ratio)
+        slope -= laws.fall[k] / laws.above[k]
+    if laws.start[k] < laws.mode[k] < laws.stop[k]:
+        return value
+    return value + slope * step
+
+
+@compiled
+def _reach(laws: _Laws, k: int, end: float, depth: float) -> float:
+    """Where between mode and `end` the log density has fallen by `depth`, or up to a tenth further; `end` if nowhere.
+
+    The density falls all the way from its mode, so halving finds it.
+    """
+    far = end - laws.mode[k]
+    if _log_density(laws, k, far) >= -depth:
+        return end
+    near = 0.0
+    while abs(far - near) > 0.1 * abs(far):
+        middle = 0.5 * (near + far)
+        if _log_density(laws, k, middle) >= -depth:
+            near = middle
+        else:
+            far = middle
+    return float(laws.mode[k] + far)
+
+
+@compiled
+def _fill_laws(plan: Plan, parameters: Floats, state: State, laws: _Laws) -> None:
+    hat = np.empty(HAT_SHAPE)
+    for k in range(plan.arm.size):
+        floor = posterior_hat(hat, plan, parameters, state, k)
+        low, span, lower, cap = plan.low[k], plan.span[k], plan.lower[k], plan.cap[k]
+        width = span * (1.0 - floor)
+        mode, rise, fall = hat[3, 2], hat[3, 3], hat[3, 4]
+        laws.start[k] = min(cap, max(lower, low + span * (floor + (1.0 - floor) * hat[3, 0])))
+        laws.stop[k] = min(cap, max(lower, low + span * (floor + (1.0 - floor) * hat[3, 1])))
+        laws.mode[k] = min(laws.stop[k], max(laws.start[k], low + span * (floor + (1.0 - floor) * mode)))
+        laws.rise[k], laws.fall[k] = rise, fall
+        laws.below[k], laws.above[k] = width * mode, width * (1.0 - mode)
+        if laws.start[k] < laws.mode[k] < laws.stop[k]:
+            laws.below[k], laws.above[k] = width * rise / (rise + fall), width * fall / (rise + fall)
+        if laws.start[k] < laws.stop[k]:
+            laws.left[k] = _reach(laws, k, laws.start[k], _DEPTH)
+            laws.right[k] = _reach(laws, k, laws.stop[k], _DEPTH)
+            laws.core[k] = _reach(laws, k, laws.stop[k], 1.0) - _reach(laws, k, laws.start[k], 1.0)
+            if not laws.left[k] < laws.right[k]:  # a peak too narrow for floats
+                laws.start[k] = laws.stop[k] = laws.mode[k]
+
+
+@compiled
+def _unresolved(values: Floats, half: float) -> float:
+    """How much of a function's integral its nodes may miss: the size of its last two Legendre coefficients."""
+    odd = even = 0.0
+    for i in range(_SIZE):
+        even += _LAST[0, i] * values[i]
+        odd += _LAST[1, i] * values[i]
+    return half * (abs(even) + abs(odd))
+
+
+@compiled
+def _sum(values: Floats, half: float) -> float:
+    """Integral of a function from its values at the nodes of a panel."""
+    value = 0.0
+    for i in range(_SIZE):
+        value += _WEIGHTS[i] * values[i]
+    return half * value
+
+
+@compiled
+def _densities(laws: _Laws, k: int, start: float, half: float, out: Floats) -> None:
+    """Density at the nodes. Nodes are measured from the mode, so that rounding is relative to a panel's own size."""
+    offset = start - laws.mode[k]
+    for i in range(_SIZE):
+        out[i] = exp(_log_density(laws, k, offset + half * (1.0 + _NODES[i])))
+
+
+@compiled
+def _mass(laws: _Laws, k: int, start: float, stop: float) -> float:
+    """Integral of one density from `start` to `stop`, by halving panels until each is resolved."""
+    values = np.empty(_SIZE)
+    ends = np.empty(_STACK)
+    total, here, top = 0.0, start, 0
+    ends[0] = stop
+    while top >= 0:
+        end = ends[top]
+        half = 0.5 * (end - here)
+        middle = here + half
+        may_split = here < middle < end and top + 1 < _STACK
+        fine = end - here <= _WIDEST * laws.core[k]
+        if fine or not may_split:
+            _densities(laws, k, here, half, values)
+            fine = _unresolved(values, half) <= 0.01 * _TOLERANCE * laws.core[k]
+        if fine or not may_split:
+            total += _sum(values, half)
+            here, top = end, top - 1
+        else:
+            top += 1
+            ends[top] = middle
+    return total
+
+
+@compiled
+def _too_wide(laws: _Laws, live: Integers, start: float, stop: float) -> float:
+    """Where to split a panel in which some peak might be overlooked; its start if there is none."""
+    for n in range(live.size):
+        k = live[n]
+        if start < laws.right[k] and stop > laws.left[k] and stop - start > _WIDEST * laws.core[k]:
+            if start < laws.left[k]:
+                return float(laws.left[k])
+            if laws.right[k] < stop:
+                return float(laws.right[k])
+            return start + 0.5 * (stop - start)
+    return start
+
+
+@compiled
+def _measure(laws: _Laws, live: Integers, panel: _Panel, start: float, stop: float) -> float:
+    """Fill a panel's masses and gains; return its estimated error.
+
+    Candidates that end before the panel are left out: their distribution function is 1. The gains of all candidates
+    together are what the product of the distribution functions grows by, which checks them once more.
+    """
+    half = 0.5 * (stop - start)
+    error, rows = 0.0, 0
+    product, product_at_start, product_at_stop = np.ones(_SIZE), 1.0, 1.0
+    for n in range(live.size):
+        k = live[n]
+        panel.mass[k] = panel.gain[k] = 0.0
+        if laws.right[k] <= start:
+            continue
+        density, share = panel.density[rows], panel.share[rows]
+        _densities(laws, k, start, half, density)
+        panel.mass[k] = _sum(density, half)
+        share[:] = laws.done[k]
+        for j in range(_SIZE):
+            for i in range(_SIZE):
+                share[i] += half * density[j] * _FROM_LEFT[j, i]
+        for i in range(_SIZE):
+            density[i] /= laws.mass[k]
+            share[i] = max(0.0, share[i] / laws.mass[k])
+            panel.before[rows, i] = product[i]
+            product[i] *= share[i]
+        error += _unresolved(density, half)
+        product_at_start *= laws.done[k] / laws.mass[k]
+        product_at_stop *= (laws.done[k] + panel.mass[k]) / laws.mass[k]
+        rows += 1
+    product[:] = 1.0
+    gains = 0.0
+    for n in range(live.size - 1, -1, -1):
+        k = live[n]
+        if laws.right[k] <= start:
+            continue
+        rows -= 1
+        values = panel.density[rows]
+        for i in range(_SIZE):
+            values[i] *= panel.before[rows, i] * product[i]
+            product[i] *= panel.share[rows, i]
+        panel.gain[k] = _sum(values, half)
+        gains += panel.gain[k]
+        error += _unresolved(values, half)
+    return error + abs(gains - (product_at_stop - product_at_start))
+
+
+@compiled
+def _edges(laws: _Laws, live: Integers, cut: float) -> Floats:
+    """Ends of the first panels, the last one first: where a density stops at a bound, and where the last one ends."""
+    ends = np.empty(live.size + 1)
+    ends[0] = laws.right[live].max()
+    size = 1
+    for n in range(live.size):
+        k = live[n]
+        if laws.right[k] == laws.stop[k]:
+            ends[size] = laws.stop[k]
+            size += 1
+    ends = np.unique(ends[:size])
+    return ends[ends > cut][::-1]
+
+
+@compiled
+def _integrate(laws: _Laws, live: Integers, cut: float, out: Floats) -> float:
+    """Add to each live candidate its chance of the largest draw, if that lies above the cut; return the error."""
+    shape = (live.size, _SIZE)
+    size = out.size
+    panel = _Panel(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(size), np.empty(size))
+    edges = _edges(laws, live, cut)
+    ends = np.empty(edges.size + _STACK)
+    ends[: edges.size] = edges
+    here, top, error, panels = cut, edges.size - 1, 0.0, 0
+    while top >= 0:
+        end = ends[top]
+        may_split = top + 1 < ends.size and panels < _MOST_PANELS
+        split = _too_wide(laws, live, here, end)
+        if not (may_split and here < split < end):
+            doubt = _measure(laws, live, panel, here, end)
+            panels += 1
+            split = here + 0.5 * (end - here)
+            if doubt <= _TOLERANCE or not (may_split and here < split < end):
+                for n in range(live.size):
+                    k = live[n]
+                    laws.done[k] += panel.mass[k]
+                    out[k] += panel.gain[k]
+                error += doubt
+                here, top = end, top - 1
+                continue
+        top += 1
+        ends[top] = split
+    return error
+
+
+@compiled
+def thompson_chances(plan_table: Floats, parameters: Floats, state_table: Floats, out: Floats) -> float:
+    """Write each candidate's chance of being played by `choose_thompson`; return the estimated error of any of them.
+
+    Draws count as real numbers: that two of them are rounded to the same float is neglected. Candidates whose bounds
+    leave one value are exact: where that value is the largest, those that have it share the chance equally.
+    """
+    plan, state = plan_of(plan_table), state_of(state_table)
+    size = plan.arm.size
+    rows = np.zeros((12, size))
+    laws = _Laws(
+        rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7], rows[8], rows[9], rows[10], rows[11]
+    )
+    _fill_laws(plan, parameters, state, laws)
+    point, points, cut = -np.inf, 0, -np.inf  # the largest point, how many have it, below what no draw is the largest
+    for k in range(size):
+        if laws.start[k] < laws.stop[k]:
+            cut = max(cut, laws.left[k])
+        elif laws.start[k] >= point:
+            points = points + 1 if laws.start[k] == point else 1
+            point = laws.start[k]
+    cut = max(cut, point)
+    live = np.flatnonzero((laws.start < laws.stop) & (laws.right > cut))
+    all_below = 1.0
+    for n in range(live.size):
+        k = live[n]
+        laws.done[k] = _mass(laws, k, laws.left[k], cut)
+        laws.mass[k] = laws.done[k] + _mass(laws, k, cut, laws.right[k])
+        all_below *= laws.done[k] / laws.mass[k]
+    for k in range(size):
+        is_point = laws.start[k] == point and not laws.start[k] < laws.stop[k]
+        out[k] = all_below / points if is_point and point == cut else 0.0
+    error = _integrate(laws, live, cut, out) if live.size > 0 else 0.0
+    total = out.sum()
+    out /= total
+    return float(error + abs(total - 1.0))
