@@ -58,7 +58,7 @@ def _positive(rng: np.random.Generator) -> tuple[Array, Array]:
 def _lower_bounds(draw: int) -> Made:
     rng = np.random.default_rng(draw)
     features, theta = _positive(rng)
-    environment = mb.Linear(features, theta, OFFERED, low=0.0, high=1.0)
+    environment = mb.Linear(features, theta, offered=OFFERED, low=0.0, high=1.0)
     lower = np.maximum(environment.means - rng.uniform(0.0, 0.15, 50), 0.0)
     return environment, mb.MeanBounds(lower, np.ones(50))
 
@@ -68,8 +68,8 @@ def _ranges(draw: int) -> Made:
     features, theta = _positive(rng)
     width = rng.choice([0.1, 1.0], 50)
     low = features @ theta - width / 2.0
-    environment = mb.Linear(features, theta, OFFERED, low=low, high=low + width)
-    return environment, mb.MeanBounds.vacuous(50, low, low + width)
+    environment = mb.Linear(features, theta, offered=OFFERED, low=low, high=low + width)
+    return environment, mb.MeanBounds.vacuous(50, low=low, high=low + width)
 
 
 SETTINGS: Mapping[str, tuple[str, Callable[[int], Made]]] = {
@@ -91,7 +91,7 @@ def play(setting: str, horizon: int = HORIZON, draws: int = DRAWS) -> mb.Regret:
     parts = []
     for draw in range(draws):
         environment, bounds = SETTINGS[setting][1](draw)
-        parts.append(mb.simulate(POLICIES, environment, bounds, horizon, RUNS, seed=draw, checkpoints=200))
+        parts.append(mb.simulate(POLICIES, environment, bounds, horizon=horizon, runs=RUNS, seed=draw, checkpoints=200))
         print(f"{setting}, draw {draw + 1} of {draws}", file=sys.stderr, flush=True)
     return mb.Regret.concat(parts)
 

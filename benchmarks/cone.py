@@ -24,7 +24,7 @@ def main() -> None:
     below, above = np.random.default_rng(3).uniform(0.1, 0.4, (2, angles.size))
     means = features @ theta
     bounds = mb.MeanBounds(
-        np.maximum(means - below, -1.0), np.minimum(means + above, 1.0), list("abcdefgh"), low=-1.0, high=1.0
+        np.maximum(means - below, -1.0), np.minimum(means + above, 1.0), arms=list("abcdefgh"), low=-1.0, high=1.0
     )
     plot_cone(features, bounds, 1.0, theta)
     plt.savefig(PATH, dpi=110)

@@ -37,7 +37,9 @@ def _simulate(
     runs: int,
     workers: int | None,
 ) -> mb.Regret:
-    return mb.simulate(policy, environment, bounds, horizon, runs, seed=SEED, workers=workers, progress=False)
+    return mb.simulate(
+        policy, environment, bounds, horizon=horizon, runs=runs, seed=SEED, workers=workers, progress=False
+    )
 
 
 def simulations(policy: AnyPolicy, means: Floats) -> list[Case]:

@@ -15,7 +15,7 @@ def main() -> None:
     """The instance with a large lower bound; one of the four has no theorem."""
     instance = mb.INSTANCES["high-lower-bound"]
     policies = {"UCB": mb.UCB(), "ImprovedUCB": mb.ImprovedUCB(), "GLUE": mb.GLUE(), "B-KL-UCB": mb.BKLUCB()}
-    regret = mb.simulate(policies, mb.Bernoulli(instance.means), instance.bounds, 20_000, 200, seed=7)
+    regret = mb.simulate(policies, mb.Bernoulli(instance.means), instance.bounds, horizon=20_000, runs=200, seed=7)
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 

@@ -110,9 +110,13 @@ def check_order_of_arms(policy: mb.Policy) -> None:
     np.testing.assert_array_equal(permuted.select(np.argsort(places)).table[1:], plan.table[1:])
     means = np.array([0.8, 0.6, 0.1, 0.7, 0.2])
     low, high = BOUNDS.low, BOUNDS.high
-    straight = mb.simulate({"p": policy}, mb.Bernoulli(means, low, high), BOUNDS, 300, 200, seed=8).plays["p"]
-    env = mb.Bernoulli(means[order], low[order], high[order])
-    turned = mb.simulate({"p": policy}, env, BOUNDS.subset(order), 300, 200, seed=9).plays["p"][:, np.argsort(order)]
+    straight = mb.simulate(
+        {"p": policy}, mb.Bernoulli(means, low=low, high=high), BOUNDS, horizon=300, runs=200, seed=8
+    ).plays["p"]
+    env = mb.Bernoulli(means[order], low=low[order], high=high[order])
+    turned = mb.simulate({"p": policy}, env, BOUNDS.subset(order), horizon=300, runs=200, seed=9).plays["p"][
+        :, np.argsort(order)
+    ]
     for k in range(len(BOUNDS)):
         if np.ptp(straight[:, k]) or np.ptp(turned[:, k]):
             assert stats.ks_2samp(straight[:, k], turned[:, k]).pvalue > RARE
@@ -123,7 +127,7 @@ def check_agent_and_simulator_agree(policy: mb.Policy) -> None:
     from meanbounds.kernels.random.rewards import draw
     from meanbounds.kernels.random.stream import child, reward_key
 
-    environment = mb.Bernoulli([0.8, 0.6, 0.1, 0.7, 0.2], BOUNDS.low, BOUNDS.high)
+    environment = mb.Bernoulli([0.8, 0.6, 0.1, 0.7, 0.2], low=BOUNDS.low, high=BOUNDS.high)
     law = environment.rewards(BOUNDS.low, BOUNDS.high)
     agent = mb.Agent(policy, BOUNDS, seed=10)
     key = np.uint64(reward_key(np.uint64(10), 0))
@@ -132,7 +136,7 @@ def check_agent_and_simulator_agree(policy: mb.Policy) -> None:
         k = BOUNDS.position(arm)
         unit = draw(law, k, np.uint64(child(key, k)), int(agent.plays[k]))
         agent.update(arm, BOUNDS.low[k] + (BOUNDS.high[k] - BOUNDS.low[k]) * unit)
-    plays = mb.simulate({"p": policy}, environment, BOUNDS, 400, 1, seed=10).plays["p"]
+    plays = mb.simulate({"p": policy}, environment, BOUNDS, horizon=400, runs=1, seed=10).plays["p"]
     assert agent.plays.tolist() == plays[0].tolist()
 
 

@@ -137,7 +137,7 @@ def bucb(r: Round) -> int:
 
 def _proxy(r: Round, k: int, lower: float) -> float:
     b = r.bounds
-    return mb.variance_proxy_from_bounds(lower, float(b.upper[k]), float(b.low[k]), float(b.high[k]))
+    return mb.variance_proxy_from_bounds(lower, float(b.upper[k]), low=float(b.low[k]), high=float(b.high[k]))
 
 
 def improved_ucb(r: Round) -> int:

@@ -70,8 +70,8 @@ class Twin:
         if isinstance(policy, mb.ROFUL):
             self.lower, self.upper = bounds.lower.copy(), bounds.upper.copy()
             if policy.tighten == "exact":
-                arms = LinearArms(instance.features, bounds, instance.offset)
-                tight = FeasibleSet(arms, policy.norm_high).tightened()
+                arms = LinearArms(instance.features, bounds, offset=instance.offset)
+                tight = FeasibleSet(arms, norm_high=policy.norm_high).tightened()
                 self.lower, self.upper = tight.lower.copy(), tight.upper.copy()
         d = instance.features.shape[1]
         self.rows: list[tuple[Floats, float, float]] = []  # features, reward less offset, proxy
@@ -81,7 +81,7 @@ class Twin:
 
     def proxies(self) -> Floats:
         bounds = self.instance.bounds
-        return np.atleast_1d(mb.variance_proxy_from_bounds(self.lower, self.upper, bounds.low, bounds.high))
+        return np.atleast_1d(mb.variance_proxy_from_bounds(self.lower, self.upper, low=bounds.low, high=bounds.high))
 
     def radius(self) -> float:
         policy, d = self.policy, self.moment.size

@@ -45,9 +45,9 @@ def cases(draw: st.DrawFn, most_arms: int = 6, horizon: int = 400) -> Case:
     kind = draw(st.sampled_from(["bernoulli", "bernoulli", "uniform", "table"]))
     environment: mb.Environment
     if kind == "bernoulli":
-        environment = mb.Bernoulli(means, bounds.low, bounds.high)
+        environment = mb.Bernoulli(means, low=bounds.low, high=bounds.high)
     elif kind == "uniform":
-        environment = mb.Uniform(means, bounds.low, bounds.high)
+        environment = mb.Uniform(means, low=bounds.low, high=bounds.high)
     else:
         values = [[m, lo + 0.5 * (m - lo), m + 0.5 * (m - lo)] for m, lo in zip(means, bounds.low, strict=True)]
         values = [v if v[2] <= hi else [m] for v, m, hi in zip(values, means, bounds.high, strict=True)]

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -80,10 +82,12 @@ def test_intersection() -> None:
 
 @pytest.mark.parametrize("bounds", [TWO, mb.MeanBounds([1, 2], [3, 4], low=0.5, high=[5, 6]), mb.MeanBounds.vacuous(3)])
 def test_json_and_frames_come_back_the_same(bounds: mb.MeanBounds, tmp_path: Path) -> None:
-    assert mb.MeanBounds.from_json(bounds.to_json()) == bounds
-    bounds.to_json(tmp_path / "bounds.json")
-    assert mb.MeanBounds.from_json(tmp_path / "bounds.json") == bounds
-    assert json.loads(bounds.to_json()) == bounds.to_dict()
+    assert mb.MeanBounds.from_dict(json.loads(json.dumps(bounds.to_dict()))) == bounds
+    bounds.save(tmp_path / "bounds.json")
+    assert mb.MeanBounds.load(tmp_path / "bounds.json") == bounds
+    for copied in (copy.deepcopy(bounds), pickle.loads(pickle.dumps(bounds))):
+        assert copied == bounds
+        assert not copied.lower.flags.writeable
     frame = bounds.to_frame()
     assert list(frame.columns) == ["arm", "lower", "upper", "low", "high"]
     assert mb.MeanBounds.from_frame(frame) == bounds
@@ -115,7 +119,7 @@ def test_rounding_does_not_put_a_mean_outside_its_bounds() -> None:
     bounds = mb.MeanBounds([0.1, 0.2], [0.3, 0.25])
     assert bounds.contains([0.1 + 0.2, 0.25]).tolist() == [True, True]
     assert bounds.contains([0.3 + 1e-9, 0.2 - 1e-9]).tolist() == [False, False]
-    regret = mb.simulate({"GLUE": mb.GLUE()}, mb.Bernoulli([0.1 + 0.2, 0.25]), bounds, 50, 5, seed=1)
+    regret = mb.simulate({"GLUE": mb.GLUE()}, mb.Bernoulli([0.1 + 0.2, 0.25]), bounds, horizon=50, runs=5, seed=1)
     assert mb.theory.regret_bounds(regret)["GLUE"].values is not None
     with pytest.warns(UserWarning, match="outside its bounds"):
-        mb.simulate({"GLUE": mb.GLUE()}, mb.Bernoulli([0.3 + 1e-9, 0.25]), bounds, 50, 5, seed=1)
+        mb.simulate({"GLUE": mb.GLUE()}, mb.Bernoulli([0.3 + 1e-9, 0.25]), bounds, horizon=50, runs=5, seed=1)

@@ -81,7 +81,7 @@ def test_other_ranges_shift_and_scale(share: float, low: float, span: float) -> 
     mean = min(high, max(low, low + span * share))
     inside = (mpmath.mpf(mean) - mpmath.mpf(low)) / (mpmath.mpf(high) - mpmath.mpf(low))
     expected = float(exact_proxy(inside)) * (high - low) ** 2
-    assert mb.variance_proxy(mean, low, high) == pytest.approx(expected, rel=1e-12)
+    assert mb.variance_proxy(mean, low=low, high=high) == pytest.approx(expected, rel=1e-12)
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.lists(st.floats(0, 1), min_size=1, max_size=20))
@@ -105,7 +105,7 @@ def test_vectorised_and_scalar() -> None:
 @pytest.mark.parametrize("bad", [(1.5, 0, 1), (float("nan"), 0, 1), (0.5, 1, 0), (0.5, 0.5, 0.5)])
 def test_impossible_means_are_refused(bad: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="low <= mean <= high"):
-        mb.variance_proxy(*bad)
+        mb.variance_proxy(bad[0], low=bad[1], high=bad[2])
 
 
 @pytest.mark.parametrize("bad", [(0.6, 0.4), (-1.0, 0.6), (0.2, 7.0), (float("nan"), 0.5)])

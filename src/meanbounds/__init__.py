@@ -5,6 +5,7 @@ from meanbounds import kernels, logs, theory
 from meanbounds.agents import Agent, Candidate, ContextualAgent, NoIndexError, RewardError
 from meanbounds.bounds import BoundsError, MeanBounds, UnknownArmError
 from meanbounds.divergence import bernoulli_kl, bernoulli_kl_upper
+from meanbounds.knowledge import Knowledge
 from meanbounds.linear import FeasibleSet, LinearArms, TightBounds, tighten
 from meanbounds.policies import (
     BIMED,
@@ -18,6 +19,7 @@ from meanbounds.policies import (
     UCB,
     ImprovedUCB,
     LinearPolicy,
+    Plan,
     Policy,
     ThompsonSampling,
     UCBoost,
@@ -62,12 +64,14 @@ __all__ = [
     "HiddenContexts",
     "ImprovedUCB",
     "Instance",
+    "Knowledge",
     "Linear",
     "LinearArms",
     "LinearInstance",
     "LinearPolicy",
     "MeanBounds",
     "NoIndexError",
+    "Plan",
     "Policy",
     "Regret",
     "RewardError",

@@ -170,7 +170,7 @@ class MeanBounds(Saved):
     @property
     def variance_proxy(self) -> NDArray[np.float64]:
         """Each arm's variance proxy, from its own bounds in its own range (Corollary 3.1)."""
-        return np.atleast_1d(variance_proxy_from_bounds(self.lower, self.upper, self.low, self.high))
+        return np.atleast_1d(variance_proxy_from_bounds(self.lower, self.upper, low=self.low, high=self.high))
 
     @property
     def best_variance_proxy(self) -> NDArray[np.float64]:
@@ -179,7 +179,7 @@ class MeanBounds(Saved):
         This is the factor of GLUE. An arm that cannot be best keeps its own.
         """
         lower = np.where(self.possible, np.maximum(self.lower, self.best_lower), self.lower)
-        return np.atleast_1d(variance_proxy_from_bounds(lower, self.upper, self.low, self.high))
+        return np.atleast_1d(variance_proxy_from_bounds(lower, self.upper, low=self.low, high=self.high))
 
     def subset(self, positions: Sequence[int] | NDArray[Any]) -> MeanBounds:
         """The bounds of some arms only, by position or by mask."""

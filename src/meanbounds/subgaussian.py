@@ -15,10 +15,10 @@ __all__ = ["unit_proxy", "variance_proxy", "variance_proxy_from_bounds"]
 
 
 @overload
-def variance_proxy(mean: float, low: float = 0.0, high: float = 1.0) -> float: ...
+def variance_proxy(mean: float, *, low: float = 0.0, high: float = 1.0) -> float: ...
 @overload
-def variance_proxy(mean: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> float | NDArray[np.float64]: ...
-def variance_proxy(mean: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> float | NDArray[np.float64]:
+def variance_proxy(mean: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> float | NDArray[np.float64]: ...
+def variance_proxy(mean: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> float | NDArray[np.float64]:
     r"""Smallest variance proxy that every reward on [low, high] with this mean has.
 
     With ``m = (mean - low) / (high - low)`` it is ``(high - low)**2 * c(m)``, where
@@ -72,13 +72,13 @@ def unit_proxy(tail: NDArray[np.float64] | np.float64, skew: NDArray[np.float64]
 
 
 @overload
-def variance_proxy_from_bounds(lower: float, upper: float, low: float = 0.0, high: float = 1.0) -> float: ...
+def variance_proxy_from_bounds(lower: float, upper: float, *, low: float = 0.0, high: float = 1.0) -> float: ...
 @overload
 def variance_proxy_from_bounds(
-    lower: ArrayLike, upper: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = 1.0
+    lower: ArrayLike, upper: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1.0
 ) -> float | NDArray[np.float64]: ...
 def variance_proxy_from_bounds(
-    lower: ArrayLike, upper: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = 1.0
+    lower: ArrayLike, upper: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1.0
 ) -> float | NDArray[np.float64]:
     """Smallest variance proxy that every reward on [low, high] with a mean in [lower, upper] has.
 
@@ -105,4 +105,4 @@ def variance_proxy_from_bounds(
     lower, upper, low, high = (np.asarray(x, dtype=np.float64) for x in (lower, upper, low, high))
     if not np.all((low <= lower) & (lower <= upper) & (upper <= high)):
         raise ValueError(f"bounds need low <= lower <= upper <= high; got {lower=}, {upper=}, {low=}, {high=}")
-    return variance_proxy(np.clip(low + (high - low) / 2.0, lower, upper), low, high)
+    return variance_proxy(np.clip(low + (high - low) / 2.0, lower, upper), low=low, high=high)

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
+import pickle
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import meanbounds as mb
 
@@ -40,7 +45,7 @@ def agent(policy: mb.Policy | None = None, bounds: mb.MeanBounds = BOUNDS) -> mb
         (lambda a: a.add("new", lower=0.9, upper=0.1), mb.BoundsError, "'new'.*0.9.*0.1"),
         (lambda a: a.replace_bounds(mb.MeanBounds([0.1], [0.2])), mb.BoundsError, "other arms"),
         (
-            lambda a: a.replace_bounds(mb.MeanBounds.vacuous(BOUNDS.arms, 0, 2)),
+            lambda a: a.replace_bounds(mb.MeanBounds.vacuous(BOUNDS.arms, low=0, high=2)),
             mb.BoundsError,
             "reward range",
         ),
@@ -118,7 +123,7 @@ def test_a_burst_spreads_only_if_pending_pulls_count(policy: mb.Policy) -> None:
         for arm, good in ((0, 12), (1, 10), (2, 8)):
             for n in range(20):
                 each.update(arm, float(n < good))
-    burst = [stuck.pull() for _ in range(60)]
+    burst = [stuck.pull(pending="ignore") for _ in range(60)]
     counted = [spread.pull(pending="count") for _ in range(60)]
     if policy.has_index:
         assert set(burst) == {0}
@@ -187,7 +192,7 @@ def test_unreadable_saves_are_refused() -> None:
     saved = agent().to_dict()
     with pytest.raises(ValueError, match="format 99"):
         mb.Agent.from_dict({**saved, "format": 99})
-    with pytest.raises(ValueError, match="lacks policy, bounds"):
+    with pytest.raises(ValueError, match="lacks bounds"):
         mb.Agent.from_dict({"format": 1})
     with pytest.raises(ValueError, match="3 arms"):
         mb.Agent.from_dict({**saved, "pending": [0]})
@@ -216,4 +221,128 @@ def test_long_life() -> None:
         one.update(0, 0.5)
     again = mb.Agent.from_dict(one.to_dict())
     assert one.indices().tolist() == again.indices().tolist()
-    assert repr(one) == "Agent(UCB(f='1 + t log(t)^2'), 2 arms, 5000 updates)"
+    assert repr(one) == "Agent(UCB(), 2 arms, 5000 updates)"
+
+
+FEATURES = [[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]]
+KINDS: list[Callable[[], mb.Agent]] = [
+    lambda: mb.Agent(mb.GLUE(), BOUNDS, seed=7),
+    lambda: mb.Agent(mb.OSSB(), BOUNDS, seed=7, floor=0.05),
+    lambda: mb.Agent(mb.ThompsonSampling(moments=2), BOUNDS, seed=7),
+    lambda: mb.Agent(mb.UCB(f=np.sqrt), BOUNDS, seed=7),
+    lambda: mb.Agent(mb.ROFUL(), BOUNDS, seed=7, features=FEATURES),
+]
+
+
+@pytest.mark.parametrize("make", KINDS)
+@pytest.mark.parametrize(
+    "way", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["deepcopy", "pickle"]
+)
+def test_a_copy_goes_on_alike_and_apart(make: Callable[[], mb.Agent], way: Callable[[mb.Agent], mb.Agent]) -> None:
+    one = make()
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        one.update(one.pull(), float(rng.random()))
+    one.pull()
+    one.retire("watch")
+    other = way(one)
+    assert type(other) is mb.Agent
+    pulled = []
+    for each in (one, other):
+        rng = np.random.default_rng(2)
+        pulled.append([])
+        for _ in range(30):
+            pulled[-1].append(each.pull())
+            each.update(pulled[-1][-1], float(rng.random()))
+    assert pulled[0] == pulled[1]
+    other.update("tPA", 0.5)
+    assert other.plays.sum() == one.plays.sum() + 1
+    assert other.retired == one.retired == ("watch",)
+
+
+def test_kept_in_a_file(tmp_path: Path) -> None:
+    one = agent()
+    one.update(one.pull(), 1.0)
+    one.save(tmp_path / "agent.json")
+    assert mb.Agent.load(tmp_path / "agent.json").to_dict() == one.to_dict()
+    assert list(tmp_path.iterdir()) == [tmp_path / "agent.json"]
+    (tmp_path / "agent.json").write_text("[1, 2]")
+    with pytest.raises(ValueError, match="holds no saved Agent: expected a JSON object, got list"):
+        mb.Agent.load(tmp_path / "agent.json")
+
+
+def test_the_signature_is_the_real_one() -> None:
+    parameters = inspect.signature(mb.Agent).parameters
+    assert list(parameters) == ["policy", "bounds", "seed", "features", "offset", "floor"]
+    assert [p.kind for p in parameters.values()][2:] == [inspect.Parameter.KEYWORD_ONLY] * 4
+
+
+def test_knowledge_or_bounds_alone() -> None:
+    """Wherever bounds are taken, knowledge is, and the other way round."""
+    known = mb.Knowledge(BOUNDS)
+    assert mb.Agent(mb.GLUE(), known, seed=7).to_dict() == agent().to_dict()
+    assert mb.GLUE().plan(known).cap.tolist() == mb.GLUE().plan(BOUNDS).cap.tolist()
+    environment = mb.Bernoulli([0.9, 0.5, 0.5])
+    simulated = [mb.simulate(mb.GLUE(), environment, both, horizon=100, runs=2, seed=1) for both in (known, BOUNDS)]
+    assert simulated[0].final["GLUE"].tolist() == simulated[1].final["GLUE"].tolist()
+    assert mb.Knowledge.from_dict(json.loads(json.dumps(known.to_dict()))) == known
+    wrong: Any = [0.1, 0.2]
+    with pytest.raises(TypeError, match="needs MeanBounds"):
+        mb.Knowledge(wrong)
+
+
+def test_a_policy_called_like_a_built_in_one_is_refused() -> None:
+    """It would be made in its place when a saved agent is loaded."""
+    with pytest.raises(TypeError, match="GLUE is the name of a built-in policy"):
+        type("GLUE", (mb.UCB,), {"__module__": "mine"})
+    assert mb.Policy.from_dict({"policy": "GLUE"}) == mb.GLUE()
+
+
+def test_pending_pulls_count_by_default_where_that_never_hurts() -> None:
+    for policy, counts in ((mb.GLUE(), True), (mb.BIMED(), True), (mb.ThompsonSampling(), False)):
+        one, said, ignored = (agent(policy, mb.MeanBounds.vacuous(3)) for _ in range(3))
+        for each in (one, said, ignored):
+            for arm, good in ((0, 12), (1, 10), (2, 8)):
+                for n in range(20):
+                    each.update(arm, float(n < good))
+        burst = [one.pull() for _ in range(60)]
+        assert (burst == [said.pull(pending="count") for _ in range(60)]) == counts
+        assert (burst == [ignored.pull(pending="ignore") for _ in range(60)]) == (not counts)
+
+
+class TestFloor:
+    def test_every_arm_that_can_be_best_is_pulled_so_often(self) -> None:
+        """Of 20,000 pulls with floor 0.05, an exact binomial test for each arm (false failures: 2e-6)."""
+        one = mb.Agent(mb.GLUE(), mb.MeanBounds([0.6, 0.1, 0.1, 0.1], [0.9, 0.8, 0.7, 0.5]), seed=1, floor=0.05)
+        for _ in range(3000):
+            one.update(0, 0.85)
+        chances = one.probabilities()
+        assert chances == pytest.approx([0.9, 0.05, 0.05, 0.0])
+        pulled = np.zeros(4, dtype=int)
+        for _ in range(20_000):
+            arm = one.pull()
+            pulled[arm] += 1
+            one.cancel(arm)
+        for k in range(3):
+            assert stats.binomtest(int(pulled[k]), 20_000, chances[k]).pvalue > 1e-6
+        assert pulled[3] == 0
+
+    def test_a_floor_that_is_too_large_says_what_is_possible(self) -> None:
+        one = mb.Agent(mb.GLUE(), mb.MeanBounds.vacuous(4), seed=1, floor=0.3)
+        before = one.to_dict()
+        with pytest.raises(
+            ValueError, match=r"floor=0\.3 is too large: 4 arms can be best, .* at most 0\.25"
+        ):
+            one.pull()
+        assert one.to_dict() == before
+        assert one.pull([0, 1]) in (0, 1)
+        for wrong in (-0.1, 1.1, float("nan"), "a lot", True):
+            anything: Any = wrong
+            with pytest.raises(ValueError, match="floor must be a probability"):
+                mb.Agent(mb.GLUE(), BOUNDS, floor=anything)
+
+    def test_it_is_kept(self) -> None:
+        one = mb.Agent(mb.GLUE(), mb.MeanBounds.vacuous(4), seed=1, floor=0.2)
+        again = mb.Agent.from_dict(json.loads(json.dumps(one.to_dict())))
+        assert again.floor == 0.2
+        assert [one.pull() for _ in range(50)] == [again.pull() for _ in range(50)]

@@ -41,7 +41,12 @@ def test_simulate_writes_everything(study: Path, tmp_path: Path, capsys: pytest.
     regret = mb.Regret.load(out / "regret.parquet")
     assert regret.labels == ("UCB", "GLUE", "TS, hopeful")
     direct = mb.simulate(
-        read_study(study).policies, mb.Bernoulli([0.9, 0.8, 0.5]), read_study(study).bounds, 300, 20, 7
+        read_study(study).policies,
+        mb.Bernoulli([0.9, 0.8, 0.5]),
+        read_study(study).bounds,
+        horizon=300,
+        runs=20,
+        seed=7,
     )
     assert regret.final["TS, hopeful"].tolist() == direct.final["TS, hopeful"].tolist()
     assert regret.summary() in capsys.readouterr().out

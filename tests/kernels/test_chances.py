@@ -165,7 +165,9 @@ def precise_chances(arms: Sequence[Arm], prior: tuple[float, float]) -> list[flo
             start = max(other.lower for other in arms)
             spread = [start + (arm.upper - start) * share for share in (0.0, 0.02, 0.1, 0.3, 1.0)]
             ends = sorted({*spread, *(other.upper for other in arms if start < other.upper < arm.upper)})
-            out.append(float(mpmath.quad(lambda x, k=k: integrand(k, x), ends, maxdegree=5)) if start < arm.upper else 0)
+            out.append(
+                float(mpmath.quad(lambda x, k=k: integrand(k, x), ends, maxdegree=5)) if start < arm.upper else 0
+            )
         return out
 
 

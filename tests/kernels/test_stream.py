@@ -61,7 +61,7 @@ def test_streams_do_not_meet() -> None:
 
 KEY = np.uint64(123456789)
 LAWS = {
-    "bernoulli": mb.Bernoulli([0.3], 0, 1),
+    "bernoulli": mb.Bernoulli([0.3], low=0, high=1),
     "uniform": mb.Uniform([0.7]),
     "beta": mb.Beta([0.2], concentration=0.9),
     "beta, at the ends": mb.Beta([0.9], concentration=0.003),

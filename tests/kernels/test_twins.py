@@ -29,9 +29,9 @@ def states_after(policy: mb.Policy, case: strategies.Case, stops: list[int], fas
     seed, table = np.uint64(case.seed), policy.log_f(1, stops[-1])
     block = Block(state, law, seed, 0, table, 1, np.array(stops), case.environment.gaps, curves)
     if fast:
-        kernels.play(policy.kernel, policy.plan(case.bounds), policy.parameters, block)
+        kernels.play(policy.kernel, policy.plan(case.bounds).table, policy.parameters, block)
     else:
-        textbook.play(policy.kernel, policy.plan(case.bounds), policy.parameters, block)
+        textbook.play(policy.kernel, policy.plan(case.bounds).table, policy.parameters, block)
     after: np.ndarray = state[0]
     return after
 

@@ -52,7 +52,7 @@ def test_tighten_equals_a_modelling_layer(seed: int) -> None:
     norm_high = float(np.linalg.norm(instance.theta) * rng.uniform(1.0, 1.5))
     box = (np.eye(dimension), instance.theta - 0.3, instance.theta + rng.uniform(0.0, 0.5, dimension))
     extra = box if seed % 4 == 0 else None
-    tight = mb.tighten(instance.features, instance.bounds, norm_high, extra=extra, offset=instance.offset)
+    tight = mb.tighten(instance.features, instance.bounds, norm_high=norm_high, extra=extra, offset=instance.offset)
     assert tight.lower_exact.all()
     assert tight.upper_exact.all()
     for k in range(min(arms, 6)):
@@ -69,12 +69,12 @@ def test_tighten_narrows_contains_the_truth_and_is_idempotent(
 ) -> None:
     instance = random_instance(np.random.default_rng(seed), arms, dimension, unit=unit, offsets=offsets)
     norm_high = float(np.linalg.norm(instance.theta))
-    tight = mb.tighten(instance.features, instance.bounds, norm_high, offset=instance.offset)
+    tight = mb.tighten(instance.features, instance.bounds, norm_high=norm_high, offset=instance.offset)
     assert np.all(tight.lower >= instance.bounds.lower)
     assert np.all(tight.upper <= instance.bounds.upper)
     assert np.all(tight.lower <= instance.means + 1e-12)
     assert np.all(tight.upper >= instance.means - 1e-12)
-    again = mb.tighten(instance.features, tight, norm_high, offset=instance.offset)
+    again = mb.tighten(instance.features, tight, norm_high=norm_high, offset=instance.offset)
     np.testing.assert_allclose(again.lower, tight.lower, atol=1e-8)
     np.testing.assert_allclose(again.upper, tight.upper, atol=1e-8)
 
@@ -88,7 +88,7 @@ def test_known_means_pin_the_parameter(seed: int, dimension: int) -> None:
     if np.linalg.cond(instance.features) > 30.0:
         return
     arms = mb.LinearArms(instance.features, instance.bounds)
-    feasible = mb.FeasibleSet(arms, float(np.linalg.norm(instance.theta)) * 1.1)
+    feasible = mb.FeasibleSet(arms, norm_high=float(np.linalg.norm(instance.theta)) * 1.1)
     for direction in rng.normal(size=(3, dimension)):
         lower, upper = feasible.bound(direction)
         assert lower == pytest.approx(direction @ instance.theta, abs=1e-6)
@@ -156,7 +156,7 @@ def test_the_cone_removes_nothing_after_tightening() -> None:
     outside = 0
     for _ in range(30):
         instance = random_instance(rng, 15, 4, width=0.3)
-        tight = mb.tighten(instance.features, instance.bounds, 1.0)
+        tight = mb.tighten(instance.features, instance.bounds, norm_high=1.0)
         best = int(np.argmax(tight.lower))
         alpha = np.arccos(np.clip(tight.lower[best], -1.0, 1.0))
         angles = np.arccos(np.clip(instance.features @ instance.features[best], -1.0, 1.0))
@@ -186,7 +186,7 @@ class TestNormLow:
         for _ in range(20):
             instance = random_instance(rng, 8, 3)
             norm = float(np.linalg.norm(instance.theta))
-            tight = mb.tighten(instance.features, instance.bounds, 1.2 * norm, norm)
+            tight = mb.tighten(instance.features, instance.bounds, norm_high=1.2 * norm, norm_low=norm)
             assert np.all((tight.lower <= instance.means) & (instance.means <= tight.upper))
 
 
@@ -214,7 +214,7 @@ class TestContradictions:
 
     def test_an_extra_constraint(self) -> None:
         with pytest.raises(mb.BoundsError, match=r"extra constraint 1, at most 0\.1"):
-            mb.tighten([[0.0, 1.0]], mb.MeanBounds([0.5], [1.0]), 1.0, extra=(np.eye(2), 0.0, [1.0, 0.1]))
+            mb.tighten([[0.0, 1.0]], mb.MeanBounds([0.5], [1.0]), norm_high=1.0, extra=(np.eye(2), 0.0, [1.0, 0.1]))
 
     @settings(max_examples=60)
     @given(seed=SEEDS, arms=st.integers(2, 25), dimension=st.integers(1, 6))
@@ -245,21 +245,24 @@ class TestContradictions:
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
-        (lambda b: mb.tighten([[1.0, 0.0]], b, 1.0), "a row of numbers for each of 2 arms; got shape"),
-        (lambda b: mb.tighten([[1.0], [np.nan]], b, 1.0), "arm 'y': its features .* are not all finite"),
-        (lambda b: mb.tighten([[1.0], [0.5]], b, 0.0), "0 <= norm_low <= norm_high"),
-        (lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, 2.0), "0 <= norm_low <= norm_high"),
+        (lambda b: mb.tighten([[1.0, 0.0]], b, norm_high=1.0), "a row of numbers for each of 2 arms; got shape"),
+        (lambda b: mb.tighten([[1.0], [np.nan]], b, norm_high=1.0), "arm 'y': its features .* are not all finite"),
+        (lambda b: mb.tighten([[1.0], [0.5]], b, norm_high=0.0), "0 <= norm_low <= norm_high"),
+        (lambda b: mb.tighten([[1.0], [0.5]], b, norm_high=1.0, norm_low=2.0), "0 <= norm_low <= norm_high"),
         (
-            lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, extra=(np.eye(1), 0.0, [[[1.0]]])),
+            lambda b: mb.tighten([[1.0], [0.5]], b, norm_high=1.0, extra=(np.eye(1), 0.0, [[[1.0]]])),
             r"extra must be \(matrix, low, high\)",
         ),
-        (lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, extra=([[1.0, 2.0]], 0, 1)), "must have 1 finite columns"),
         (
-            lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, extra=([[1.0]], 1, 0)),
+            lambda b: mb.tighten([[1.0], [0.5]], b, norm_high=1.0, extra=([[1.0, 2.0]], 0, 1)),
+            "must have 1 finite columns",
+        ),
+        (
+            lambda b: mb.tighten([[1.0], [0.5]], b, norm_high=1.0, extra=([[1.0]], 1, 0)),
             "extra constraint 0: nothing is between",
         ),
         (
-            lambda b: mb.tighten([[1.0], [0.5]], b, 1.0, offset=[1.0, 2.0, 3.0]),
+            lambda b: mb.tighten([[1.0], [0.5]], b, norm_high=1.0, offset=[1.0, 2.0, 3.0]),
             "one finite number, or one for each of 2",
         ),
     ],
@@ -273,5 +276,5 @@ def test_a_progress_bar_for_many_arms(capsys: pytest.CaptureFixture[str], monkey
     ticks = iter(np.arange(0.0, 1e6, 3.0))
     monkeypatch.setattr("meanbounds.support.progress.time.monotonic", lambda: float(next(ticks)))
     instance = random_instance(np.random.default_rng(1), 40, 2)
-    mb.tighten(instance.features, instance.bounds, 1.0, progress=True)
+    mb.tighten(instance.features, instance.bounds, norm_high=1.0, progress=True)
     assert "tightening [" in capsys.readouterr().err

@@ -492,7 +492,7 @@ def test_end_to_end_glue_from_the_log_beats_ucb_from_nothing() -> None:
         lab = mb.HiddenContexts.random(visible=1, hidden=4, arms=5, seed=seed)
         bounds = mb.logs.bounds(lab.sample(5000, seed), lab.gap_low, lab.gap_high, 0.95, arms=lab.arms)["z0"]
         policies = {"UCB": mb.UCB(), "GLUE": mb.GLUE()}
-        regret = mb.simulate(policies, lab.environment("z0"), bounds, 5000, 10, seed)
+        regret = mb.simulate(policies, lab.environment("z0"), bounds, horizon=5000, runs=10, seed=seed)
         differences.append(regret.final["UCB"].mean() - regret.final["GLUE"].mean())
     assert np.mean(differences) > 0.0
     assert stats.wilcoxon(differences, alternative="greater").pvalue < 1e-6

@@ -347,7 +347,7 @@ def test_the_known_part_decides_which_arm_wins() -> None:
     np.testing.assert_allclose(agent.bounds.upper, [0.55, 0.5], atol=1e-6)
     assert play(agent, laboratory.means, 1_500)[1] > 1_000
     hidden_only = mb.MeanBounds(found.lower - found.offset, found.upper - found.offset, low=-2.0, high=2.0)
-    misled = mb.Agent(mb.ROFUL(norm_high=2.0), hidden_only, 1, features=found.hidden)
+    misled = mb.Agent(mb.ROFUL(norm_high=2.0), hidden_only, seed=1, features=found.hidden)
     assert play(misled, laboratory.means, 100, found.offset)[0] == 100  # pseudo-rewards alone: the wrong arm wins
     assert [found.pseudo_reward(arm, 0.5) for arm in found.arms] == pytest.approx([1.3, 0.0])
 
@@ -378,7 +378,7 @@ def test_sharp_bounds_leave_nothing_to_tighten_and_agents_start_from_them() -> N
         found = laboratory.bounds()
         low, high = min(found.lower) - 1.0, max(found.upper) + 1.0
         given = found.mean_bounds(low, high)
-        tight = mb.tighten(found.hidden, given, found.norm_high, extra=found.box, offset=found.offset)
+        tight = mb.tighten(found.hidden, given, norm_high=found.norm_high, extra=found.box, offset=found.offset)
         np.testing.assert_allclose(tight.lower, found.lower, atol=1e-5)
         np.testing.assert_allclose(tight.upper, found.upper, atol=1e-5)
         agent = found.agent(low, high, mb.ROFUL(index="clip"), seed=1)
@@ -471,8 +471,10 @@ def test_an_agent_from_a_log_has_less_regret_than_one_from_nothing() -> None:
         found = linear_bounds_from_log(*laboratory.known, *log)
         agent = found.agent(*laboratory.range, mb.ROFUL(index="clip"), seed=1)
         parameter = laboratory.weights @ laboratory.atoms
-        environment = mb.Linear(found.hidden, parameter, None, "two-point", *laboratory.range, found.offset)
+        environment = mb.Linear(
+            found.hidden, parameter, low=laboratory.range[0], high=laboratory.range[1], offset=found.offset
+        )
         policies = {"cold": mb.OFUL(norm_high=found.norm_high), "log": agent.policy}
-        regret = mb.simulate(policies, environment, agent.bounds, 1_000, 4, seed=1, progress=False)
+        regret = mb.simulate(policies, environment, agent.bounds, horizon=1_000, runs=4, seed=1, progress=False)
         better += regret.mean("log")[-1] <= regret.mean("cold")[-1]
     assert stats.binomtest(better, 40, alternative="greater").pvalue < RARE

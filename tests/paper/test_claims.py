@@ -24,7 +24,7 @@ def test_glue_wins_where_the_best_arm_is_known_to_be_good(law: type[mb.Environme
     instance = mb.INSTANCES["high-lower-bound"]
     assert instance.bounds.best_lower > 0.5
     policies = {"GLUE": mb.GLUE(), "B-UCB": mb.BUCB(), "ImprovedUCB": mb.ImprovedUCB(), "UCB": mb.UCB()}
-    final = mb.simulate(policies, law(instance.means), instance.bounds, 20_000, 200, seed=1).final
+    final = mb.simulate(policies, law(instance.means), instance.bounds, horizon=20_000, runs=200, seed=1).final
     for other in ("B-UCB", "ImprovedUCB", "UCB"):
         assert wins(final["GLUE"], final[other]) < RARE
         assert final["GLUE"].mean() < 0.9 * final[other].mean()
@@ -35,7 +35,9 @@ def test_meta_pruned_arms_are_played_a_bounded_number_of_times(name: str) -> Non
     """Not once from round 10,000 to round 1,000,000, while another suboptimal arm goes on being played."""
     instance = mb.INSTANCES[name]
     short, long = (
-        mb.simulate({"p": mb.GLUE()}, mb.Bernoulli(instance.means), instance.bounds, horizon, 40, seed=2).plays["p"]
+        mb.simulate(
+            {"p": mb.GLUE()}, mb.Bernoulli(instance.means), instance.bounds, horizon=horizon, runs=40, seed=2
+        ).plays["p"]
         for horizon in (10_000, 1_000_000)
     )
     pruned = instance.meta_pruned
@@ -49,7 +51,7 @@ def test_a_meta_pruned_arm_that_is_played_at_all_is_played_early() -> None:
     """Its upper bound 0.595 is just below the best mean 0.6: tried in some runs, and not once after round 10,000."""
     bounds, environment = mb.MeanBounds([0.1, 0.1, 0.1], [0.9, 0.595, 0.58]), mb.Bernoulli([0.6, 0.5, 0.4])
     short, long = (
-        mb.simulate({"p": mb.GLUE()}, environment, bounds, horizon, 200, seed=2).plays["p"][:, 1]
+        mb.simulate({"p": mb.GLUE()}, environment, bounds, horizon=horizon, runs=200, seed=2).plays["p"][:, 1]
         for horizon in (10_000, 1_000_000)
     )
     assert short.sum() > 50
@@ -60,7 +62,7 @@ def test_a_meta_pruned_arm_that_is_played_at_all_is_played_early() -> None:
 def test_sampling_and_divergence_halve_the_regret_of_b_kl_ucb(name: str) -> None:
     instance = mb.INSTANCES[name]
     policies = {"B-KL-UCB": mb.BKLUCB(), "TS": mb.ThompsonSampling(), "BIMED": mb.BIMED()}
-    final = mb.simulate(policies, mb.Bernoulli(instance.means), instance.bounds, 20_000, 200, seed=3).final
+    final = mb.simulate(policies, mb.Bernoulli(instance.means), instance.bounds, horizon=20_000, runs=200, seed=3).final
     assert final["TS"].mean() <= 0.65 * final["B-KL-UCB"].mean()
     assert final["BIMED"].mean() <= 0.70 * final["B-KL-UCB"].mean()
 
@@ -74,10 +76,10 @@ def test_the_second_moment_pays_where_rewards_spread_less_than_they_could(
     instance = mb.INSTANCES[name]
     policies = {"one": policy(), "two": policy(moments=2)}
     for environment in (mb.Uniform(instance.means), mb.Beta(instance.means)):
-        final = mb.simulate(policies, environment, instance.bounds, 20_000, 100, seed=5).final
+        final = mb.simulate(policies, environment, instance.bounds, horizon=20_000, runs=100, seed=5).final
         assert final["two"].mean() <= 0.6 * final["one"].mean()
         assert wins(final["two"], final["one"]) < RARE
-    curves = mb.simulate(policies, mb.Bernoulli(instance.means), instance.bounds, 5_000, 20, seed=5).curves
+    curves = mb.simulate(policies, mb.Bernoulli(instance.means), instance.bounds, horizon=5_000, runs=20, seed=5).curves
     np.testing.assert_array_equal(curves["one"], curves["two"])
 
 
@@ -86,7 +88,9 @@ def test_the_second_moment_pays_where_rewards_spread_less_than_they_could(
 def test_regret_stays_under_the_theorem(name: str, law: type[mb.Environment]) -> None:
     instance = mb.INSTANCES[name]
     policies = {"GLUE": mb.GLUE(), "B-UCB": mb.BUCB(), "ImprovedUCB": mb.ImprovedUCB()}
-    regret = mb.simulate(policies, law(instance.means), instance.bounds, 50_000, 100, seed=4, checkpoints=50)
+    regret = mb.simulate(
+        policies, law(instance.means), instance.bounds, horizon=50_000, runs=100, seed=4, checkpoints=50
+    )
     for label, policy in policies.items():
         upper = regret.band(label, confidence=1 - RARE)[1]
         for c in (0, 4, 49):

@@ -78,7 +78,7 @@ class TestInstances:
 
 class TestSeveralSimulationsAsOne:
     def simulated(self, means: list[float], label: str = "UCB", seed: int = 1) -> mb.Regret:
-        return mb.simulate({label: mb.UCB()}, mb.Bernoulli(means), None, 50, 4, seed=seed, checkpoints=5)
+        return mb.simulate({label: mb.UCB()}, mb.Bernoulli(means), None, horizon=50, runs=4, seed=seed, checkpoints=5)
 
     def test_pooled(self) -> None:
         parts = [self.simulated([0.9, 0.8]), self.simulated([0.5, 0.1], seed=2)]
@@ -96,7 +96,6 @@ class TestSeveralSimulationsAsOne:
         np.testing.assert_array_equal(both.curves["a"], both.curves["b"])
         with pytest.raises(ValueError, match="made from several simulations"):
             _ = both.seed
-        assert both.name("b") == "b"
         both.save(tmp_path / "both.parquet")
         assert mb.Regret.load(tmp_path / "both.parquet").labels == ("a", "b")
 
@@ -116,7 +115,7 @@ class TestSeveralSimulationsAsOne:
     def test_several_of_several_and_without_some(self) -> None:
         """Parts of parts keep their bounds; without a policy its bound is gone as well."""
         two = {"a": mb.UCB(), "b": mb.GLUE()}
-        own = mb.simulate(two, mb.Bernoulli([0.9, 0.8]), None, 50, 4, seed=1, checkpoints=5)
+        own = mb.simulate(two, mb.Bernoulli([0.9, 0.8]), None, horizon=50, runs=4, seed=1, checkpoints=5)
         expected = mb.theory.regret_bounds(own)["b"].values
         pooled = mb.Regret.concat([own, own])
         alike = mb.Regret.beside({"x": own.select(["b"]), "y": own.select(["b"])})
@@ -142,7 +141,9 @@ class TestSeveralSimulationsAsOne:
         first, other = self.simulated([0.9, 0.8]), self.simulated([0.9, 0.8], "other")
         with pytest.raises(ValueError, match="only if policies and checkpoints are the same"):
             mb.Regret.concat([first, other])
-        two = mb.simulate({"a": mb.UCB(), "b": mb.GLUE()}, mb.Bernoulli([0.9, 0.8]), None, 50, 4, 1, checkpoints=5)
+        two = mb.simulate(
+            {"a": mb.UCB(), "b": mb.GLUE()}, mb.Bernoulli([0.9, 0.8]), None, horizon=50, runs=4, seed=1, checkpoints=5
+        )
         with pytest.raises(ValueError, match="x: give simulations of one policy each"):
             mb.Regret.beside({"x": two})
 

@@ -61,7 +61,7 @@ def play_agent(
     environment = instance.environment(offered)
     law = environment.rewards(instance.bounds.low, instance.bounds.high)
     streams, key = np.uint64(reward_key(np.uint64(seed), 0)), linear.tie_key(seed)
-    agent = mb.Agent(policy, instance.bounds, seed, features=instance.features, offset=instance.offset)
+    agent = mb.Agent(policy, instance.bounds, seed=seed, features=instance.features, offset=instance.offset)
     for t in range(1, rounds + 1):
         offer = linear.draw_offer(seed, 0, t, len(instance.bounds), offered)
         arm = int(agent.pull(offer))
@@ -71,7 +71,7 @@ def play_agent(
         agent.update(arm, reward)
         if twin is not None:
             twin.observe(arm, reward)
-    simulated = mb.simulate({"p": policy}, environment, instance.bounds, rounds, 1, seed)
+    simulated = mb.simulate({"p": policy}, environment, instance.bounds, horizon=rounds, runs=1, seed=seed)
     assert simulated.plays["p"][0].tolist() == agent.plays.tolist()
 
 
@@ -124,7 +124,7 @@ class TestContract:
     def test_ties_are_uniform(self, policy: mb.LinearPolicy) -> None:
         """Among equal arms the first pull is uniform (chi-square over 1,000 seeds)."""
         bounds = mb.MeanBounds.vacuous(4)
-        first = [int(mb.Agent(policy, bounds, seed, features=np.eye(4)).pull()) for seed in range(1000)]
+        first = [int(mb.Agent(policy, bounds, seed=seed, features=np.eye(4)).pull()) for seed in range(1000)]
         assert stats.chisquare(np.bincount(first, minlength=4)).pvalue > 1e-6
 
     @pytest.mark.parametrize("policy", [mb.OFUL(), mb.ROFUL()], ids=str)
@@ -136,7 +136,7 @@ class TestContract:
             instance.features[order], instance.theta, instance.bounds.subset(order), instance.offset[order]
         )
         one, other = (
-            mb.simulate({"p": policy}, each.environment(4), each.bounds, 200, 200, seed).plays["p"]
+            mb.simulate({"p": policy}, each.environment(4), each.bounds, horizon=200, runs=200, seed=seed).plays["p"]
             for seed, each in enumerate((instance, turned))
         )
         for k, arm in enumerate(order):
@@ -145,8 +145,8 @@ class TestContract:
 
     def test_only_what_can_be_best_is_played(self) -> None:
         instance = random_instance(np.random.default_rng(6), 12, 3, width=0.2)
-        agent = mb.Agent(mb.ROFUL(), instance.bounds, 1, features=instance.features)
-        tight = mb.tighten(instance.features, instance.bounds, 1.0)
+        agent = mb.Agent(mb.ROFUL(), instance.bounds, seed=1, features=instance.features)
+        tight = mb.tighten(instance.features, instance.bounds, norm_high=1.0)
         rng = np.random.default_rng(7)
         for _ in range(200):
             offer = rng.choice(12, 5, replace=False)
@@ -160,7 +160,7 @@ class TestContract:
 def test_fast_and_plain_kernels_agree(policy: mb.OFUL | mb.ROFUL) -> None:
     """Beyond a thousand updates, after which the inverse is computed anew; every arm kept up to date, or not."""
     instance = random_instance(np.random.default_rng(1), 25, 4, unit=False, offsets=True)
-    arms = mb.LinearArms(instance.features, instance.bounds, instance.offset)
+    arms = mb.LinearArms(instance.features, instance.bounds, offset=instance.offset)
     plan = policy.plan(arms)
     rule = plan.rule._replace(cone=False)
 
@@ -196,7 +196,7 @@ class TestIndex:
         instance = random_instance(rng, 15, 4, unit=seed % 2 == 0, offsets=seed % 3 == 0)
         policies = {name: mb.ROFUL(index=name, norm_high=1.1) for name in ("exact", "clip", "plain")}
         agents = {
-            name: mb.Agent(policy, instance.bounds, 1, features=instance.features, offset=instance.offset)
+            name: mb.Agent(policy, instance.bounds, seed=1, features=instance.features, offset=instance.offset)
             for name, policy in policies.items()
         }
         for arm in rng.integers(0, 15, 40 * 4**seed):
@@ -222,7 +222,7 @@ class TestIndex:
         features = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]
         bounds = mb.MeanBounds([0.1, 0.1, 0.0], [0.12, 0.12, 1.0])
         clip, exact = (
-            mb.Agent(mb.ROFUL(index=name, tighten="none"), bounds, 1, features=features).indices()[2]
+            mb.Agent(mb.ROFUL(index=name, tighten="none"), bounds, seed=1, features=features).indices()[2]
             for name in ("clip", "exact")
         )
         assert clip == 1.0
@@ -231,7 +231,7 @@ class TestIndex:
     def test_a_contradiction_is_said_once_and_decided_by_clipping(self) -> None:
         """The bound says at least 0.9, a thousand rewards say 0: nothing is in both sets."""
         bounds = mb.MeanBounds([0.9, 0.0], [1.0, 1.0])
-        agent = mb.Agent(mb.ROFUL(index="exact"), bounds, 1, features=[[1.0, 0.0], [0.9, 0.1]])
+        agent = mb.Agent(mb.ROFUL(index="exact"), bounds, seed=1, features=[[1.0, 0.0], [0.9, 0.1]])
         for _ in range(1000):
             agent.update(0, 0.0)
         with pytest.warns(UserWarning, match="bounds and data contradict each other"):
@@ -239,7 +239,7 @@ class TestIndex:
         agent.pull()  # nothing is said again
         environment = mb.Linear([[1.0, 0.0], [0.9, 0.1]], [0.1, 0.5], low=0.0, high=1.0)
         with pytest.warns(UserWarning, match="contradicted each other|outside its bounds") as caught:
-            mb.simulate({"R-OFUL": mb.ROFUL()}, environment, bounds, 3000, 2, seed=1)
+            mb.simulate({"R-OFUL": mb.ROFUL()}, environment, bounds, horizon=3000, runs=2, seed=1)
         said = [str(warning.message) for warning in caught]
         assert any("arm 0: its mean 0.1 is outside its bounds" in text for text in said)
         assert any("R-OFUL: bounds and data contradicted each other" in text for text in said)
@@ -265,7 +265,7 @@ COVERED = {
     "almost known": random_instance(np.random.default_rng(2), 12, 2, width=0.05),
     "of any norm": random_instance(np.random.default_rng(3), 12, 2, width=0.1, unit=False, offsets=True),
     "all negative": mb.LinearInstance(
-        np.eye(2), np.array([-0.5, -0.6]), mb.MeanBounds.vacuous(2, -1.0, 0.0), np.zeros(2)
+        np.eye(2), np.array([-0.5, -0.6]), mb.MeanBounds.vacuous(2, low=-1.0, high=0.0), np.zeros(2)
     ),
 }
 
@@ -293,7 +293,7 @@ class TestCoverage:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*contradicted each other")
             environment = instance.environment(None if len(instance.bounds) < 4 else 4)
-            regret = mb.simulate({"p": policy}, environment, instance.bounds, horizon, runs, seed=5)
+            regret = mb.simulate({"p": policy}, environment, instance.bounds, horizon=horizon, runs=runs, seed=5)
         strain, contradictions = (regret.measures[name]["p"][:, -1] for name in ("strain", "contradictions"))
         return int(np.sum(strain > 1.0 + 1e-9)), int(np.count_nonzero(contradictions))
 
@@ -358,7 +358,7 @@ class TestPaperSetting:
             instance = mb.LinearInstance.paper(draw_of_arms)
             policies = {"OFUL": mb.OFUL(), "R-OFUL": mb.ROFUL()}
             environment = instance.environment(offered, rewards)
-            result = mb.simulate(policies, environment, instance.bounds, 2000, 40, seed=draw_of_arms)
+            result = mb.simulate(policies, environment, instance.bounds, horizon=2000, runs=40, seed=draw_of_arms)
             plain.append(result.final["OFUL"])
             restricted.append(result.final["R-OFUL"])
             kept.append(result.measures["kept"]["R-OFUL"][:, -1] / 2000)
@@ -379,9 +379,11 @@ class TestPaperSetting:
     def test_without_information_it_is_oful(self, noise: str, seed: int) -> None:
         """Bounds that say nothing, no clipping, no tightening."""
         instance = mb.LinearInstance.paper(seed)
-        vacuous = mb.MeanBounds.vacuous(100, instance.bounds.low, instance.bounds.high)
+        vacuous = mb.MeanBounds.vacuous(100, low=instance.bounds.low, high=instance.bounds.high)
         policies = {"OFUL": mb.OFUL(noise=noise), "R-OFUL": mb.ROFUL(noise=noise, index="plain", tighten="none")}
-        result = mb.simulate(policies, instance.environment(10), vacuous, 1500, 5, seed=seed, checkpoints=1500)
+        result = mb.simulate(
+            policies, instance.environment(10), vacuous, horizon=1500, runs=5, seed=seed, checkpoints=1500
+        )
         np.testing.assert_array_equal(result.curves["OFUL"], result.curves["R-OFUL"])
         np.testing.assert_array_equal(result.plays["OFUL"], result.plays["R-OFUL"])
 
@@ -389,7 +391,7 @@ class TestPaperSetting:
         """The printed algorithm keeps the same arms, and differs from ours in radius and factor alone."""
         instance = mb.LinearInstance.paper(1)
         policies = {"printed": mb.ROFUL.paper(), "R-OFUL": mb.ROFUL()}
-        result = mb.simulate(policies, instance.environment(5), instance.bounds, 300, 4, seed=1)
+        result = mb.simulate(policies, instance.environment(5), instance.bounds, horizon=300, runs=4, seed=1)
         np.testing.assert_array_equal(result.measures["kept"]["printed"], result.measures["kept"]["R-OFUL"])
 
 
@@ -419,14 +421,14 @@ class TestAgent:
     bounds = mb.MeanBounds([0.5, 0.1, 0.0], [0.9, 0.95, 0.8], arms=["a", "b", "c"])
 
     def agent(self, policy: mb.LinearPolicy | None = None, **more: Any) -> Any:
-        return mb.Agent(policy or mb.ROFUL(), self.bounds, 7, features=self.features, **more)
+        return mb.Agent(policy or mb.ROFUL(), self.bounds, seed=7, features=self.features, **more)
 
     def test_bounds_of_a_new_arm_come_from_the_feasible_set(self) -> None:
         """theta_1 >= 0.5 and norm at most 1: -x_1 has mean at most -0.5, below the 0.5 of arm a."""
         agent = self.agent()
         opposite = mb.Candidate([-1.0, 0.0], low=-1.0, high=1.0)
         assert all(agent.pull(["a", opposite]) == "a" for _ in range(20))
-        tight = mb.tighten(self.features, self.bounds, 1.0)
+        tight = mb.tighten(self.features, self.bounds, norm_high=1.0)
         lower, upper = agent._bounds_of(mb.Candidate([0.6, 0.8]))
         assert (lower, upper) == pytest.approx((tight.lower[1], tight.upper[1]), abs=1e-8)
 
@@ -533,7 +535,7 @@ class TestAgent:
 
     def test_a_burst_of_requests_spreads(self) -> None:
         bounds = mb.MeanBounds.vacuous(["a", "b", "c"])
-        agent: Any = mb.Agent(mb.OFUL(), bounds, 1, features=np.eye(3))
+        agent: Any = mb.Agent(mb.OFUL(), bounds, seed=1, features=np.eye(3))
         burst = [agent.pull(pending="count") for _ in range(9)]
         assert sorted(burst) == ["a"] * 3 + ["b"] * 3 + ["c"] * 3
         new = mb.Candidate([0.0, 0.0, 1.2])
@@ -548,7 +550,7 @@ class TestAgent:
     )
     def test_pulls_without_answers_teach_nothing(self, policy: mb.LinearPolicy) -> None:
         bounds = mb.MeanBounds([0.8, 0.0], [0.95, 1.0], arms=["a", "b"])
-        agent: Any = mb.Agent(policy, bounds, 1, features=[[1.0, 0.0], [0.6, 0.8]])
+        agent: Any = mb.Agent(policy, bounds, seed=1, features=[[1.0, 0.0], [0.6, 0.8]])
         new = mb.Candidate([0.7, 0.7])
         before = agent.to_dict()
         for _ in range(200):
@@ -598,8 +600,8 @@ class TestAgent:
 
     def test_offsets_decide(self) -> None:
         """Hidden parts 0.9 and 0, known parts -0.8 and 0.5: the second arm is best, by its known part alone."""
-        bounds = mb.MeanBounds.vacuous(2, -1.0, 1.0)
-        agent = mb.Agent(mb.OFUL(), bounds, 3, features=np.eye(2), offset=[-0.8, 0.5])
+        bounds = mb.MeanBounds.vacuous(2, low=-1.0, high=1.0)
+        agent = mb.Agent(mb.OFUL(), bounds, seed=3, features=np.eye(2), offset=[-0.8, 0.5])
         for _ in range(300):
             arm = agent.pull()
             agent.update(arm, 0.1 if arm == 0 else 0.5)
@@ -694,16 +696,20 @@ class TestEnvironment:
         instance = random_instance(np.random.default_rng(3), 10, 3)
         environment = instance.environment(4)
         policies = {"one": mb.OFUL(noise="pool-max"), "two": mb.ROFUL(noise="pool-max", index="plain", tighten="none")}
-        vacuous = mb.MeanBounds.vacuous(10, instance.bounds.low, instance.bounds.high)
-        regret = mb.simulate(policies, environment, vacuous, 500, 4, seed=2)
+        vacuous = mb.MeanBounds.vacuous(10, low=instance.bounds.low, high=instance.bounds.high)
+        regret = mb.simulate(policies, environment, vacuous, horizon=500, runs=4, seed=2)
         np.testing.assert_array_equal(regret.curves["one"], regret.curves["two"])
-        again = mb.simulate(policies, environment, vacuous, 500, 4, seed=2, backend="loky", workers=2, block=1)
+        again = mb.simulate(
+            policies, environment, vacuous, horizon=500, runs=4, seed=2, backend="loky", workers=2, block=1
+        )
         np.testing.assert_array_equal(regret.curves["one"], again.curves["one"])
         np.testing.assert_array_equal(regret.measures["kept"]["one"], again.measures["kept"]["one"])
 
     def test_all_arms_on_offer_suit_other_policies_too(self) -> None:
         instance = random_instance(np.random.default_rng(3), 6, 2)
-        regret = mb.simulate([mb.GLUE(), mb.ROFUL()], instance.environment(None), instance.bounds, 300, 5, seed=1)
+        regret = mb.simulate(
+            [mb.GLUE(), mb.ROFUL()], instance.environment(None), instance.bounds, horizon=300, runs=5, seed=1
+        )
         assert set(regret.measures["kept"]) == {repr(mb.ROFUL())}
         assert "ROFUL" in regret.summary()
 
@@ -711,7 +717,7 @@ class TestEnvironment:
         instance = random_instance(np.random.default_rng(3), 6, 2)
         policies = {"OFUL": mb.OFUL(), "R-OFUL": mb.ROFUL(online=True)}
         regret = mb.simulate(
-            policies, instance.environment(3), instance.bounds, 200, 6, seed=1, resume=tmp_path / "parts"
+            policies, instance.environment(3), instance.bounds, horizon=200, runs=6, seed=1, resume=tmp_path / "parts"
         )
         regret.save(tmp_path / "regret.parquet")
         loaded = mb.Regret.load(tmp_path / "regret.parquet")
@@ -764,14 +770,18 @@ def test_a_linear_policy_of_ones_own() -> None:
         def plan(self, arms: mb.LinearArms) -> Any:
             bounds = arms.bounds
             middle = mb.MeanBounds(
-                (bounds.lower + bounds.low) / 2, (bounds.upper + bounds.high) / 2, bounds.arms, bounds.low, bounds.high
+                (bounds.lower + bounds.low) / 2,
+                (bounds.upper + bounds.high) / 2,
+                arms=bounds.arms,
+                low=bounds.low,
+                high=bounds.high,
             )
             return self.make_plan(arms, middle)
 
     instance = random_instance(np.random.default_rng(3), 6, 2)
-    regret = mb.simulate({"half": Half()}, instance.environment(3), instance.bounds, 200, 3, seed=1)
+    regret = mb.simulate({"half": Half()}, instance.environment(3), instance.bounds, horizon=200, runs=3, seed=1)
     assert np.all(np.isfinite(regret.final["half"]))
-    agent = mb.Agent(Half(failure=0.1), instance.bounds, 1, features=instance.features)
+    agent = mb.Agent(Half(failure=0.1), instance.bounds, seed=1, features=instance.features)
     assert mb.Agent.from_dict(agent.to_dict()).policy == Half(failure=0.1)
 
 
@@ -779,7 +789,9 @@ class TestPictures:
     def test_arms_kept(self) -> None:
         instance = random_instance(np.random.default_rng(3), 10, 2, width=0.2)
         policies: dict[str, AnyPolicy] = {"OFUL": mb.OFUL(), "R-OFUL": mb.ROFUL()}
-        regret = mb.simulate(policies, instance.environment(5), instance.bounds, 100, 4, seed=1, checkpoints=10)
+        regret = mb.simulate(
+            policies, instance.environment(5), instance.bounds, horizon=100, runs=4, seed=1, checkpoints=10
+        )
         ax = plots.plot_kept(regret)
         lines = [np.asarray(line.get_ydata(), dtype=float) for line in ax.get_lines()]
         np.testing.assert_allclose(lines[0], 5.0)
@@ -817,7 +829,9 @@ offered = 1
     path = tmp_path / "study.toml"
     path.write_text(text)
     study = read_study(path)
-    regret = mb.simulate(study.policies, study.environment, study.bounds, study.horizon, study.runs, study.seed)
+    regret = mb.simulate(
+        study.policies, study.environment, study.bounds, horizon=study.horizon, runs=study.runs, seed=study.seed
+    )
     assert regret.labels == ("OFUL", "clip")
     path.write_text(text.replace("theta = [0.5, 0.5]", "theta = [0.5]"))
     with pytest.raises(ValueError, match="line 8: environment: features need a row for each arm"):

@@ -26,7 +26,7 @@ def test_contract(policy: mb.Policy) -> None:
 def test_vacuous_bounds_make_three_policies_one() -> None:
     """And UCB differs from them only in that its index is not clipped at 1."""
     policies = [mb.BUCB(), mb.ImprovedUCB(), mb.GLUE()]
-    regret = mb.simulate(policies, mb.Uniform([0.9, 0.8, 0.5]), None, 2000, 20, seed=1)
+    regret = mb.simulate(policies, mb.Uniform([0.9, 0.8, 0.5]), None, horizon=2000, runs=20, seed=1)
     first, *others = (regret.curves[label] for label in regret.labels)
     for other in others:
         np.testing.assert_array_equal(first, other)
@@ -35,7 +35,7 @@ def test_vacuous_bounds_make_three_policies_one() -> None:
 def test_glue_and_improved_ucb_coincide_below_one_half() -> None:
     instance = mb.INSTANCES["low-rewards"]
     regret = mb.simulate(
-        [mb.ImprovedUCB(), mb.GLUE()], mb.Bernoulli(instance.means), instance.bounds, 20_000, 50, seed=2
+        [mb.ImprovedUCB(), mb.GLUE()], mb.Bernoulli(instance.means), instance.bounds, horizon=20_000, runs=50, seed=2
     )
     first, second = (regret.curves[label] for label in regret.labels)
     np.testing.assert_array_equal(first, second)
@@ -44,13 +44,13 @@ def test_glue_and_improved_ucb_coincide_below_one_half() -> None:
 def test_no_forced_play_of_an_arm_whose_cap_is_never_reached() -> None:
     """Arm 1 can be best by its bounds, but its cap 0.6 is below arm 0's index as long as that earns 1."""
     bounds = mb.MeanBounds([0.5, 0.1], [1.0, 0.6])
-    regret = mb.simulate(mb.GLUE(), mb.Bernoulli([1.0, 0.5]), bounds, 1000, 5, seed=3)
+    regret = mb.simulate(mb.GLUE(), mb.Bernoulli([1.0, 0.5]), bounds, horizon=1000, runs=5, seed=3)
     assert regret.plays[repr(mb.GLUE())].tolist() == [[1000, 0]] * 5
 
 
 def test_bimed_where_the_leader_is_one() -> None:
     """An arm that always earned 1 leads at 1; any other arm that ever failed has infinite cost: no 0 times infinity."""
-    regret = mb.simulate(mb.BIMED(), mb.Bernoulli([1.0, 0.5, 0.2]), None, 500, 20, seed=4)
+    regret = mb.simulate(mb.BIMED(), mb.Bernoulli([1.0, 0.5, 0.2]), None, horizon=500, runs=20, seed=4)
     plays = regret.plays[repr(mb.BIMED())]
     assert np.all(plays.sum(axis=1) == 500)
     assert np.all(plays[:, 0] > 400)
@@ -59,7 +59,9 @@ def test_bimed_where_the_leader_is_one() -> None:
 def test_ossb_with_equal_truncated_means() -> None:
     """All arms are exactly known and equal: each counts as best, none has to explore, ties are broken at random."""
     bounds = mb.MeanBounds([0.5] * 3, [0.5] * 3)
-    plays = mb.simulate(mb.OSSB(), mb.Bernoulli([0.5] * 3), bounds, 3000, 1, seed=5).plays[repr(mb.OSSB())][0]
+    plays = mb.simulate(mb.OSSB(), mb.Bernoulli([0.5] * 3), bounds, horizon=3000, runs=1, seed=5).plays[
+        repr(mb.OSSB())
+    ][0]
     assert plays.min() > 850
 
 
@@ -90,7 +92,7 @@ def test_a_function_as_f() -> None:
     """f = t^2 doubles log t."""
     policy = mb.UCB(f=lambda t: t**2)
     assert policy.log_f(8, 8)[0] == pytest.approx(2 * math.log(8))
-    regret = mb.simulate({"UCB": policy}, mb.Bernoulli([0.6, 0.5]), None, 100, 2, seed=1)
+    regret = mb.simulate({"UCB": policy}, mb.Bernoulli([0.6, 0.5]), None, horizon=100, runs=2, seed=1)
     assert regret.plays["UCB"].sum() == 200
 
 
@@ -98,7 +100,7 @@ def test_short_names_leave_out_defaults() -> None:
     assert str(mb.GLUE()) == "GLUE"
     assert str(mb.ThompsonSampling(moments=2)) == "ThompsonSampling(moments=2)"
     assert str(mb.OSSB(f="t log(t)^3", gamma=0.5)) == "OSSB(f='t log(t)^3', gamma=0.5)"
-    regret = mb.simulate([mb.UCB(), mb.BIMED(moments=2)], mb.Bernoulli([0.6, 0.5]), None, 50, 2, seed=1)
+    regret = mb.simulate([mb.UCB(), mb.BIMED(moments=2)], mb.Bernoulli([0.6, 0.5]), None, horizon=50, runs=2, seed=1)
     assert {text.get_text() for text in regret.plot().texts} == {"UCB", "BIMED(moments=2)"}
     assert "\nUCB " in regret.summary()
 

@@ -77,7 +77,7 @@ def test_windows_of_rounds_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_rewards_are_paired() -> None:
     """With one arm kept by both, two policies see the same rewards; more runs leave the first ones as they were."""
-    assert_same(run(), mb.simulate(POLICIES, ENVIRONMENT, BOUNDS, 500, 30, seed=7, checkpoints=20))
+    assert_same(run(), mb.simulate(POLICIES, ENVIRONMENT, BOUNDS, horizon=500, runs=30, seed=7, checkpoints=20))
     more = run(runs=40)
     for label, curve in run().curves.items():
         np.testing.assert_array_equal(curve, more.curves[label][:30])
@@ -131,7 +131,7 @@ def test_policies_environment_and_bounds_have_to_fit() -> None:
     with pytest.raises(ValueError, match="at least one policy"):
         mb.simulate([], ENVIRONMENT)
     with pytest.warns(UserWarning, match=r"arm 1: its mean 0.8 is outside its bounds \[0.1, 0.3\]"):
-        mb.simulate(mb.UCB(), mb.Bernoulli([0.9, 0.8]), mb.MeanBounds([0.1, 0.1], [0.95, 0.3]), 10, 1)
+        mb.simulate(mb.UCB(), mb.Bernoulli([0.9, 0.8]), mb.MeanBounds([0.1, 0.1], [0.95, 0.3]), horizon=10, runs=1)
 
 
 def test_an_interrupted_simulation_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

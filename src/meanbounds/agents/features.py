@@ -54,7 +54,7 @@ class FeaturesLearner(Learner):
     ) -> None:
         super().__init__(policy, known, seed, floor)
         self._policy = policy
-        self._arms = LinearArms(features, self.bounds, offset)
+        self._arms = LinearArms(features, self.bounds, offset=offset)
         self._design = kernel.new_design(self._arms.dimension, float(policy.regularisation))
         self._image = np.empty(self._arms.dimension)
         self._seen_plays = np.zeros(len(self.bounds))
@@ -76,7 +76,7 @@ class FeaturesLearner(Learner):
     def take(self, known: Knowledge) -> None:
         """Retired arms still say something of the parameter: only new knowledge needs a new plan."""
         if known is not self.known:
-            arms = LinearArms(self._arms.features, known.bounds, self._arms.offset)
+            arms = LinearArms(self._arms.features, known.bounds, offset=self._arms.offset)
             self._adopt(self._policy.plan(arms))
             self._arms, self.known, self.bounds = arms, known, known.bounds
         self._offer_all()
@@ -230,7 +230,7 @@ class FeaturesLearner(Learner):
         if features is None:
             raise TypeError(f"arm {bounds.arms[-1]!r}: {self._policy} learns from features: give features=")
         rows = np.vstack([self._arms.features, self._features(Candidate(features))])
-        arms = LinearArms(rows, bounds, np.append(self._arms.offset, offset))
+        arms = LinearArms(rows, bounds, offset=np.append(self._arms.offset, offset))
         plan = self._policy.plan(arms)  # says so if the new bounds contradict the others, before anything is changed
         for k, (lower, upper) in enumerate(zip(self._pool.lower, self._pool.upper, strict=True)):
             kernel.narrow(plan.pool, k, lower, upper)  # what was learned of the others stays
@@ -279,7 +279,7 @@ class FeaturesLearner(Learner):
             if not late:
                 raise
             lower, upper = candidate.low, candidate.high
-        proxy = variance_proxy_from_bounds(lower, upper, candidate.low, candidate.high)
+        proxy = variance_proxy_from_bounds(lower, upper, low=candidate.low, high=candidate.high)
         if self._rule.noise == kernel.POOL_MAX and not late and proxy > self._rule.proxy * (1.0 + 1e-12):
             raise ValueError(
                 f"candidate {candidate.name!r} has variance proxy {proxy:.4g}, more than any arm that was known in "

@@ -32,7 +32,9 @@ def compare_laboratories(laboratories: int) -> SignTest:
         lab = mb.HiddenContexts.random(visible=1, hidden=4, arms=5, seed=seed)
         bounds = mb.logs.bounds(lab.sample(5000, seed), lab.gap_low, lab.gap_high, 0.95, arms=lab.arms)["z0"]
         policies = {"UCB": mb.UCB(), "GLUE": mb.GLUE()}
-        regret = mb.simulate(policies, lab.environment("z0"), bounds, 5000, 10, seed, checkpoints=1, progress=False)
+        regret = mb.simulate(
+            policies, lab.environment("z0"), bounds, horizon=5000, runs=10, seed=seed, checkpoints=1, progress=False
+        )
         pairs.append([regret.final[label].mean() for label in policies])
     ucb, glue = np.array(pairs).T
     return sign_test(glue, ucb)

@@ -39,7 +39,7 @@ class LinearArms:
     bounds: MeanBounds
     offset: Floats
 
-    def __init__(self, features: ArrayLike, bounds: MeanBounds, offset: ArrayLike = 0.0) -> None:
+    def __init__(self, features: ArrayLike, bounds: MeanBounds, *, offset: ArrayLike = 0.0) -> None:
         rows = as_features(features, bounds.arms)
         known = np.asarray(offset, dtype=np.float64)
         if known.ndim > 1 or (known.ndim and known.size != len(bounds)) or not np.all(np.isfinite(known)):

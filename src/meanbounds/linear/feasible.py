@@ -115,7 +115,9 @@ class FeasibleSet:
     (0.1, 0.8)
     """
 
-    def __init__(self, arms: LinearArms, norm_high: float, norm_low: float = 0.0, extra: Extra | None = None) -> None:
+    def __init__(
+        self, arms: LinearArms, *, norm_high: float, norm_low: float = 0.0, extra: Extra | None = None
+    ) -> None:
         if not (0.0 <= norm_low <= norm_high < np.inf and norm_high > 0.0):
             raise ValueError(
                 f"the norms need 0 <= norm_low <= norm_high, norm_high positive and finite; got "
@@ -272,10 +274,10 @@ def _infeasible(known: Known) -> Floats | None:
 def tighten(
     features: ArrayLike,
     bounds: MeanBounds,
+    *,
     norm_high: float,
     norm_low: float = 0.0,
     extra: Extra | None = None,
-    *,
     offset: ArrayLike = 0.0,
     progress: bool | None = None,
 ) -> TightBounds:
@@ -321,4 +323,6 @@ def tighten(
     >>> tight.upper_exact
     array([ True,  True,  True])
     """
-    return FeasibleSet(LinearArms(features, bounds, offset), norm_high, norm_low, extra).tightened(progress)
+    return FeasibleSet(
+        LinearArms(features, bounds, offset=offset), norm_high=norm_high, norm_low=norm_low, extra=extra
+    ).tightened(progress)

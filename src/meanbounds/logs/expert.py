@@ -204,7 +204,7 @@ def bounds_in(
     cells = _cells(counts, counts.position(context), [names.index(arm) for arm in counts.arms], len(names))
     rows = cells.rows.sum()
     if rows == 0.0:
-        return MeanBounds.vacuous(names, counts.low, counts.high)
+        return MeanBounds.vacuous(names, low=counts.low, high=counts.high)
     if confidence is None:
         _check_gap_low(cells.total / rows, gaps.low * cells.rows / rows, names, gap_low, where)
         lower, upper = _infinite(cells.rows / rows, cells.total / rows, gaps, assumption)
@@ -413,4 +413,4 @@ def _as_bounds(
     lower, upper = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
     lower = np.minimum(lower, upper)
     lower, upper = (np.clip(low + (high - low) * side, low, high) for side in (lower, upper))
-    return MeanBounds(lower, upper, names, low, high)
+    return MeanBounds(lower, upper, arms=names, low=low, high=high)

@@ -131,7 +131,7 @@ class LinearBounds:
         >>> found.mean_bounds(-0.5, 1.0).lower.round(6)
         array([-0.5,  0.5])
         """
-        vacuous = MeanBounds.vacuous(self.arms, low, high)
+        vacuous = MeanBounds.vacuous(self.arms, low=low, high=high)
         slack = _ROUNDING * (vacuous.high - vacuous.low + np.abs(self.lower) + np.abs(self.upper))
         for k in np.flatnonzero((self.upper < vacuous.low - slack) | (self.lower > vacuous.high + slack)):
             raise BoundsError(
@@ -140,7 +140,7 @@ class LinearBounds:
                 f"parameter is wrong"
             )
         lower, upper = (np.clip(side, vacuous.low, vacuous.high) for side in (self.lower, self.upper))
-        return MeanBounds(lower, upper, self.arms, low, high)
+        return MeanBounds(lower, upper, arms=self.arms, low=low, high=high)
 
     def agent(
         self, low: ArrayLike = 0.0, high: ArrayLike = 1.0, policy: LinearPolicy | None = None, seed: Seed = None
@@ -169,7 +169,7 @@ class LinearBounds:
         """
         bounds = self.tightened(low, high)
         chosen = self.limited(ROFUL() if policy is None else policy)
-        return Agent(chosen, bounds, seed, features=self.hidden, offset=self.offset)
+        return Agent(chosen, bounds, seed=seed, features=self.hidden, offset=self.offset)
 
     def tightened(self, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> TightBounds:
         """As `MeanBounds`, tightened by each other, by the rewards' range (see `mean_bounds`) and by the box.
@@ -188,7 +188,9 @@ class LinearBounds:
         """
         if self.norm_high == 0.0:
             raise ValueError("the box of the hidden parameter is the point 0: there is nothing to learn")
-        return tighten(self.hidden, self.mean_bounds(low, high), self.norm_high, extra=self.box, offset=self.offset)
+        return tighten(
+            self.hidden, self.mean_bounds(low, high), norm_high=self.norm_high, extra=self.box, offset=self.offset
+        )
 
     def limited(self, policy: LinearPolicy) -> LinearPolicy:
         """The policy, with limits on the norm that are those of the box."""
@@ -590,7 +592,7 @@ def _statistics(
         raise ValueError(f'interval must be "bernstein", "hoeffding" or "kl"; got {interval!r}')
     if squares is None and interval == "bernstein":
         raise ValueError('interval="bernstein" needs the sums of squared rewards; without them use interval="kl"')
-    ranges = MeanBounds.vacuous(arms, low, high)
+    ranges = MeanBounds.vacuous(arms, low=low, high=high)
     counts, totals = _per_arm("count", count, arms), _per_arm("total", total, arms)
     sizes = np.maximum(np.abs(ranges.low), np.abs(ranges.high))
     slack = 1e-9 * (1.0 + counts * sizes)

@@ -124,7 +124,7 @@ def exact_index_costs(
     features, bounds, means = instance.features, instance.bounds, instance.means
     policy = mb.ROFUL()
     plan = policy.plan(mb.LinearArms(features, bounds))
-    agent = mb.Agent(policy, bounds, seed, features=features)
+    agent = mb.Agent(policy, bounds, seed=seed, features=features)
     design = new_design(features.shape[1], policy.regularisation)
     image = np.empty(features.shape[1])
     rng = np.random.default_rng(seed)

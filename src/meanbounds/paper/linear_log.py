@@ -72,7 +72,9 @@ class Draw:
     def environment(self) -> mb.Linear:
         """Where rewards come from online."""
         known = self.known
-        return mb.Linear(self.hidden, self.theta_hidden, None, "uniform", known, known + 1.0, offset=known)
+        return mb.Linear(
+            self.hidden, self.theta_hidden, offered=None, rewards="uniform", low=known, high=known + 1.0, offset=known
+        )
 
 
 def make_draw(settings: World, number: int) -> Draw:

@@ -106,7 +106,7 @@ def _uninformed(settings: Settings, draw: int, work: Work) -> mb.Regret:
     """OFUL and R-OFUL with nothing but the range of each arm's rewards."""
     seed, offered = settings.seed + draw, settings.offered[len(settings.offered) // 2]
     instance = mb.LinearInstance.paper(seed)
-    vacuous = mb.MeanBounds.vacuous(instance.bounds.arms, instance.bounds.low, instance.bounds.high)
+    vacuous = mb.MeanBounds.vacuous(instance.bounds.arms, low=instance.bounds.low, high=instance.bounds.high)
     environment = instance.environment(offered, settings.linear_rewards)
     return work.regret(
         f"uninformed-{draw}", UNINFORMED, environment, vacuous, settings.horizon, settings.runs, seed, checkpoints=100

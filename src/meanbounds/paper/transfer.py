@@ -188,7 +188,7 @@ def _policies(draw: Draw) -> Iterator[tuple[str, LinearPolicy, mb.MeanBounds]]:
     for name, bounds in tight.items():
         if bounds is not None:
             yield name, sharp.limited(mb.ROFUL(index="clip")), bounds
-    yield "OFUL", sharp.limited(mb.OFUL()), mb.MeanBounds.vacuous(sharp.arms, known, known + 1.0)
+    yield "OFUL", sharp.limited(mb.OFUL()), mb.MeanBounds.vacuous(sharp.arms, low=known, high=known + 1.0)
     bounds = tight[SHARP]
     if bounds is not None:
         yield PLAIN, sharp.limited(mb.ROFUL(index="plain")), bounds
@@ -207,8 +207,12 @@ def _alone(draw: Draw) -> tuple[mb.Linear, mb.MeanBounds, dict[str, LinearPolicy
     tight = found.tightened(draw.known, draw.known + 1.0)
     left = np.flatnonzero(tight.possible)
     known = draw.known[left]
-    environment = mb.Linear(draw.hidden[left], draw.theta_hidden, None, "uniform", known, known + 1.0, offset=known)
-    bounds = mb.MeanBounds(tight.lower[left], tight.upper[left], [tight.arms[k] for k in left], known, known + 1.0)
+    environment = mb.Linear(
+        draw.hidden[left], draw.theta_hidden, offered=None, rewards="uniform", low=known, high=known + 1.0, offset=known
+    )
+    bounds = mb.MeanBounds(
+        tight.lower[left], tight.upper[left], arms=[tight.arms[k] for k in left], low=known, high=known + 1.0
+    )
     policies = {"OFUL": found.limited(mb.OFUL()), CORRECTED: found.limited(mb.ROFUL(index="clip"))}
     return environment, bounds, policies
 
@@ -221,16 +225,23 @@ def _online(settings: Settings, survey: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for number, least in zip(own["draw"], own["least_factor"], strict=True):
         draw = make_draw(settings, int(number))
-        given = settings.horizon, settings.runs_each, int(number), 1
+        simulate = partial(
+            mb.simulate,
+            horizon=settings.horizon,
+            runs=settings.runs_each,
+            seed=int(number),
+            checkpoints=1,
+            progress=False,
+        )
         columns: dict[str, NDArray[np.float64]] = {}
         for label, policy, bounds in _policies(draw):
             with _counted():
-                found = mb.simulate({label: policy}, draw.environment(), bounds, *given, progress=False)
+                found = simulate({label: policy}, draw.environment(), bounds)
             columns[label] = found.final[label]
         if least > WORST - 1e-9:  # clipping is all that R-OFUL does to these arms
             environment, bounds, policies = _alone(draw)
             with _counted():
-                found = mb.simulate(policies, environment, bounds, *given, progress=False)
+                found = simulate(policies, environment, bounds)
             columns |= {f"{label}{ALONE}": final for label, final in found.final.items()}
         parts.append(pd.DataFrame({"draw": number, "run": range(settings.runs_each), **columns}))
     return pd.concat(parts, ignore_index=True)

@@ -223,10 +223,10 @@ def plot_cone(
     offset
         Known part of each arm's mean.
     """
-    arms = LinearArms(features, bounds, offset)
+    arms = LinearArms(features, bounds, offset=offset)
     if arms.dimension != 2:
         raise ValueError(f"a plane has two dimensions; these arms have {arms.dimension} features")
-    feasible = FeasibleSet(arms, norm_high)
+    feasible = FeasibleSet(arms, norm_high=norm_high)
     tight = feasible.tightened()
     if ax is None:
         ax = plt.subplots(figsize=(5.2, 5.6), layout="constrained")[1]

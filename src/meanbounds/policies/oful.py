@@ -38,7 +38,7 @@ class LinearPlan(NamedTuple):
     feasible: FeasibleSet | None  # bounds arms that are not in the pool; None where bounds are not used
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LinearPolicy(Described, ABC):
     """Base of the policies for arms with features.
 
@@ -146,7 +146,7 @@ class LinearPolicy(Described, ABC):
         return LinearPlan(pool, rule, empty if feasible is None else feasible.known, feasible)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OFUL(LinearPolicy):
     """Optimism for linear bandits (Abbasi-Yadkori, Pál and Szepesvári, 2011).
 
@@ -176,7 +176,7 @@ class OFUL(LinearPolicy):
         return self.make_plan(arms, bounds, "plain", prune=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ROFUL(LinearPolicy):
     """R-OFUL: `OFUL` that plays only what can be best, expects no more than can be, and explores less.
 
@@ -238,7 +238,7 @@ class ROFUL(LinearPolicy):
         )
 
     @classmethod
-    def paper(cls, norm_high: float = 1.0, norm_low: float = 0.0, failure: float = 0.01) -> ROFUL:
+    def paper(cls, *, norm_high: float = 1.0, norm_low: float = 0.0, failure: float = 0.01) -> ROFUL:
         """The algorithm as printed: exact index, d log(1 + t / (d lambda)) in the radius, the factor sigma_t.
 
         It is for arms of norm 1 without offsets; others are refused. The printed factor is no bound once 3 alpha is
@@ -250,7 +250,7 @@ class ROFUL(LinearPolicy):
         >>> str(mb.ROFUL.paper())
         "ROFUL(noise='restricted-max', printed=True)"
         """
-        return cls(norm_high, 1.0, failure, "restricted-max", norm_low, index="exact", printed=True)
+        return cls(norm_high=norm_high, failure=failure, noise="restricted-max", norm_low=norm_low, printed=True)
 
     def plan(self, arms: LinearArms) -> LinearPlan:
         """Tighten the bounds, once."""
@@ -260,7 +260,7 @@ class ROFUL(LinearPolicy):
                 f"algorithm is for arms of norm 1 without offsets: use mb.ROFUL()"
             )
         solves = self.tighten == "exact" or self.index == "exact"
-        feasible = FeasibleSet(arms, self.norm_high, self.norm_low) if solves else None
+        feasible = FeasibleSet(arms, norm_high=self.norm_high, norm_low=self.norm_low) if solves else None
         tight = feasible is not None and self.tighten == "exact"
         return self.make_plan(
             arms,

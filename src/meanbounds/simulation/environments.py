@@ -33,7 +33,7 @@ class Environment(ABC):
     low: Floats
     high: Floats
 
-    def __init__(self, means: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> None:
+    def __init__(self, means: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> None:
         means = np.array(means, dtype=np.float64)
         if means.ndim != 1 or means.size == 0:
             raise ValueError(f"means must be a sequence with one number per arm; got {means!r}")
@@ -125,9 +125,9 @@ class Beta(Environment):
     concentration: float
 
     def __init__(
-        self, means: ArrayLike, concentration: float = 5.0, low: ArrayLike = 0.0, high: ArrayLike = 1.0
+        self, means: ArrayLike, *, concentration: float = 5.0, low: ArrayLike = 0.0, high: ArrayLike = 1.0
     ) -> None:
-        super().__init__(means, low, high)
+        super().__init__(means, low=low, high=high)
         for k in np.flatnonzero((self.means == self.low) | (self.means == self.high)):
             raise ValueError(f"arm {k}: a beta reward's mean is strictly inside its range; got {self.means[k]}")
         if not 0.0 < concentration < np.inf:
@@ -171,6 +171,7 @@ class Table(Environment):
     def __init__(
         self,
         values: Sequence[ArrayLike],
+        *,
         weights: Sequence[ArrayLike] | None = None,
         low: ArrayLike | None = None,
         high: ArrayLike | None = None,
@@ -188,7 +189,7 @@ class Table(Environment):
                 )
         smallest, largest = min(v.min() for v in lists), max(v.max() for v in lists)
         means = [float(np.average(v, weights=w)) for v, w in zip(lists, shares, strict=True)]
-        super().__init__(means, smallest if low is None else low, largest if high is None else high)
+        super().__init__(means, low=smallest if low is None else low, high=largest if high is None else high)
         for k, v in enumerate(lists):
             if v.min() < self.low[k] or v.max() > self.high[k]:
                 raise ValueError(
@@ -261,6 +262,7 @@ class Linear(Environment):
         self,
         features: ArrayLike,
         theta: ArrayLike,
+        *,
         offered: int | ArrayLike | None = None,
         rewards: str = "two-point",
         low: ArrayLike | None = None,
@@ -282,7 +284,7 @@ class Linear(Environment):
             high = low + 1.0
             for k in np.flatnonzero(np.abs(means) > 1.0):
                 raise ValueError(f"arm {k}: its mean {means[k]} is outside [-1, 1]; give low= and high=")
-        super().__init__(means, 0.0 if low is None else low, 1.0 if high is None else high)
+        super().__init__(means, low=0.0 if low is None else low, high=1.0 if high is None else high)
         if rewards not in _LAWS:
             raise ValueError(f"rewards must be one of {', '.join(map(repr, _LAWS))}; got {rewards!r}")
         if not (variance > 0.0 and np.isfinite(variance)):
@@ -310,7 +312,7 @@ class _ClippedGaussian(Environment):
     variance: float
 
     def __init__(self, means: ArrayLike, variance: float, low: ArrayLike, high: ArrayLike) -> None:
-        super().__init__(means, low, high)
+        super().__init__(means, low=low, high=high)
         object.__setattr__(self, "variance", variance)
 
     def rewards(self, low: Floats, high: Floats) -> Rewards:
@@ -322,9 +324,9 @@ class _ClippedGaussian(Environment):
 
 
 _LAWS: dict[str, Callable[[Linear], Environment]] = {
-    "two-point": lambda e: Bernoulli(e.means, e.low, e.high),
-    "uniform": lambda e: Uniform(e.means, e.low, e.high),
-    "beta": lambda e: Beta(e.means, e.concentration, e.low, e.high),
+    "two-point": lambda e: Bernoulli(e.means, low=e.low, high=e.high),
+    "uniform": lambda e: Uniform(e.means, low=e.low, high=e.high),
+    "beta": lambda e: Beta(e.means, concentration=e.concentration, low=e.low, high=e.high),
     "clipped-gaussian": lambda e: _ClippedGaussian(e.means, e.variance, e.low, e.high),
 }
 

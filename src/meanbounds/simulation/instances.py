@@ -28,7 +28,7 @@ class Instance:
     @property
     def bounds(self) -> MeanBounds:
         """The mean bounds."""
-        return MeanBounds(self.lower, self.upper, [f"arm {k + 1}" for k in range(len(self.means))])
+        return MeanBounds(self.lower, self.upper, arms=[f"arm {k + 1}" for k in range(len(self.means))])
 
     @property
     def meta_pruned(self) -> NDArray[np.bool_]:
@@ -66,7 +66,13 @@ class LinearInstance:
     def environment(self, offered: int | None, rewards: str = "two-point") -> Linear:
         """Where its rewards come from; see `meanbounds.Linear`."""
         return Linear(
-            self.features, self.theta, offered, rewards, self.bounds.low, self.bounds.high, offset=self.offset
+            self.features,
+            self.theta,
+            offered=offered,
+            rewards=rewards,
+            low=self.bounds.low,
+            high=self.bounds.high,
+            offset=self.offset,
         )
 
     @classmethod

@@ -77,7 +77,7 @@ class Regret:
         --------
         >>> import meanbounds as mb
         >>> draws = [[0.9, 0.8], [0.7, 0.4]]
-        >>> parts = [mb.simulate({"UCB": mb.UCB()}, mb.Bernoulli(d), None, 100, 10, seed=1) for d in draws]
+        >>> parts = [mb.simulate({"UCB": mb.UCB()}, mb.Bernoulli(d), None, horizon=100, runs=10, seed=1) for d in draws]
         >>> mb.Regret.concat(parts).curves["UCB"].shape
         (20, 100)
         """
@@ -114,7 +114,7 @@ class Regret:
         >>> import meanbounds as mb
         >>> known = {"wide": mb.MeanBounds([0.1, 0.1], [1.0, 1.0]), "narrow": mb.MeanBounds([0.8, 0.7], [1.0, 0.9])}
         >>> parts = {
-        ...     name: mb.simulate(mb.GLUE(), mb.Bernoulli([0.9, 0.8]), bounds, 100, 10, seed=1)
+        ...     name: mb.simulate(mb.GLUE(), mb.Bernoulli([0.9, 0.8]), bounds, horizon=100, runs=10, seed=1)
         ...     for name, bounds in known.items()
         ... }
         >>> mb.Regret.beside(parts).labels

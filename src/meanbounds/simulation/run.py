@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanbounds.bounds import MeanBounds
+from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
 from meanbounds.simulation.environments import Environment
 from meanbounds.simulation.regret import Regret
@@ -50,12 +51,12 @@ class _Result(NamedTuple):
 def simulate(
     policies: AnyPolicy | Sequence[AnyPolicy] | Mapping[str, AnyPolicy],
     environment: Environment,
-    bounds: MeanBounds | None = None,
+    bounds: MeanBounds | Knowledge | None = None,
+    *,
     horizon: int = 10_000,
     runs: int = 200,
     seed: Seed = None,
     checkpoints: int | Sequence[int] = 200,
-    *,
     backend: str | None = None,
     workers: int | None = None,
     block: int | None = None,
@@ -75,7 +76,7 @@ def simulate(
     environment
         Where rewards come from.
     bounds
-        Bounds on the arms' means, in the order of the environment's arms; vacuous by default.
+        Bounds on the arms' means, or `Knowledge`, in the order of the environment's arms; vacuous by default.
     horizon
         Rounds in a run.
     runs
@@ -101,7 +102,8 @@ def simulate(
     --------
     >>> import meanbounds as mb
     >>> bounds = mb.MeanBounds([0.8, 0.1, 0.1], [0.95, 0.95, 0.7])
-    >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], mb.Bernoulli([0.9, 0.8, 0.5]), bounds, 1000, runs=50, seed=7)
+    >>> environment = mb.Bernoulli([0.9, 0.8, 0.5])
+    >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], environment, bounds, horizon=1000, runs=50, seed=7)
     >>> regret.curves["GLUE"].shape
     (50, 200)
     >>> bool(regret.final["GLUE"].mean() < regret.final["UCB"].mean())
@@ -112,6 +114,7 @@ def simulate(
         raise TypeError(f"environment must be one such as mb.Bernoulli([0.9, 0.8]); got {environment!r}")
     if bounds is None:
         bounds = MeanBounds.vacuous(len(environment), low=environment.low, high=environment.high)
+    bounds = Knowledge.of(bounds).bounds
     _check_fit(environment, bounds)
     for name, value in (("horizon", horizon), ("runs", runs), ("block", block), ("workers", workers)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):

@@ -67,7 +67,7 @@ def task_for(
         if not isinstance(environment, Linear):
             raise TypeError(f"{policy} needs arms with features: an environment such as mb.Linear(features, theta)")
         _check_norm(policy, float(np.linalg.norm(environment.theta)))
-        plan = policy.plan(LinearArms(environment.features, bounds, environment.offset))
+        plan = policy.plan(LinearArms(environment.features, bounds, offset=environment.offset))
         return _LinearTask(
             plan.pool, plan.rule, plan.known, law, environment.theta, *_offers(environment), seed, rounds
         )

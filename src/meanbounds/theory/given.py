@@ -61,7 +61,7 @@ def check_optimism(policy: Policy, mu: NDArray[np.float64], bounds: MeanBounds) 
     """
     plan = policy.plan(bounds)
     kept, cap, factor = plan.arms, plan.cap, plan.proxy
-    needed = np.atleast_1d(variance_proxy(mu, bounds.low, bounds.high))[kept]
+    needed = np.atleast_1d(variance_proxy(mu, low=bounds.low, high=bounds.high))[kept]
     valid = (mu[kept] == mu.max()) & (cap >= mu.max()) & (factor >= needed * (1.0 - _ROUNDING))
     if not valid.any():
         raise ValueError(

@@ -79,7 +79,7 @@ def glue_plays(
     plan = plan.select(mu[plan.arms] < best)
     arms, cap, factor = plan.arms, plan.cap, plan.proxy
     gap = best - mu[arms]
-    noise = variance_proxy(mu, bounds.low, bounds.high) if form == "corrected" else bounds.variance_proxy
+    noise = variance_proxy(mu, low=bounds.low, high=bounds.high) if form == "corrected" else bounds.variance_proxy
     sigma = np.atleast_1d(noise)[arms]
     log_f = np.log(EXPLORATION[DEFAULT](rounds.astype(np.float64)))[..., None]
     g = factor * log_f + np.sqrt(np.pi * factor * sigma * log_f) + sigma

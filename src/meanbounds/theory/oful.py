@@ -96,7 +96,7 @@ def bound_and_width(
     if not isinstance(policy, OFUL | ROFUL):
         raise TypeError(f"the theorem is for OFUL and ROFUL; got {policy!r}")
     t = as_rounds(rounds, "rounds").astype(np.float64)
-    arms = LinearArms(features, bounds, offset)
+    arms = LinearArms(features, bounds, offset=offset)
     if form == "paper":
         for k in np.flatnonzero((np.abs(arms.length - 1.0) > 1e-9) | (arms.offset != 0.0)).tolist():
             raise ValueError(
@@ -131,7 +131,7 @@ def _weights(pool: Pool, rule: Rule) -> tuple[float, Floats]:
     floor = SMALLEST_PROXY * rule.proxy
     own = pool.proxy
     if rule.cone or rule.online:
-        ends = [np.atleast_1d(variance_proxy(side, pool.low, pool.high)) for side in (pool.lower, pool.upper)]
+        ends = [np.atleast_1d(variance_proxy(side, low=pool.low, high=pool.high)) for side in (pool.lower, pool.upper)]
         own = np.minimum(*ends)
     return float(rule.proxy / max(pool.proxy.max(), floor)), rule.proxy / np.maximum(own, floor)
 

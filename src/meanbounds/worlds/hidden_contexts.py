@@ -363,14 +363,16 @@ class HiddenContexts:
         found = {}
         for z, context in enumerate(self.contexts):
             own, known = np.random.default_rng([number, z]), bounds.get(context)
-            found[context] = simulate(policies, self.environment(context), known, horizon, runs, own, **more)
+            found[context] = simulate(
+                policies, self.environment(context), known, horizon=horizon, runs=runs, seed=own, **more
+            )
         return found
 
     def environment(self, context: Context) -> Table:
         """Where an agent lives that sees this context and not what is hidden."""
         z = self.contexts.index(context)
         weights = np.einsum("u,ukv->kv", self.hidden_given_visible[z], self.law[z])
-        return Table([self.values] * len(self.arms), list(weights), self.low, self.high)
+        return Table([self.values] * len(self.arms), weights=list(weights), low=self.low, high=self.high)
 
 
 def _check_columns(frame: pd.DataFrame, names: Sequence[str], rewards: Sequence[str], low: float, high: float) -> None:

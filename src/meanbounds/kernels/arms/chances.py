@@ -37,7 +37,9 @@ _BASIS = legendre.legvander(_NODES, _SIZE)  # row i: Legendre polynomials at nod
 _TO_COEFFICIENTS = (_DEGREES[:, None] + 0.5) * _BASIS[:, :_SIZE].T * _WEIGHTS
 _PREVIOUS = np.hstack([-np.ones((_SIZE, 1)), _BASIS[:, : _SIZE - 1]])
 _INTEGRALS = (_BASIS[:, 1:] - _PREVIOUS) / (2 * _DEGREES + 1)  # of each polynomial from -1 to each node
-_FROM_LEFT = np.ascontiguousarray((_INTEGRALS @ _TO_COEFFICIENTS).T)  # entry j, i: what node j adds to node i's integral
+_FROM_LEFT = np.ascontiguousarray(
+    (_INTEGRALS @ _TO_COEFFICIENTS).T
+)  # entry j, i: what node j adds to node i's integral
 _LAST = np.ascontiguousarray(_TO_COEFFICIENTS[-2:])  # both last coefficients: how well 16 nodes resolve a function
 
 

@@ -84,9 +84,7 @@ def choose(
 
 
 @compiled
-def chances(
-    code: int, plan_table: Floats, parameters: Floats, state_table: Floats, log_f: float, out: Floats
-) -> float:
+def chances(code: int, plan_table: Floats, parameters: Floats, state_table: Floats, log_f: float, out: Floats) -> float:
     """Write each candidate's chance of being the one that `choose` plays; the state stays as it is.
 
     Returns the estimated error: 0 but for Thompson sampling, see `thompson_chances`.
