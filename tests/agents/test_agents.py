@@ -330,9 +330,7 @@ class TestFloor:
     def test_a_floor_that_is_too_large_says_what_is_possible(self) -> None:
         one = mb.Agent(mb.GLUE(), mb.MeanBounds.vacuous(4), seed=1, floor=0.3)
         before = one.to_dict()
-        with pytest.raises(
-            ValueError, match=r"floor=0\.3 is too large: 4 arms can be best, .* at most 0\.25"
-        ):
+        with pytest.raises(ValueError, match=r"floor=0\.3 is too large: 4 arms can be best, .* at most 0\.25"):
             one.pull()
         assert one.to_dict() == before
         assert one.pull([0, 1]) in (0, 1)

@@ -13,6 +13,7 @@ import pytest
 
 import meanbounds as mb
 from meanbounds.agents import contextual
+from tests.children import run_python
 
 BOUNDS = {
     "young": mb.MeanBounds([0.7, 0.2, 0.1], [0.9, 0.95, 0.6], arms=["a", "b", "c"]),
@@ -159,17 +160,17 @@ class TestForOneOrForAll:
 
     def test_add(self, one: mb.ContextualAgent) -> None:
         one.add("new", lower=0.96, upper=0.99)
-        assert {one.pull(context) for context in ("young", "old", 3)} == {"new"}
+        assert {one.pull(context) for context in ("young", "old")} == {"new"}
         assert one.arms == ("a", "b", "c", "new", "z")
         before = one.to_dict()
         with pytest.raises(mb.BoundsError, match="there is an arm 'z' already in context 'odd'"):
             one.add("z")
-        with pytest.raises(mb.BoundsError, match="lower=0.9 is above upper=0.1"):
+        with pytest.raises(mb.BoundsError, match=r"lower=0\.9 is above upper=0\.1"):
             one.add("other", lower=0.9, upper=0.1)
         assert one.to_dict() == before
         one.add("only", lower=0.995, context="old")
         assert one.pull("old") == "only"
-        assert one.pull(3) == "new"
+        assert one.pull("young") == "new"
         again = mb.ContextualAgent.from_dict(json.loads(json.dumps(one.to_dict())))
         assert play(again, 50, 7) == play(one, 50, 7)
 
@@ -183,7 +184,7 @@ class TestForOneOrForAll:
         assert {one[context].retired for context in one.contexts} == {()}
         with pytest.raises(ValueError, match="'a' is not retired in any context"):
             one.restore("a")
-        with pytest.raises(mb.UnknownArmError, match="unknown arm 'q' in every context; the arms are 'a', 'b', 'c', 'z'"):
+        with pytest.raises(mb.UnknownArmError, match="unknown arm 'q' in every context; the arms are 'a', 'b', 'c'"):
             one.retire("q")
 
     def test_new_bounds(self, one: mb.ContextualAgent) -> None:

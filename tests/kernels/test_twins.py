@@ -14,7 +14,7 @@ from meanbounds.kernels.arms import textbook
 from meanbounds.kernels.arms.block import Block
 from meanbounds.kernels.arms.tables import State
 from tests import naive, strategies
-from tests.interpreted import run_interpreted
+from tests.children import run_interpreted
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 EXAMPLES = 10 if INTERPRETED else 100

@@ -24,7 +24,7 @@ from meanbounds.kernels.random.stream import child, reward_key
 from meanbounds.policies import AnyPolicy
 from meanbounds.simulation.study import read_study
 from tests import naive_linear as linear
-from tests.interpreted import run_interpreted
+from tests.children import run_interpreted
 from tests.linear.test_feasible import modelled
 from tests.naive_linear import Floats, Twin, random_instance
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from meanbounds.worlds.softimpute import Completion, choose_penalty, soft_impute
-from tests.interpreted import run_interpreted
+from tests.children import run_interpreted
 
 Floats = NDArray[np.float64]
 

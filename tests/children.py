@@ -1,10 +1,11 @@
-"""Tests run once more, with the kernels left as Python."""
+"""Tests that need a process of their own."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import textwrap
 
 
 def run_interpreted(path: str, *options: str) -> str:
@@ -18,4 +19,13 @@ def run_interpreted(path: str, *options: str) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:]
+    return done.stdout
+
+
+def run_python(code: str) -> str:
+    """What a piece of Python prints in a new process; a failure there is one here."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=500, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
