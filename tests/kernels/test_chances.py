@@ -239,17 +239,14 @@ def test_nothing_but_successes(counts: list[float], upper: float) -> None:
     assert chances(arms) == pytest.approx(shapes / shapes.sum(), abs=1e-10)
 
 
-@given(
-    st.floats(1.0, 50.0),
-    COUNTS,
-    COUNTS,
-    st.integers(0, 10),
-)
+@given(st.floats(1.0, 50.0), COUNTS, COUNTS, st.integers(0, 10))
 def test_any_prior(alpha: float, n: float, m: float, power: int) -> None:
     """The same for exponents that are no integers, whose densities have no derivative at the end."""
     prior = (1.0 + (alpha - 1.0) * 10.0**-power, 1.0)
     first, second = prior[0] + n, prior[0] + m
-    assert chances([Arm(n, n), Arm(m, m)], prior) == pytest.approx([first, second] / (first + second), abs=1e-9)
+    assert chances([Arm(n, n), Arm(m, m)], prior) == pytest.approx(
+        np.array([first, second]) / (first + second), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("size", [2, 3, 50, 200])
@@ -323,7 +320,7 @@ DRAWS: dict[str, tuple[list[Arm], int]] = {
     "tails": ([Arm(300, 10, 0.5, 0.6), Arm(1000, 4, 0.49, 0.9), Arm(0, 0, 0.1, 0.502)], 1),
     "points": ([Arm(9, 6, 0.5, 0.5), Arm(0, 0, 0.5, 0.5), Arm(20, 9, 0.1, 0.9), Arm(0, 0, 0.0, 0.4)], 1),
     "ranges": ([Arm(50, 20, -1.0, 2.0, -1.0, 2.0), Arm(10, 4, 0.1, 0.9), Arm(90, 10, 0.0, 5.0, 0.0, 5.0)], 1),
-    "many arms": ([Arm(20 + n, 10 + n // 3, 0.01 * n, 1.0 - 0.01 * n) for n in range(25)], 1),
+    "many arms": ([Arm(20 + n, 10 + n // 3, 0.01 * n, 1.0 - 0.01 * n) for n in range(12)], 1),
     "two moments": ([as_rewarded(Arm(40, 10, 0.3, 0.9), 0.5), as_rewarded(Arm(30, 6, 0.0, 1.0), 0.6), Arm(4, 2)], 2),
     # The bounds of the first exclude all means that its rewards allow: every draw is its cap.
     "two moments, all clipped": ([as_rewarded(Arm(40, 10, 0.3, 0.45), 0.5), Arm(8, 3), Arm(3, 0, 0.45, 0.45)], 2),

@@ -26,6 +26,7 @@ __all__ = ["index_chances", "thompson_chances"]
 
 _SIZE = 16  # nodes on a panel
 _TOLERANCE = 3e-11  # estimated error that a panel may have
+_MASS_TOLERANCE = 1e-12  # the same for a density's own integral, in units of its core
 _MOST_PANELS = 10_000  # after these, panels are taken as they are; the estimated error says what that costs
 _STACK = 400  # panels that wait to the right of the one at hand; a panel halved this often is one number wide
 _DEPTH = 36.0  # a density has ended where it is exp(-36) of its peak
@@ -184,17 +185,18 @@ def _mass(laws: _Laws, k: int, start: float, stop: float) -> float:
     """Integral of one density from `start` to `stop`, by halving panels until each is resolved."""
     values = np.empty(_SIZE)
     ends = np.empty(_STACK)
-    total, here, top = 0.0, start, 0
+    total, here, top, panels = 0.0, start, 0, 0
     ends[0] = stop
     while top >= 0:
         end = ends[top]
         half = 0.5 * (end - here)
         middle = here + half
-        may_split = here < middle < end and top + 1 < _STACK
+        may_split = here < middle < end and top + 1 < _STACK and panels < _MOST_PANELS
         fine = end - here <= _WIDEST * laws.core[k]
         if fine or not may_split:
             _densities(laws, k, here, half, values)
-            fine = _unresolved(values, half) <= 0.01 * _TOLERANCE * laws.core[k]
+            panels += 1
+            fine = _unresolved(values, half) <= _MASS_TOLERANCE * laws.core[k]
         if fine or not may_split:
             total += _sum(values, half)
             here, top = end, top - 1
@@ -209,9 +211,7 @@ def _too_wide(laws: _Laws, live: Integers, start: float, stop: float) -> float:
     """Where to split a panel in which some peak might be overlooked; its start if there is none."""
     for n in range(live.size):
         k = live[n]
-        if start < laws.right[k] and stop > laws.left[k] and stop - start > _WIDEST * laws.core[k]:
-            if start < laws.left[k]:
-                return float(laws.left[k])
+        if start < laws.right[k] and stop - start > _WIDEST * laws.core[k]:
             if laws.right[k] < stop:
                 return float(laws.right[k])
             return start + 0.5 * (stop - start)
@@ -227,7 +227,8 @@ def _measure(laws: _Laws, live: Integers, panel: _Panel, start: float, stop: flo
     """
     half = 0.5 * (stop - start)
     error, rows = 0.0, 0
-    product, product_at_start, product_at_stop = np.ones(_SIZE), 1.0, 1.0
+    product_at_start, product_at_stop = 1.0, 1.0
+    product = np.ones(_SIZE)
     for n in range(live.size):
         k = live[n]
         panel.mass[k] = panel.gain[k] = 0.0
@@ -236,7 +237,8 @@ def _measure(laws: _Laws, live: Integers, panel: _Panel, start: float, stop: flo
         density, share = panel.density[rows], panel.share[rows]
         _densities(laws, k, start, half, density)
         panel.mass[k] = _sum(density, half)
-        share[:] = laws.done[k]
+        for i in range(_SIZE):
+            share[i] = laws.done[k]
         for j in range(_SIZE):
             for i in range(_SIZE):
                 share[i] += half * density[j] * _FROM_LEFT[j, i]
@@ -249,7 +251,7 @@ def _measure(laws: _Laws, live: Integers, panel: _Panel, start: float, stop: flo
         product_at_start *= laws.done[k] / laws.mass[k]
         product_at_stop *= (laws.done[k] + panel.mass[k]) / laws.mass[k]
         rows += 1
-    product[:] = 1.0
+    product = np.ones(_SIZE)
     gains = 0.0
     for n in range(live.size - 1, -1, -1):
         k = live[n]
@@ -267,45 +269,45 @@ def _measure(laws: _Laws, live: Integers, panel: _Panel, start: float, stop: flo
 
 
 @compiled
-def _edges(laws: _Laws, live: Integers, cut: float) -> Floats:
-    """Ends of the first panels, the last one first: where a density stops at a bound, and where the last one ends."""
-    ends = np.empty(live.size + 1)
-    ends[0] = laws.right[live].max()
-    size = 1
+def _next_edge(laws: _Laws, live: Integers, here: float) -> float:
+    """The first place above `here` where a density stops at a bound; else where the last one ends, at most `here`."""
+    last, edge = -np.inf, np.inf
     for n in range(live.size):
         k = live[n]
-        if laws.right[k] == laws.stop[k]:
-            ends[size] = laws.stop[k]
-            size += 1
-    ends = np.unique(ends[:size])
-    return ends[ends > cut][::-1]
+        last = max(last, laws.right[k])
+        if laws.right[k] == laws.stop[k] and laws.right[k] > here:
+            edge = min(edge, laws.right[k])
+    return min(edge, last) if last > here else here
 
 
 @compiled
 def _integrate(laws: _Laws, live: Integers, cut: float, out: Floats) -> float:
     """Add to each live candidate its chance of the largest draw, if that lies above the cut; return the error."""
-    shape = (live.size, _SIZE)
-    size = out.size
-    panel = _Panel(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(size), np.empty(size))
-    edges = _edges(laws, live, cut)
-    ends = np.empty(edges.size + _STACK)
-    ends[: edges.size] = edges
-    here, top, error, panels = cut, edges.size - 1, 0.0, 0
+    rows, size = live.size, out.size
+    panel = _Panel(
+        np.empty((rows, _SIZE)), np.empty((rows, _SIZE)), np.empty((rows, _SIZE)), np.empty(size), np.empty(size)
+    )
+    ends = np.empty(_STACK)
+    ends[0] = _next_edge(laws, live, cut)
+    here, top, error, panels = cut, 0, 0.0, 0
     while top >= 0:
         end = ends[top]
-        may_split = top + 1 < ends.size and panels < _MOST_PANELS
+        may_split = top + 1 < _STACK and panels < _MOST_PANELS
         split = _too_wide(laws, live, here, end)
         if not (may_split and here < split < end):
             doubt = _measure(laws, live, panel, here, end)
             panels += 1
             split = here + 0.5 * (end - here)
             if doubt <= _TOLERANCE or not (may_split and here < split < end):
-                for n in range(live.size):
+                for n in range(rows):
                     k = live[n]
                     laws.done[k] += panel.mass[k]
                     out[k] += panel.gain[k]
                 error += doubt
                 here, top = end, top - 1
+                if top < 0:
+                    ends[0] = _next_edge(laws, live, here)
+                    top = 0 if ends[0] > here else -1
                 continue
         top += 1
         ends[top] = split
@@ -313,38 +315,58 @@ def _integrate(laws: _Laws, live: Integers, cut: float, out: Floats) -> float:
 
 
 @compiled
+def _largest_point(laws: _Laws) -> tuple[float, int]:
+    """The largest value of a candidate that has only one, and how many candidates have that value."""
+    point, ties = -np.inf, 0
+    for k in range(laws.start.size):
+        if laws.start[k] >= laws.stop[k] and laws.start[k] >= point:
+            ties = ties + 1 if laws.start[k] == point else 1
+            point = laws.start[k]
+    return point, ties
+
+
+@compiled
+def _fill_masses(laws: _Laws, cut: float, live: Integers) -> int:
+    """Write the places of candidates that can exceed the cut, and their masses; return how many they are."""
+    size = 0
+    for k in range(live.size):
+        if laws.start[k] < laws.stop[k] and laws.right[k] > cut:
+            laws.done[k] = _mass(laws, k, laws.left[k], cut)
+            laws.mass[k] = laws.done[k] + _mass(laws, k, cut, laws.right[k])
+            live[size] = k
+            size += 1
+    return size
+
+
+@compiled
 def thompson_chances(plan_table: Floats, parameters: Floats, state_table: Floats, out: Floats) -> float:
     """Write each candidate's chance of being played by `choose_thompson`; return the estimated error of any of them.
 
-    Draws count as real numbers: that two of them are rounded to the same float is neglected. Candidates whose bounds
+    Draws count as real numbers: that two of them may be rounded to the same float is neglected. Candidates whose bounds
     leave one value are exact: where that value is the largest, those that have it share the chance equally.
     """
-    plan, state = plan_of(plan_table), state_of(state_table)
-    size = plan.arm.size
+    size = plan_table.shape[1]
     rows = np.zeros((12, size))
     laws = _Laws(
         rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7], rows[8], rows[9], rows[10], rows[11]
     )
-    _fill_laws(plan, parameters, state, laws)
-    point, points, cut = -np.inf, 0, -np.inf  # the largest point, how many have it, below what no draw is the largest
+    _fill_laws(plan_of(plan_table), parameters, state_of(state_table), laws)
+    point, ties = _largest_point(laws)
+    cut = point  # below this no draw is the largest, as some candidate always draws more
     for k in range(size):
         if laws.start[k] < laws.stop[k]:
             cut = max(cut, laws.left[k])
-        elif laws.start[k] >= point:
-            points = points + 1 if laws.start[k] == point else 1
-            point = laws.start[k]
-    cut = max(cut, point)
-    live = np.flatnonzero((laws.start < laws.stop) & (laws.right > cut))
-    all_below = 1.0
+    places = np.empty(size, np.int64)
+    live = places[: _fill_masses(laws, cut, places)]
+    all_below = 1.0 if point == cut else 0.0
     for n in range(live.size):
-        k = live[n]
-        laws.done[k] = _mass(laws, k, laws.left[k], cut)
-        laws.mass[k] = laws.done[k] + _mass(laws, k, cut, laws.right[k])
-        all_below *= laws.done[k] / laws.mass[k]
+        all_below *= laws.done[live[n]] / laws.mass[live[n]]
     for k in range(size):
-        is_point = laws.start[k] == point and not laws.start[k] < laws.stop[k]
-        out[k] = all_below / points if is_point and point == cut else 0.0
+        out[k] = all_below / ties if laws.start[k] >= laws.stop[k] and laws.start[k] == point else 0.0
     error = _integrate(laws, live, cut, out) if live.size > 0 else 0.0
-    total = out.sum()
-    out /= total
-    return float(error + abs(total - 1.0))
+    total = 0.0
+    for k in range(size):
+        total += out[k]
+    for k in range(size):
+        out[k] /= total
+    return error + abs(total - 1.0)
