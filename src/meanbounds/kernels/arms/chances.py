@@ -38,9 +38,7 @@ _BASIS = legendre.legvander(_NODES, _SIZE)  # row i: Legendre polynomials at nod
 _TO_COEFFICIENTS = (_DEGREES[:, None] + 0.5) * _BASIS[:, :_SIZE].T * _WEIGHTS
 _PREVIOUS = np.hstack([-np.ones((_SIZE, 1)), _BASIS[:, : _SIZE - 1]])
 _INTEGRALS = (_BASIS[:, 1:] - _PREVIOUS) / (2 * _DEGREES + 1)  # of each polynomial from -1 to each node
-_FROM_LEFT = np.ascontiguousarray(
-    (_INTEGRALS @ _TO_COEFFICIENTS).T
-)  # entry j, i: what node j adds to node i's integral
+_FROM_LEFT = np.ascontiguousarray((_INTEGRALS @ _TO_COEFFICIENTS).T)  # j, i: what node j adds up to node i
 _LAST = np.ascontiguousarray(_TO_COEFFICIENTS[-2:])  # both last coefficients: how well 16 nodes resolve a function
 
 
@@ -145,6 +143,9 @@ def _fill_laws(plan: Plan, parameters: Floats, state: State, laws: _Laws) -> Non
         laws.below[k], laws.above[k] = width * mode, width * (1.0 - mode)
         if laws.start[k] < laws.mode[k] < laws.stop[k]:
             laws.below[k], laws.above[k] = width * rise / (rise + fall), width * fall / (rise + fall)
+        # Where floats are coarse beside the range, rounding must not put an end of the interval where the density is 0.
+        laws.below[k] = max(laws.below[k], laws.mode[k] - laws.start[k])
+        laws.above[k] = max(laws.above[k], laws.stop[k] - laws.mode[k])
         if laws.start[k] < laws.stop[k]:
             laws.left[k] = _reach(laws, k, laws.start[k], _DEPTH)
             laws.right[k] = _reach(laws, k, laws.stop[k], _DEPTH)
