@@ -150,7 +150,7 @@ def _fill_laws(plan: Plan, parameters: Floats, state: State, laws: _Laws) -> Non
             laws.left[k] = _reach(laws, k, laws.start[k], _DEPTH)
             laws.right[k] = _reach(laws, k, laws.stop[k], _DEPTH)
             laws.core[k] = _reach(laws, k, laws.stop[k], 1.0) - _reach(laws, k, laws.start[k], 1.0)
-            if not laws.left[k] < laws.right[k]:  # a peak too narrow for floats
+            if not laws.core[k] > 0.0:  # a peak too narrow for floats, which draws are rounded to
                 laws.start[k] = laws.stop[k] = laws.mode[k]
 
 
