@@ -447,7 +447,11 @@ def test_chances_are_those_of_choose(policy: mb.Policy, rounds: int) -> None:
     """4,000 choices from one state, binomial tests per arm: false failures at most 1e-6 for all states together."""
     limit = 1e-6 / (4 * 5 * len(INDEXED))
     bounds = mb.MeanBounds([0.1, 0.1, 0.1, 0.4, 0.0], [0.9, 0.9, 0.9, 0.4, 0.9])
-    plan, parameters, log_f = policy.plan(bounds), policy.parameters, float(policy.log_f(rounds + 1, rounds + 1)[0])
+    plan, parameters, log_f = (
+        policy.plan(bounds).table,
+        policy.parameters,
+        float(policy.log_f(rounds + 1, rounds + 1)[0]),
+    )
     state = np.zeros((5, 5))
     for t in range(rounds):
         log_now = float(policy.log_f(t + 1, t + 1)[0])
