@@ -247,7 +247,7 @@ def test_a_copy_goes_on_alike_and_apart(make: Callable[[], mb.Agent], way: Calla
     one.retire("watch")
     other = way(one)
     assert type(other) is mb.Agent
-    pulled = []
+    pulled: list[list[Any]] = []
     for each in (one, other):
         rng = np.random.default_rng(2)
         pulled.append([])

@@ -144,7 +144,7 @@ class TestForOneOrForAll:
     def test_counts(self, one: mb.ContextualAgent) -> None:
         assert one.arms == ("a", "b", "c", "z")
         for what in ("plays", "pending"):
-            total = dict.fromkeys(one.arms, 0)
+            total: dict[Any, int] = dict.fromkeys(one.arms, 0)
             for context in one.contexts:
                 own = getattr(copy.deepcopy(one)[context], what)
                 for arm, count in zip(copy.deepcopy(one)[context].bounds.arms, own.tolist(), strict=True):
@@ -179,7 +179,7 @@ class TestForOneOrForAll:
         assert all("a" not in play(one, 60, 8) for _ in range(3))
         assert one["odd"].retired == one["old"].retired == ("a",)
         one.restore("a", context="old")
-        assert one["old"].retired == ()
+        assert len(one["old"].retired) == 0
         one.restore("a")
         assert {one[context].retired for context in one.contexts} == {()}
         with pytest.raises(ValueError, match="'a' is not retired in any context"):
