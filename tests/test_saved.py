@@ -55,7 +55,7 @@ def test_every_policy_was_saved() -> None:
 
 
 def test_bounds() -> None:
-    bounds = mb.MeanBounds.from_json(SAVED / "bounds.json")
+    bounds = mb.MeanBounds.from_dict(read("bounds.json"))
     assert list(bounds.arms) == ["a", "b", "c", "d", 5]
     assert bounds.lower.tolist() == [0.5, 0.1, -1.0, 0.2, 0.0]
     assert bounds.upper.tolist() == [0.95, 0.94, 0.3, 1.0, 0.4]
