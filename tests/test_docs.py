@@ -14,12 +14,20 @@ from tests.contract import check_policy
 from tests.naive import TWINS
 
 ROOT = Path(__file__).parents[1]
-PAGES = [
-    "README.md",
-    "CONTRIBUTING.md",
-    *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").glob("*.md"))),
-]
+FOREIGN = {".venv", ".lowest", "node_modules"}  # folders of other people's pages
+
+
+def pages(folder: Path) -> list[str]:
+    """Every Markdown file below a folder, but for those of hidden folders and installed packages."""
+    found = (path.relative_to(ROOT) for path in sorted(folder.rglob("*.md")))
+    return [str(path) for path in found if not any(part.startswith(".") or part in FOREIGN for part in path.parts)]
+
+
+PAGES = ["README.md", "CONTRIBUTING.md", *pages(ROOT / "docs")]  # whose examples run
+ALL_PAGES = pages(ROOT)
 BLOCK = re.compile(r"^```(python|toml)( no-run)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)[^)]*\)|(?:src|href)=\"([^\"]+)\"")
 
 
 def blocks(page: str) -> list[tuple[str, bool, str]]:
@@ -56,11 +64,32 @@ def test_the_readme_names_every_policy_with_its_source() -> None:
         assert re.search(rf"^\| `{type(policy).__name__}` \|.*\| {re.escape(policy.theorem)} \|$", readme, re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES)
+def broken_links(page: Path) -> list[str]:
+    """Relative links of a page, pictures included, that point at no file."""
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
+    targets = [target for pair in LINK.findall(text) for target in pair if target]
+    relative = [target.split("#")[0] for target in targets if not re.match(r"[a-z]+:|#", target)]
+    return [target for target in relative if not (page.parent / target).exists()]
+
+
+@pytest.mark.parametrize("page", ALL_PAGES)
 def test_links_lead_somewhere(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#:]+)\)", text):
-        assert ((ROOT / page).parent / target).exists(), target
+    assert broken_links(ROOT / page) == []
+
+
+def test_broken_links_are_found(tmp_path: Path) -> None:
+    (tmp_path / "there.md").touch()
+    page = tmp_path / "page.md"
+    page.write_text(
+        "[a](there.md) [b](there.md#part) [c](#part) [d](https://example.org/x) ![e](no.png) [f](gone.md#part)\n"
+        '[g](missing.md "title") <img src="nowhere.png"> `[h](code.md)`\n\n```python\nx[0](never)\n```\n'
+    )
+    assert broken_links(page) == ["no.png", "gone.md", "missing.md", "nowhere.png"]
+
+
+def test_all_pages_are_looked_at() -> None:
+    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/guide.md"} <= set(ALL_PAGES)
+    assert {page for page in ALL_PAGES if page.startswith("docs/")} <= set(PAGES)
 
 
 def test_captions_of_the_instances_hold() -> None:
