@@ -186,14 +186,16 @@ class TestWorlds:
         assert np.any(np.all(np.isclose(world.means[0], dense[old_men].mean(axis=0)), axis=1))
 
     def test_uniform_weights(self) -> None:
-        world = movielens.occupation_worlds(FEW, COMPLETION, dataclasses.replace(RECIPE, weights="uniform"), 5).worlds
+        world = movielens.occupation_worlds(
+            FEW, COMPLETION, dataclasses.replace(RECIPE, weights="uniform"), seed=5
+        ).worlds
         share = world["Office"].hidden_given_visible[0]
         np.testing.assert_allclose(share[share > 0.0], 1.0 / np.sum(share > 0.0))
 
     def test_stars_as_noise(self) -> None:
         """The same means, five values, and all shares are right if the mean is that of all ratings."""
         plain = movielens.occupation_worlds(FEW, COMPLETION, RECIPE, seed=5).worlds["Office"]
-        starry = movielens.occupation_worlds(FEW, COMPLETION, dataclasses.replace(RECIPE, noise="stars"), 5)
+        starry = movielens.occupation_worlds(FEW, COMPLETION, dataclasses.replace(RECIPE, noise="stars"), seed=5)
         world = starry.worlds["Office"]
         np.testing.assert_allclose(world.means, plain.means, atol=1e-9)
         assert world.values.tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -224,13 +226,13 @@ class TestWorlds:
     def test_draws_that_break_the_assumptions_are_made_again_and_counted(self) -> None:
         """Movies that all have the same completion tie everywhere; one that all like best is all that is logged."""
         flat = dataclasses.replace(COMPLETION, singular_values=0.0 * COMPLETION.singular_values)
-        tied = movielens.occupation_worlds(FEW, flat, RECIPE, seed=5, most=20)
+        tied = movielens.occupation_worlds(FEW, flat, RECIPE, seed=5, max_draws=20)
         assert not tied.worlds
         assert tied.left_out["Law"] == "left out: 20 draws of movies, and in each one is best for all or two tie"
         loved = np.zeros(FEW.shape[1])
         loved[: FEW.shape[1] // 2] = np.arange(FEW.shape[1] // 2) * 0.1
         half = dataclasses.replace(COMPLETION, column_effects=loved, mean=-5.0)
-        assert not movielens.occupation_worlds(FEW, half, RECIPE, seed=5, most=20).worlds
+        assert not movielens.occupation_worlds(FEW, half, RECIPE, seed=5, max_draws=20).worlds
         pairs = movielens.occupation_worlds(FEW, COMPLETION, dataclasses.replace(RECIPE, arms=2), seed=5)
         assert sum(pairs.redraws.values()) > 0
         assert "made-up" in pairs.summary()

@@ -17,7 +17,7 @@ from meanbounds.worlds.softimpute import Completion, choose_penalty, soft_impute
 
 __all__ = ["AGES", "OCCUPATIONS", "OccupationWorlds", "Recipe", "complete", "occupation_worlds"]
 
-_MOST = 3_000  # steps of a completion: without centring it takes hundreds
+_MAX_ITER = 3_000  # steps of a completion: without centring it takes hundreds
 
 AGES: Mapping[int, str] = MappingProxyType(
     {1: "0-17", 18: "18-25", 25: "25-49", 35: "25-49", 45: "25-49", 50: "50+", 56: "50+"}
@@ -120,7 +120,7 @@ class Recipe:
 
 
 def complete(
-    ratings: Ratings, recipe: Recipe | None = None, *, quick: bool = False, seed: Seed = 0, show: bool | None = None
+    ratings: Ratings, recipe: Recipe | None = None, *, quick: bool = False, seed: Seed = 0, progress: bool | None = None
 ) -> Completion:
     """Complete the matrix of ratings on [0, 1], as the recipe says.
 
@@ -133,8 +133,8 @@ def complete(
         nearly as good, but without centring totals are still far too low, and with them the number of users kept.
     seed
         Which ratings are held out if the penalty has to be chosen.
-    show
-        Whether to show progress.
+    progress
+        Whether to show progress; None shows it on a terminal.
 
     Examples
     --------
@@ -149,21 +149,28 @@ def complete(
     centre, damping = how.centre != "none", 5.0 if how.centre == "effects" else np.inf
     if how.penalty is not None:
         return soft_impute(
-            *places, how.penalty, ranks[-1], centre=centre, damping=damping, tolerance=tolerance, most=_MOST, show=show
+            *places,
+            penalty=how.penalty,
+            rank=ranks[-1],
+            centre=centre,
+            damping=damping,
+            tolerance=tolerance,
+            max_iter=_MAX_ITER,
+            progress=progress,
         )
     return choose_penalty(
         *places,
-        how.penalties[::2] if quick else how.penalties,
-        ranks,
+        penalties=how.penalties[::2] if quick else how.penalties,
+        ranks=ranks,
         centre=centre,
         damping=damping,
         tolerance=tolerance,
-        most=_MOST,
-        trial_most=12 if quick else 30,
+        max_iter=_MAX_ITER,
+        trial_max_iter=12 if quick else 30,
         low=0.0,
         high=1.0,
         seed=seed,
-        show=show,
+        progress=progress,
     )
 
 
@@ -208,7 +215,7 @@ class OccupationWorlds:
 
 
 def occupation_worlds(
-    ratings: Ratings, completion: Completion, recipe: Recipe | None = None, seed: Seed = 0, *, most: int = 1000
+    ratings: Ratings, completion: Completion, recipe: Recipe | None = None, *, seed: Seed = 0, max_draws: int = 1000
 ) -> OccupationWorlds:
     """Worlds in which an expert sees occupation, gender and age, and the log keeps the occupation (Section 6).
 
@@ -222,7 +229,7 @@ def occupation_worlds(
         As for, and from, `complete`.
     seed
         Which movies are drawn. Occupations do not affect each other.
-    most
+    max_draws
         After so many draws an occupation is left out.
 
     Examples
@@ -265,7 +272,7 @@ def occupation_worlds(
         kinds = [(ratings.gender[members] == g) & (ages[members] == a) for (g, a), many in cells[job].items() if many]
         means = np.array([rewards[kind].mean(axis=0) for kind in kinds])
         rng = np.random.default_rng([number, place])
-        for draw in range(most):
+        for draw in range(max_draws):
             drawn = np.sort(rng.choice(pool.size, how.arms, replace=False))
             if _separated(means[:, drawn]):
                 names = _names(ratings, pool[drawn])
@@ -276,7 +283,7 @@ def occupation_worlds(
                 worlds[job], redraws[job] = _noisy(world, ratings, how), draw
                 break
         else:
-            left_out[job] = f"left out: {most} draws of movies, and in each one is best for all or two tie"
+            left_out[job] = f"left out: {max_draws} draws of movies, and in each one is best for all or two tie"
     return OccupationWorlds(worlds, left_out, kept.size, int(kept.sum()), cells, redraws, ratings.made_up)
 
 
