@@ -29,6 +29,7 @@ Places = NDArray[np.int32]
 _FORMAT = 1
 _ARRAYS = ("left", "singular_values", "right", "row_effects", "column_effects")
 _OVERSAMPLING = 10  # directions kept beside those above the penalty, so that new ones are seen coming
+_KRYLOV = 60  # directions in which the largest singular value is sought
 _START = 20  # directions that a start is widened by, or that a path begins with
 
 
@@ -382,12 +383,14 @@ class _Problem:
     def spectral_norm(self, values: Floats) -> float:
         """Largest singular value of the sparse matrix of these values, or up to a millionth more."""
         matrix = self._block(values, 0, self.seen.shape[0])
-        least = min(matrix.shape)
-        if least < 3 or not values.any():  # nothing for ARPACK to do
-            return float(np.linalg.norm(matrix.toarray(), 2)) if least < 3 else 0.0
+        wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
+        if not values.any():
+            return 0.0
+        if wide.shape[0] <= _KRYLOV:
+            return float(np.sqrt(np.linalg.norm((wide @ wide.T).toarray(), 2)))
         # At the answer many singular values equal the penalty: to tell them apart would take for ever.
-        start, near = np.random.default_rng(1).normal(size=least), 1e-3
-        found = svds(matrix, k=1, v0=start, ncv=min(60, least), tol=near, return_singular_vectors=False)
+        start, near = np.random.default_rng(1).normal(size=wide.shape[0]), 1e-3
+        found = svds(wide, k=1, v0=start, ncv=_KRYLOV, tol=near, return_singular_vectors=False)
         return float(found[0]) * (1.0 + near**2)
 
     def step(
