@@ -26,7 +26,7 @@ def random_lab(rng: np.random.Generator) -> mb.HiddenContexts:
     low = float(rng.choice([0.0, -1.0, 1.0]))
     high = low + float(rng.choice([1.0, 4.0]))
     means = rng.uniform(low, high, (visible, hidden, arms))
-    return mb.HiddenContexts(means, rng.exponential(size=(visible, hidden)) ** 2, low, high)
+    return mb.HiddenContexts(means, rng.exponential(size=(visible, hidden)) ** 2, low=low, high=high)
 
 
 def test_no_true_mean_is_outside_in_two_thousand_laboratories() -> None:
@@ -516,19 +516,23 @@ class TestStrokeTrial:
 
     def test_an_environment_with_the_outcomes_of_the_trial(self) -> None:
         environment = self.trial.environment("85 and over")
-        np.testing.assert_allclose(environment.means, self.trial.marginal_means[2])
+        np.testing.assert_allclose(environment.means, self.trial.marginal_means[3])
 
     def test_a_cell_that_was_never_tried_is_refused(self) -> None:
         import pandas as pd
 
         frame = pd.DataFrame({"z": ["a", "a", "a"], "u": ["x", "x", "y"], "k": [0, 1, 0], "r": [0.0, 1.0, 1.0]})
         with pytest.raises(ValueError, match="arm 1 was never tried where z is 'a' and u is 'y'"):
-            mb.HiddenContexts.from_trial(frame, "z", "u", "k", "r")
+            mb.HiddenContexts.from_trial(frame, visible="z", hidden="u", arm="k", reward="r")
         with pytest.raises(ValueError, match=r"column 'r' has rewards from 0\.0 to 1\.2"):
-            mb.HiddenContexts.from_trial(frame.assign(r=[0.0, 1.2, 1.0]), "z", "u", "k", "r")
+            mb.HiddenContexts.from_trial(frame.assign(r=[0.0, 1.2, 1.0]), visible="z", hidden="u", arm="k", reward="r")
         with pytest.raises(ValueError, match="column 'u' has 1 missing values"):
             mb.HiddenContexts.from_trial(
-                frame.assign(u=pd.Series(["x", pd.NA, "y"], dtype="string")), "z", "u", "k", "r"
+                frame.assign(u=pd.Series(["x", pd.NA, "y"], dtype="string")),
+                visible="z",
+                hidden="u",
+                arm="k",
+                reward="r",
             )
 
 

@@ -10,7 +10,7 @@ import dataclasses
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -186,14 +186,16 @@ class TestWorlds:
         assert np.any(np.all(np.isclose(world.means[0], dense[old_men].mean(axis=0)), axis=1))
 
     def test_uniform_weights(self) -> None:
-        world = movielens.occupation_worlds(FEW, COMPLETION, dataclasses.replace(RECIPE, weights="uniform"), 5).worlds
+        world = movielens.occupation_worlds(
+            FEW, COMPLETION, dataclasses.replace(RECIPE, weights="uniform"), seed=5
+        ).worlds
         share = world["Office"].hidden_given_visible[0]
         np.testing.assert_allclose(share[share > 0.0], 1.0 / np.sum(share > 0.0))
 
     def test_stars_as_noise(self) -> None:
         """The same means, five values, and all shares are right if the mean is that of all ratings."""
         plain = movielens.occupation_worlds(FEW, COMPLETION, RECIPE, seed=5).worlds["Office"]
-        starry = movielens.occupation_worlds(FEW, COMPLETION, dataclasses.replace(RECIPE, noise="stars"), 5)
+        starry = movielens.occupation_worlds(FEW, COMPLETION, dataclasses.replace(RECIPE, noise="stars"), seed=5)
         world = starry.worlds["Office"]
         np.testing.assert_allclose(world.means, plain.means, atol=1e-9)
         assert world.values.tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -212,7 +214,8 @@ class TestWorlds:
             (True, "all", np.clip(dense, 0.0, 1.0)),
             (True, "rated", np.clip(dense, 0.0, 1.0)[:, rated]),
         ):
-            recipe = dataclasses.replace(RECIPE, cut=line, clip_before_cut=clip, cut_movies=movies)  # type: ignore[arg-type]
+            changes: dict[str, Any] = {"cut": line, "clip_before_cut": clip, "cut_movies": movies}
+            recipe = dataclasses.replace(RECIPE, **changes)
             found = movielens.occupation_worlds(FEW, COMPLETION, recipe, seed=5)
             assert abs(found.kept - int(np.sum(table.sum(axis=1) >= line))) <= 1  # the median user is on the line
             assert sum(sum(cells.values()) for cells in found.cells.values()) == found.kept
@@ -224,13 +227,13 @@ class TestWorlds:
     def test_draws_that_break_the_assumptions_are_made_again_and_counted(self) -> None:
         """Movies that all have the same completion tie everywhere; one that all like best is all that is logged."""
         flat = dataclasses.replace(COMPLETION, singular_values=0.0 * COMPLETION.singular_values)
-        tied = movielens.occupation_worlds(FEW, flat, RECIPE, seed=5, most=20)
+        tied = movielens.occupation_worlds(FEW, flat, RECIPE, seed=5, max_draws=20)
         assert not tied.worlds
         assert tied.left_out["Law"] == "left out: 20 draws of movies, and in each one is best for all or two tie"
         loved = np.zeros(FEW.shape[1])
         loved[: FEW.shape[1] // 2] = np.arange(FEW.shape[1] // 2) * 0.1
         half = dataclasses.replace(COMPLETION, column_effects=loved, mean=-5.0)
-        assert not movielens.occupation_worlds(FEW, half, RECIPE, seed=5, most=20).worlds
+        assert not movielens.occupation_worlds(FEW, half, RECIPE, seed=5, max_draws=20).worlds
         pairs = movielens.occupation_worlds(FEW, COMPLETION, dataclasses.replace(RECIPE, arms=2), seed=5)
         assert sum(pairs.redraws.values()) > 0
         assert "made-up" in pairs.summary()
@@ -250,16 +253,17 @@ class TestWorlds:
             movielens.occupation_worlds(FEW, COMPLETION, dataclasses.replace(RECIPE, ages={18: "a"}))
         with pytest.raises(ValueError, match="movies have 9999 ratings or more; 6 are to be drawn"):
             movielens.occupation_worlds(FEW, COMPLETION, dataclasses.replace(RECIPE, least_ratings=9999))
+        wrong: dict[str, Any] = {"centre": "yes"}
         with pytest.raises(ValueError, match="centre must be one of 'none', 'mean', 'effects'"):
-            Recipe(centre="yes")  # type: ignore[arg-type]
+            Recipe(**wrong)
         with pytest.raises(ValueError, match="a world needs 2 arms or more"):
             Recipe(arms=1)
 
 
 @pytest.mark.parametrize("centre", ["none", "mean", "effects"])
-def test_the_completion_predicts_what_was_held_out(centre: str) -> None:
+def test_the_completion_predicts_what_was_held_out(centre: Literal["none", "mean", "effects"]) -> None:
     """Better than the mean of all ratings, whichever centring; quick is nearly as good."""
-    recipe = Recipe(centre=centre, penalties=(20.0, 8.0, 5.0, 3.0, 2.0))  # type: ignore[arg-type]
+    recipe = Recipe(centre=centre, penalties=(20.0, 8.0, 5.0, 3.0, 2.0))
     found = movielens.complete(FEW, recipe)
     quick = movielens.complete(FEW, recipe, quick=True)
     assert min(trial.error for trial in found.tried) < FEW.rewards.std()
@@ -281,7 +285,7 @@ class TestTable:
 
     def test_rows_count_alike(self) -> None:
         """By hand: young in law 0.8 and 0.5, two of three; the old 0.2 and 0.5."""
-        world = mb.HiddenContexts.from_table(self.users, "job", ["age"], ["a", "b"])
+        world = mb.HiddenContexts.from_table(self.users, visible="job", hidden=["age"], arms=["a", "b"])
         np.testing.assert_allclose(world.hidden_given_visible, [[1.0, 0.0], [1 / 3, 2 / 3]])
         np.testing.assert_allclose(world.probabilities.sum(axis=1), [0.4, 0.6])
         np.testing.assert_allclose(world.means[1], [[0.2, 0.5], [0.8, 0.5]])
@@ -290,13 +294,15 @@ class TestTable:
 
     def test_weights(self) -> None:
         """By hand: young in law (0.9 + 3 x 0.7) / 4 = 0.75 and 0.55, half of the weight."""
-        world = mb.HiddenContexts.from_table(self.users, "job", "age", ["a", "b"], weight="size")
+        world = mb.HiddenContexts.from_table(self.users, visible="job", hidden="age", arms=["a", "b"], weight="size")
         np.testing.assert_allclose(world.means[1], [[0.2, 0.5], [0.75, 0.55]])
         np.testing.assert_allclose(world.hidden_given_visible[1], [0.5, 0.5])
         np.testing.assert_allclose(world.marginal_means[0], [0.5, 0.6])
 
     def test_uniform(self) -> None:
-        world = mb.HiddenContexts.from_table(self.users, "job", ["age", "gender"], ["a", "b"], uniform=True)
+        world = mb.HiddenContexts.from_table(
+            self.users, visible="job", hidden=["age", "gender"], arms=["a", "b"], uniform=True
+        )
         np.testing.assert_allclose(world.hidden_given_visible, [[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]])
         np.testing.assert_allclose(world.probabilities.sum(axis=1), [0.4, 0.6])
 
@@ -306,7 +312,7 @@ class TestTable:
         rng = np.random.default_rng(seed)
         frame = pd.DataFrame({"z": rng.integers(0, 3, 40), "u": rng.integers(0, 5, 40)})
         frame[["a", "b", "c"]] = rng.uniform(-1.0, 2.0, (40, 3))
-        world = mb.HiddenContexts.from_table(frame, "z", "u", ["a", "b", "c"], -1.0, 2.0)
+        world = mb.HiddenContexts.from_table(frame, visible="z", hidden="u", arms=["a", "b", "c"], low=-1.0, high=2.0)
         np.testing.assert_allclose(world.marginal_means, frame.groupby("z")[["a", "b", "c"]].mean())
         np.testing.assert_allclose(
             world.probabilities.sum(axis=1), frame["z"].value_counts(sort=False).sort_index() / 40
@@ -319,19 +325,25 @@ class TestTable:
     def test_mistakes(self) -> None:
         table = mb.HiddenContexts.from_table
         with pytest.raises(ValueError, match="there is no column 'c'; there are 'job', 'age'"):
-            table(self.users, "job", "age", ["a", "c"])
+            table(self.users, visible="job", hidden="age", arms=["a", "c"])
         with pytest.raises(ValueError, match="column 'a' is there, or is asked for, more than once"):
-            table(self.users, "job", "age", ["a", "a"])
+            table(self.users, visible="job", hidden="age", arms=["a", "a"])
         with pytest.raises(ValueError, match=r"column 'b' has rewards from 0\.4 to 0\.6, outside \[0\.0, 0\.5\]"):
-            table(self.users.assign(a=0.5), "job", "age", ["a", "b"], high=0.5)
+            table(self.users.assign(a=0.5), visible="job", hidden="age", arms=["a", "b"], high=0.5)
         with pytest.raises(ValueError, match="column 'a' has 1 missing values"):
-            table(self.users.assign(a=[0.1, np.nan, 0.2, 0.2, 0.2]), "job", "age", ["a", "b"])
+            table(self.users.assign(a=[0.1, np.nan, 0.2, 0.2, 0.2]), visible="job", hidden="age", arms=["a", "b"])
         with pytest.raises(ValueError, match="weights that are not negative; see column 'size'"):
-            table(self.users.assign(size=-1.0), "job", "age", ["a", "b"], weight="size")
+            table(self.users.assign(size=-1.0), visible="job", hidden="age", arms=["a", "b"], weight="size")
         with pytest.raises(ValueError, match="all rows where job is 'arts' have weight 0"):
-            table(self.users.assign(size=[1.0, 1.0, 1.0, 0.0, 0.0]), "job", "age", ["a", "b"], weight="size")
+            table(
+                self.users.assign(size=[1.0, 1.0, 1.0, 0.0, 0.0]),
+                visible="job",
+                hidden="age",
+                arms=["a", "b"],
+                weight="size",
+            )
         with pytest.raises(ValueError, match="at least one row"):
-            table(self.users.iloc[:0], "job", "age", ["a", "b"])
+            table(self.users.iloc[:0], visible="job", hidden="age", arms=["a", "b"])
 
 
 REAL = os.environ.get("MEANBOUNDS_MOVIELENS")

@@ -222,9 +222,9 @@ def _sensitivity(options: argparse.Namespace) -> None:
 
 def _lab(options: argparse.Namespace) -> None:
     options.output.mkdir(parents=True, exist_ok=True)
-    lab = mb.HiddenContexts.random(options.visible, options.hidden, options.arms, options.seed)
+    lab = mb.HiddenContexts.random(options.visible, options.hidden, arms=options.arms, seed=options.seed)
     log, truth = options.output / "log.parquet", options.output / "truth.csv"
-    lab.write_log(log, options.rows, options.seed)
+    lab.write_log(log, options.rows, seed=options.seed)
     with truth.open("w", encoding="utf-8") as file:
         file.write("context,arm,mean,gap_low,gap_high\n")
         for z, context in enumerate(lab.contexts):

@@ -68,7 +68,7 @@ def write_page(folder: Path) -> str:
     figure, axes = plt.subplots(len(bounds), 1, figsize=(6.4, 3.0 * len(bounds)), layout="constrained")
     rows = []
     policies = {"UCB, from nothing": mb.UCB(), "GLUE": mb.GLUE(), "Thompson sampling": mb.ThompsonSampling()}
-    by_context = lab.simulate(policies, bounds, 5000, 100, seed=_SEED, progress=False)
+    by_context = lab.simulate(policies, bounds, horizon=5000, runs=100, seed=_SEED, progress=False)
     for ax, (context, regret) in zip(axes, by_context.items(), strict=True):
         plot_regret(regret, ax)
         ax.set_title(str(context), loc="left", fontsize=10)

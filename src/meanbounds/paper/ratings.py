@@ -74,10 +74,10 @@ def variants(source: Source, ratings: Ratings, work: Work, draws: int = 1) -> di
         recipe = replace(source.recipe, centre=centre)
         path = kept.path(name, ".npz")
         if not path.exists():
-            complete(ratings, recipe, quick=source.quick, show=work.progress).save(path)
+            complete(ratings, recipe, quick=source.quick, progress=work.progress).save(path)
         completion = Completion.load(path)
         seeds = range(source.draw, source.draw + draws)
-        worlds = tuple(occupation_worlds(ratings, completion, recipe, seed) for seed in seeds)
+        worlds = tuple(occupation_worlds(ratings, completion, recipe, seed=seed) for seed in seeds)
         found[name] = Variant(completion, worlds)
     return found
 

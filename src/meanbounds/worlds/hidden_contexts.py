@@ -1,4 +1,4 @@
-"""A world in which the truth is known: an expert who sees everything, the log that is left, and the agent after."""
+"""A world whose truth is known: an expert sees more than the log records, and an agent has to start from that log."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from meanbounds.simulation.regret import Regret
 from meanbounds.simulation.run import simulate
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats
+from meanbounds.worlds.cells import RewardLaw, cells_of_table, cells_of_trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,36 +30,38 @@ _CHUNK = 1_000_000  # rows of a log that are drawn at once
 
 @dataclass(frozen=True, eq=False)
 class HiddenContexts:
-    """Visible and hidden contexts, arms with a mean in each, and an expert who sees both and plays the best arm.
+    """An expert who sees more than the log records, in a world where every mean is known.
 
-    The expert's log keeps the visible context, the arm and the reward. An agent that sees the visible context alone
-    lives in the same world. Rewards are at either end of their range, or those of a trial, see `from_trial`.
+    Each case has a visible context (an age band) and a hidden one (the type of stroke). The expert sees both and plays
+    the arm that is best for the pair. The log records the visible context, the arm and the reward; the hidden context
+    is lost. An agent comes after the expert, sees the visible context alone, and starts from what the log says. Use it
+    to check bounds that a log gives against the true means.
 
     Parameters
     ----------
     means
-        Visible contexts x hidden contexts x arms.
+        Mean reward of each arm in each pair of contexts: visible x hidden x arms.
     probabilities
-        How likely each pair of contexts is: visible x hidden, or hidden alone if it is the same for all (visible ones
+        How likely each pair is: visible x hidden, or hidden alone if that is the same for all visible contexts (which
         are then equally likely). Scaled to sum to 1.
     low, high
         Range of the rewards.
     contexts, arms
-        Names; "z0", "z1", ... and 0, 1, ... by default.
+        Names of the visible contexts and of the arms; "z0", "z1", ... and 0, 1, ... by default.
     values, law
-        The rewards there are, and how likely each is: visible x hidden x arms x values. Both ends of the range by
-        default.
+        Which rewards there are, and how likely each is: visible x hidden x arms x values. By default a reward is
+        either `low` or `high`, with the right mean.
 
     Examples
     --------
+    One visible context, two hidden ones that are equally likely: arm 0 is best in the first, arm 1 in the second.
+
     >>> import meanbounds as mb
-    >>> lab = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]])
-    >>> lab.marginal_means  # what the agent can hope to learn
+    >>> world = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]])
+    >>> world.marginal_means  # what the agent could learn: (0.9 + 0.3) / 2 and (0.4 + 0.6) / 2
     array([[0.6, 0.5]])
-    >>> lab.shares, lab.gap_low, lab.gap_high
-    (array([[0.5, 0.5]]), array([0.3]), array([0.5]))
-    >>> bounds = mb.logs.bounds(lab.counts(), lab.gap_low, lab.gap_high)["z0"]
-    >>> bounds.lower.round(3), bounds.upper.round(3)
+    >>> bounds = mb.logs.bounds(world.counts(), gap_low=world.gap_low, gap_high=world.gap_high)["z0"]
+    >>> bounds.lower.round(3), bounds.upper.round(3)  # what the expert's log tells of them
     (array([0.5, 0.5]), array([0.6, 0.6]))
     """
 
@@ -75,11 +78,11 @@ class HiddenContexts:
         self,
         means: ArrayLike,
         probabilities: ArrayLike | None = None,
+        *,
         low: float = 0.0,
         high: float = 1.0,
         contexts: Sequence[Context] | None = None,
         arms: Sequence[Arm] | None = None,
-        *,
         values: ArrayLike | None = None,
         law: ArrayLike | None = None,
     ) -> None:
@@ -120,79 +123,116 @@ class HiddenContexts:
 
     @classmethod
     def random(
-        cls, visible: int = 2, hidden: int = 5, arms: int = 4, seed: Seed = None, low: float = 0.0, high: float = 1.0
+        cls,
+        visible: int = 2,
+        hidden: int = 5,
+        *,
+        arms: int = 4,
+        seed: Seed = None,
+        low: float = 0.0,
+        high: float = 1.0,
     ) -> HiddenContexts:
-        """Uniform means, and probabilities that are uniform on the simplex."""
+        """A world to try things on: uniform means, and probabilities that are uniform on the simplex.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> world = mb.HiddenContexts.random(visible=2, hidden=5, arms=4, seed=1)
+        >>> world.contexts, world.means.shape
+        (('z0', 'z1'), (2, 5, 4))
+        """
         rng = np.random.default_rng(as_seed(seed))
-        return cls(rng.uniform(low, high, (visible, hidden, arms)), rng.exponential(size=(visible, hidden)), low, high)
+        means, sizes = rng.uniform(low, high, (visible, hidden, arms)), rng.exponential(size=(visible, hidden))
+        return cls(means, sizes, low=low, high=high)
 
     @classmethod
     def from_trial(
         cls,
         frame: pd.DataFrame,
+        *,
         visible: str,
         hidden: str | Sequence[str],
         arm: str,
         reward: str,
         low: float = 0.0,
         high: float = 1.0,
+        rewards: RewardLaw = "values",
     ) -> HiddenContexts:
-        """The world of a randomised trial, in which every arm was tried in every cell.
+        """The world of a randomised trial that tried every arm on every kind of person.
 
-        Rewards are those of the patients (or whatever the rows are) of a cell. Cells in which some arm was never tried
-        are refused: merge them with others first.
+        Parameters
+        ----------
+        frame
+            The trial: a row for each person.
+        visible, hidden
+            Columns that describe the person. The expert sees all of them, the log keeps the visible one. Several hidden
+            columns together make one hidden context. Contexts and arms are sorted, or in the order of the categories if
+            the column is a pandas categorical.
+        arm, reward
+            Columns with the arm that the person got, and the outcome.
+        low, high
+            Range of the rewards.
+        rewards
+            "values": a reward is the outcome of a person drawn from those of the same contexts and arm. "two-point": it
+            is `low` or `high`, with the same mean.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import meanbounds as mb
+        >>> trial = pd.DataFrame(
+        ...     {
+        ...         "age": ["old"] * 8,
+        ...         "severe": ["no"] * 4 + ["yes"] * 4,
+        ...         "drug": ["a", "a", "b", "b"] * 2,
+        ...         "outcome": [1.0, 0.5, 0.5, 0.5, 0.0, 0.0, 0.5, 0.0],
+        ...     }
+        ... )
+        >>> world = mb.HiddenContexts.from_trial(trial, visible="age", hidden="severe", arm="drug", reward="outcome")
+        >>> world.means[0].tolist()  # drug a is better for mild cases, b for severe ones
+        [[0.75, 0.5], [0.0, 0.25]]
+        >>> world.values.tolist()
+        [0.0, 0.5, 1.0]
         """
-        columns = [hidden] if isinstance(hidden, str) else list(hidden)
-        _check_columns(frame, [visible, *columns, arm, reward], [reward], low, high)
-        rows = [frame[visible], _joined(frame, columns), frame[arm], frame[reward]]
-        axes, places = zip(*(_places(column) for column in rows), strict=True)
-        tally = np.zeros([len(axis) for axis in axes])
-        np.add.at(tally, places, 1.0)
-        cells = tally.sum(axis=3)
-        for z, u, k in np.argwhere((cells == 0.0) & (cells.sum(axis=2, keepdims=True) > 0.0)):
-            raise ValueError(
-                f"arm {axes[2][k]!r} was never tried where {visible} is {axes[0][z]!r} and {' / '.join(columns)} is "
-                f"{axes[1][u]!r}: merge that cell with another"
-            )
-        law = np.divide(
-            tally, cells[..., None], out=np.full(tally.shape, 1.0 / tally.shape[3]), where=cells[..., None] > 0
-        )
-        values = np.array(axes[3], dtype=np.float64)
-        means = np.clip(law @ values, low, high)
-        return cls(means, cells.sum(axis=2), low, high, axes[0], axes[2], values=values, law=law)
+        cells = cells_of_trial(frame, visible, hidden, arm, reward, low, high, rewards)
+        return cls(**cells._asdict(), low=low, high=high)
 
     @classmethod
     def from_table(
         cls,
         frame: pd.DataFrame,
+        *,
         visible: str,
         hidden: str | Sequence[str],
         arms: Sequence[str],
         low: float = 0.0,
         high: float = 1.0,
-        *,
         weight: str | None = None,
         uniform: bool = False,
+        rewards: RewardLaw = "values",
     ) -> HiddenContexts:
-        """The world of a table with a row for each unit (a user, a patient) and a column for each arm.
+        """The world of a table that has each person's reward for every arm: a row a person, a column an arm.
 
-        The expert sees the visible and the hidden columns; the log keeps the visible one. Units of one cell, equal in
-        all of these, are averaged. Cells without units have probability 0.
+        People who agree in all visible and hidden columns make a cell; an arm's mean there is their average. Cells
+        without people have probability 0.
 
         Parameters
         ----------
         frame
             The table.
         visible, hidden
-            Columns that describe a unit; several hidden ones together make one hidden context.
+            Columns that describe the person, as for `from_trial`.
         arms
-            The columns that hold each arm's mean reward for the unit.
+            Columns with the reward of each arm, for example the stars that the person gave to each film.
         low, high
-            Range of the rewards.
+            Range of the rewards; ``low=1, high=5`` for stars.
         weight
-            A column of weights, none negative, for probabilities and averages; each unit counts as 1 by default.
+            A column of weights, none negative, for probabilities, averages and draws; each row counts as 1 by default.
         uniform
-            Whether all cells with units of a visible context are equally likely there, rather than by weight.
+            Whether all cells with people of a visible context are equally likely there, rather than by weight.
+        rewards
+            "values": a reward is that of a person drawn from the cell, so stars stay stars. "two-point": it is `low` or
+            `high`, with the same mean; for tables that hold expected rewards rather than rewards.
 
         Examples
         --------
@@ -202,52 +242,44 @@ class HiddenContexts:
         ...     {
         ...         "job": ["law", "law", "law", "arts"],
         ...         "age": ["young", "young", "old", "old"],
-        ...         "film a": [0.9, 0.7, 0.2, 0.5],
-        ...         "film b": [0.4, 0.6, 0.5, 0.6],
+        ...         "film a": [5, 4, 1, 3],
+        ...         "film b": [2, 3, 3, 4],
         ...     }
         ... )
-        >>> world = mb.HiddenContexts.from_table(users, "job", "age", ["film a", "film b"])
-        >>> world.contexts, world.marginal_means.round(3).tolist()
-        (('arts', 'law'), [[0.5, 0.6], [0.6, 0.5]])
-        >>> world.gap_low.round(3).tolist()  # old and young: the cell (arts, young) has nobody
-        [0.1, 0.3]
+        >>> films = ["film a", "film b"]
+        >>> world = mb.HiddenContexts.from_table(users, visible="job", hidden="age", arms=films, low=1, high=5)
+        >>> world.contexts, world.marginal_means.round(2).tolist()
+        (('arts', 'law'), [[3.0, 4.0], [3.33, 2.67]])
+        >>> world.gap_low.tolist()  # arts: 4 - 3; law: 4.5 - 2.5 for the young, 3 - 1 for the old
+        [1.0, 2.0]
+        >>> sorted(world.log(1000, seed=1)["reward"].unique().tolist())  # the expert's films got 3, 4 and 5 stars
+        [3.0, 4.0, 5.0]
         """
-        columns, options = [hidden] if isinstance(hidden, str) else list(hidden), list(arms)
-        described = [visible, *columns, *options, *([] if weight is None else [weight])]
-        _check_columns(frame, described, options, low, high)
-        share = np.ones(len(frame)) if weight is None else frame[weight].to_numpy(dtype=np.float64)
-        if not (len(frame) and np.all((share >= 0.0) & (share < np.inf))):
-            raise ValueError(
-                f"a world needs at least one row, and weights that are not negative; see column {weight!r}"
-            )
-        (contexts, z), (cells, u) = _places(frame[visible]), _places(_joined(frame, columns))
-        size = np.zeros((len(contexts), len(cells)))
-        total = np.zeros((*size.shape, len(options)))
-        np.add.at(size, (z, u), share)
-        np.add.at(total, (z, u), share[:, None] * frame[options].to_numpy(dtype=np.float64))
-        for empty in np.flatnonzero(size.sum(axis=1) == 0.0):
-            raise ValueError(f"all rows where {visible} is {contexts[empty]!r} have weight 0: leave them out")
-        middle = np.full(total.shape, (low + high) / 2.0)
-        means = np.divide(total, size[..., None], out=middle, where=size[..., None] > 0.0)
-        inside = (size > 0.0) / np.sum(size > 0.0, axis=1, keepdims=True)
-        chances = inside * size.sum(axis=1, keepdims=True) if uniform else size
-        return cls(np.clip(means, low, high), chances, low, high, contexts, options)
+        cells = cells_of_table(frame, visible, hidden, arms, low, high, weight, uniform, rewards)
+        return cls(**cells._asdict(), low=low, high=high)
 
     @property
     def best(self) -> NDArray[np.intp]:
-        """What the expert plays: visible x hidden."""
+        """Which arm the expert plays in each pair of contexts, as its place in `arms`: visible x hidden."""
         best: NDArray[np.intp] = np.argmax(self.means, axis=2)
         return best
 
     @property
     def hidden_given_visible(self) -> Floats:
-        """P(u | z)."""
+        """How likely each hidden context is where the visible one is known, P(u | z): visible x hidden."""
         share: Floats = self.probabilities / self.probabilities.sum(axis=1, keepdims=True)
         return share
 
     @property
     def marginal_means(self) -> Floats:
-        """Each arm's mean for an agent who sees the visible context alone: visible x arms."""
+        """Each arm's mean reward where the visible context alone is known, the truth for the agent: visible x arms.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.75, 0.25]]).marginal_means  # 0.75 x 0.9 + 0.25 x 0.3
+        array([[0.75, 0.45]])
+        """
         seen: Floats = np.einsum("zu,zuk->zk", self.hidden_given_visible, self.means)
         return seen
 
@@ -258,31 +290,72 @@ class HiddenContexts:
 
     @property
     def shares(self) -> Floats:
-        """p_z(k): how often the expert plays each arm."""
+        """How often the expert plays each arm in a visible context, p_z(k) in the paper: visible x arms.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.75, 0.25]]).shares
+        array([[0.75, 0.25]])
+        """
         shares: Floats = np.einsum("zu,zuk->zk", self.hidden_given_visible, self._played())
         return shares
 
     @property
     def contributions(self) -> Floats:
-        """mu_z(k): what each arm contributes to the expert's mean reward."""
+        """Share of each arm times its mean reward when the expert plays it, mu_z(k) in the paper: visible x arms.
+
+        They add up to the expert's mean reward.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]]).contributions  # 0.5 x 0.9 and 0.5 x 0.6
+        array([[0.45, 0.3 ]])
+        """
         parts: Floats = np.einsum("zu,zuk->zk", self.hidden_given_visible, self._played() * self.means)
         return parts
 
     @property
     def gap_low(self) -> Floats:
-        """Least distance from the best to the second-best arm, in each visible context."""
+        """Least gap between the best and the second-best arm over all hidden contexts, for each visible context.
+
+        In units of the reward; hidden contexts that never occur do not count.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]]).gap_low  # the lesser of 0.9 - 0.4 and 0.6 - 0.3
+        array([0.3])
+        """
         ordered = np.sort(self.means, axis=2)
         gaps: Floats = (ordered[..., -1] - ordered[..., -2]).min(axis=1, where=self.probabilities > 0.0, initial=np.inf)
         return gaps
 
     @property
     def gap_high(self) -> Floats:
-        """Largest distance from the best to the worst arm, in each visible context."""
+        """Largest gap between the best and the worst arm over all hidden contexts, for each visible context.
+
+        In units of the reward.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]]).gap_high  # the larger of 0.9 - 0.4 and 0.6 - 0.3
+        array([0.5])
+        """
         gaps: Floats = np.ptp(self.means, axis=2).max(axis=1, where=self.probabilities > 0.0, initial=0.0)
         return gaps
 
     def counts(self) -> Counts:
-        """The log that the expert would leave if it went on for ever: shares instead of counts."""
+        """Counts of the expert's log if it went on for ever: shares of all rows that add up to 1.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.75, 0.25]]).counts().count
+        array([[0.75, 0.25]])
+        """
         return self._counted(np.einsum("zu,zuk,zukv->zkv", self.probabilities, self._played(), self.law))
 
     def _counted(self, histogram: Floats) -> Counts:
@@ -299,16 +372,28 @@ class HiddenContexts:
             raise ValueError(f"a log needs at least one row; got rows={rows}")
         rng = np.random.default_rng(as_seed(seed))
         visible, hidden, _ = self.means.shape
-        steps = np.cumsum(self.law, axis=3)[..., :-1]
+        steps = np.cumsum(self.law, axis=3)[..., :-1].reshape(visible * hidden, -1, self.values.size - 1)
+        best = self.best.ravel()
         for first in range(0, rows, _CHUNK):
             size = min(_CHUNK, rows - first)
             pair = rng.choice(visible * hidden, size=size, p=self.probabilities.ravel())
-            z, u = np.divmod(pair, hidden)
-            arm = self.best[z, u]
-            yield z, arm, np.sum(rng.random((size, 1)) >= steps[z, u, arm], axis=1)
+            draws, place = rng.random(size), np.empty(size, dtype=np.intp)
+            order = np.argsort(pair, kind="stable")  # one search for all rows of a cell, however many values there are
+            for own in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1):
+                cell = pair[own[0]]
+                place[own] = np.searchsorted(steps[cell, best[cell]], draws[own], side="right")
+            yield pair // hidden, best[pair], place
 
     def log(self, rows: int, seed: Seed = None) -> pd.DataFrame:
-        """The expert's log as a pandas data frame: context, arm, reward."""
+        """The expert's log of this many rows as a pandas data frame: context, arm, reward.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> world = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], contexts=["old"], arms=["tPA", "watch"])
+        >>> world.log(3, seed=1).columns.tolist()
+        ['context', 'arm', 'reward']
+        """
         import pandas as pd
 
         parts = [pd.DataFrame(self._columns(z, arm, place)) for z, arm, place in self._chunks(rows, seed)]
@@ -319,8 +404,11 @@ class HiddenContexts:
         options = np.array(self.arms)
         return {"context": names[z], "arm": options[arm], "reward": self.values[place]}
 
-    def write_log(self, path: str | Path, rows: int, seed: Seed = None) -> None:
-        """The expert's log as a Parquet file, a million rows at a time."""
+    def write_log(self, path: str | Path, rows: int, *, seed: Seed = None) -> None:
+        """Write the expert's log of this many rows to a Parquet file, a million rows at a time.
+
+        With the same seed it has the rows that `log` returns: ``world.write_log("log.parquet", 10**8, seed=1)``.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -335,7 +423,15 @@ class HiddenContexts:
                 writer.close()
 
     def sample(self, rows: int, seed: Seed = None) -> Counts:
-        """Counts of a log of this many rows, without writing it."""
+        """Counts of a log of this many rows, without the log: the rows that `log` returns for the same seed.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> world = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]])
+        >>> int(world.sample(1000, seed=1).count.sum())
+        1000
+        """
         histogram = np.zeros((len(self.contexts), len(self.arms), self.values.size))
         for z, arm, place in self._chunks(rows, seed):
             np.add.at(histogram, (z, arm, place), 1.0)
@@ -345,64 +441,48 @@ class HiddenContexts:
         self,
         policies: AnyPolicy | Sequence[AnyPolicy] | Mapping[str, AnyPolicy],
         bounds: Mapping[Context, MeanBounds],
+        *,
         horizon: int = 10_000,
         runs: int = 200,
         seed: Seed = None,
         **more: Any,
     ) -> dict[Context, Regret]:
-        """Regret in each context by itself, `horizon` rounds of it, with the bounds of that context.
+        """Let agents learn in this world, in each visible context by itself, and measure their regret.
 
         Parameters
         ----------
         policies, horizon, runs, seed, more
-            As for `meanbounds.simulate`.
+            As for `meanbounds.simulate`: `horizon` rounds in each context.
         bounds
-            Bounds by context, such as `meanbounds.logs.bounds` returns; a context without any has none.
+            What agents start from: bounds by context, such as `meanbounds.logs.bounds` returns. In a context that is
+            not there they start from nothing.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> world = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]])
+        >>> regret = world.simulate(mb.UCB(), {}, horizon=100, runs=2, seed=1)
+        >>> list(regret)
+        ['z0']
         """
         number = as_seed(seed)
         found = {}
         for z, context in enumerate(self.contexts):
             own, known = np.random.default_rng([number, z]), bounds.get(context)
             found[context] = simulate(
-                policies, self.environment(context), known, horizon=horizon, runs=runs, seed=own, **more
+                policies, self.environment(context), bounds=known, horizon=horizon, runs=runs, seed=own, **more
             )
         return found
 
     def environment(self, context: Context) -> Table:
-        """Where an agent lives that sees this context and not what is hidden."""
+        """Rewards for an agent that sees this context: those of the hidden contexts, mixed as they occur.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]]).environment("z0").means
+        array([0.6, 0.5])
+        """
         z = self.contexts.index(context)
         weights = np.einsum("u,ukv->kv", self.hidden_given_visible[z], self.law[z])
         return Table([self.values] * len(self.arms), weights=list(weights), low=self.low, high=self.high)
-
-
-def _check_columns(frame: pd.DataFrame, names: Sequence[str], rewards: Sequence[str], low: float, high: float) -> None:
-    """Refuse columns that are not there or twice, missing values, and rewards outside their range."""
-    for name in names:
-        if name not in frame.columns:
-            raise ValueError(f"there is no column {name!r}; there are {', '.join(map(repr, frame.columns))}")
-        if list(names).count(name) > 1 or list(frame.columns).count(name) > 1:
-            raise ValueError(f"column {name!r} is there, or is asked for, more than once; each needs a name of its own")
-        if frame[name].isna().any():
-            raise ValueError(f"column {name!r} has {int(frame[name].isna().sum())} missing values; leave such rows out")
-    for name in rewards:
-        if frame[name].min() < low or frame[name].max() > high:
-            raise ValueError(
-                f"column {name!r} has rewards from {frame[name].min()} to {frame[name].max()}, outside [{low}, {high}]"
-            )
-
-
-def _joined(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series[Any]:
-    """Several columns as one."""
-    parts = frame[list(columns)].astype(str)
-    joined: pd.Series[Any] = parts.agg(" / ".join, axis=1)
-    if joined.nunique() < len(parts.drop_duplicates()):
-        raise ValueError(
-            f"values of {', '.join(map(repr, columns))} that differ read the same when joined by ' / '; rename some"
-        )
-    return joined
-
-
-def _places(column: pd.Series[Any]) -> tuple[list[Any], NDArray[np.intp]]:
-    """The values of a column in order, and the place of each row's among them."""
-    axis = sorted(column.unique().tolist())
-    return axis, column.map({x: k for k, x in enumerate(axis)}).to_numpy(dtype=np.intp)

@@ -1,4 +1,4 @@
-"""A whole matrix from some of its entries: SoftImpute, without ever forming the whole matrix."""
+"""Complete a matrix from some of its entries by SoftImpute; the whole matrix is never formed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.sparse.linalg import cg, svds
 
-from meanbounds.kernels.solvers import sparse
+from meanbounds.kernels.solvers.sparse import entries
 from meanbounds.support.progress import Progress
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats
@@ -23,14 +25,16 @@ from meanbounds.support.writing import write_atomically
 
 __all__ = ["Completion", "Trial", "choose_penalty", "soft_impute"]
 
-Places = NDArray[np.int64]
+Places = NDArray[np.int32]
 _FORMAT = 1
-_OVERSAMPLING = 10  # directions kept beside those that are above the penalty, so that new ones are seen coming
-_STEPS = 60  # of the Krylov space in which the largest singular value is sought
+_ARRAYS = ("left", "singular_values", "right", "row_effects", "column_effects")
+_OVERSAMPLING = 10  # directions kept beside those above the penalty, so that new ones are seen coming
+_KRYLOV = 60  # directions in which the largest singular value is sought
+_START = 20  # directions that a start is widened by, or that a path begins with
 
 
 class Trial(NamedTuple):
-    """One penalty and rank that were tried: the root mean squared error on the entries held out, and how it ended."""
+    """One penalty and rank that `choose_penalty` tried: its root mean squared error on the entries held out."""
 
     penalty: float
     rank: int
@@ -47,23 +51,30 @@ class Completion:
     Attributes
     ----------
     left, singular_values, right
-        The part of low rank: rows x directions, directions, columns x directions.
+        The low-rank part: rows x directions, directions, columns x directions.
     mean, row_effects, column_effects
-        What was taken off before; all 0 without centring.
+        What was subtracted before completing; all 0 without centring.
     penalty, rank
-        What the completion was asked for.
+        The penalty and the largest rank that were asked for.
     residual
-        How far the last step of SoftImpute moved the matrix, as a share of its norm. What is left, P(X - Z), is then
-        within twice that distance of penalty times a subgradient of the sum of singular values.
+        How far the last step moved the matrix, as a share of its norm.
     gap
-        How far the objective is from its least value, at most, as a share of it: the gap to a feasible point of the
-        dual problem. Where `rank` binds the problem is not convex, and the gap is to the problem without that limit.
-    iterations
-        Steps that were done.
-    converged
-        Whether the residual came down to the tolerance.
+        Certificate: the objective is at most this share above its minimum (relative duality gap). Where `rank` binds
+        the problem is not convex, and the gap is to the problem without that limit. Infinite if not computed.
+    iterations, converged
+        Steps taken, and whether the residual came down to the tolerance.
     tried
-        What `choose_penalty` tried.
+        What `choose_penalty` tried; empty otherwise.
+
+    Examples
+    --------
+    >>> from meanbounds.worlds.softimpute import soft_impute
+    >>> found = soft_impute([0, 0, 1], [0, 1, 0], [1.0, 2.0, 2.0], (2, 2), penalty=0.1, centre=False)
+    >>> found.dense().round(1)  # the last entry was not seen
+    array([[1. , 1.9],
+           [1.9, 1. ]])
+    >>> found.converged, found.rank_binds
+    (True, False)
     """
 
     left: Floats = field(repr=False)
@@ -82,16 +93,16 @@ class Completion:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Numbers of rows and columns."""
         return len(self.left), len(self.right)
 
     @property
     def rank_binds(self) -> bool:
-        """Whether more directions than `rank` might have been used."""
+        """Whether a larger `rank` might have given more directions."""
         return self.singular_values.size >= self.rank
 
     def predict(self, rows: ArrayLike, columns: ArrayLike) -> Floats:
-        """The entries at these places."""
+        """Entries at these places: ``predict([3, 7], [0, 0])`` is column 0 of rows 3 and 7."""
         i, j = np.broadcast_arrays(np.asarray(rows), np.asarray(columns))
         found: Floats = self.mean + self.row_effects[i] + self.column_effects[j]
         found += np.einsum("...t,t,...t->...", self.left[i], self.singular_values, self.right[j], optimize=True)
@@ -101,19 +112,18 @@ class Completion:
         """These rows and columns as a dense matrix; all of them by default."""
         chosen = rows if isinstance(rows, slice) else np.asarray(rows)
         across = columns if isinstance(columns, slice) else np.asarray(columns)
-        effects = self.mean + self.row_effects[chosen, None] + self.column_effects[across]
         whole: Floats = (self.left[chosen] * self.singular_values) @ self.right[across].T
-        whole += effects
+        whole += self.mean + self.row_effects[chosen, None] + self.column_effects[across]
         return whole
 
     def save(self, path: str | Path) -> None:
-        """Keep it as an .npz file, whole or not at all."""
+        """Write an .npz file that `load` reads; an interrupted write leaves no partial file."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         rest = {name: value for name, value in asdict(self).items() if name not in _ARRAYS}
         arrays["settings"] = np.array(json.dumps({"format": _FORMAT, **rest}))
 
         def write(partial: Path) -> None:
-            with partial.open("wb") as file:  # under its own name: numpy adds .npz to other names
+            with partial.open("wb") as file:  # an open file: numpy would add .npz to other names
                 np.savez(file, **arrays)
 
         write_atomically(Path(path), write)
@@ -135,58 +145,53 @@ class Completion:
         return cls(**arrays, **rest)
 
 
-_ARRAYS = ("left", "singular_values", "right", "row_effects", "column_effects")
-
-
 def soft_impute(
     rows: ArrayLike,
     columns: ArrayLike,
     values: ArrayLike,
     shape: tuple[int, int],
+    *,
     penalty: float,
     rank: int = 100,
-    *,
     centre: bool = True,
     damping: float = 5.0,
     tolerance: float = 1e-4,
-    most: int = 500,
+    max_iter: int = 500,
     start: Completion | None = None,
-    show: bool | None = None,
+    progress: bool | None = None,
 ) -> Completion:
-    """Complete a matrix: few directions, and close to what was seen.
+    """Complete a matrix by one of low rank that is close to the entries seen.
 
     Minimises 1/2 sum over entries seen (X - Z)^2 + penalty x (sum of the singular values of Z) over matrices Z of at
-    most `rank`. The step is SoftImpute's, Z <- S(P(X) + P'(Z)): what was seen is put in place, and all singular values
-    are lowered by the penalty, but not below 0. That is a proximal gradient step of length 1, so it is accelerated
-    (Nesterov's momentum, dropped whenever the objective rises). What is decomposed is a sparse matrix plus one of low
-    rank, by subspace iteration from the directions of the step before; nothing of the size of the whole is formed.
+    most `rank`. A step of SoftImpute puts the entries seen into Z and lowers all singular values by the penalty, but
+    not below 0. It is a proximal gradient step, so it is accelerated (Nesterov's momentum, dropped whenever the
+    objective rises). A sparse matrix plus one of low rank is decomposed by subspace iteration that starts from the
+    directions of the step before.
 
     Parameters
     ----------
     rows, columns, values
-        Where entries were seen, each place once, and what was seen there.
+        Where entries were seen, each place once, and their values.
     shape
-        Rows and columns of the matrix.
+        Numbers of rows and columns.
     penalty
-        In units of singular values.
+        How much each singular value is lowered.
     rank
-        The most directions. Where it binds (see `Completion.rank_binds`) the answer is a stationary point of the
-        problem with that rank, which is not convex.
+        Largest rank allowed. Where it binds (`Completion.rank_binds`) the problem is not convex and the answer is a
+        stationary point.
     centre
-        Whether to complete what is left when the mean of all entries and damped effects of rows and columns are taken
-        off: b and c that minimise sum (X - mean - b_i - c_j)^2 + damping (|b|^2 + |c|^2). Without it, what is not known
-        is drawn towards 0; with it, towards the effects.
+        Whether to subtract first the mean m of all entries and damped effects b of rows and c of columns, those that
+        minimise sum (X - m - b_i - c_j)^2 + damping (|b|^2 + |c|^2). Without it unknown entries are drawn towards 0.
     damping
-        As above: as if each row and column had so many more entries that show no effect. With ``numpy.inf`` the mean
-        alone is taken off.
+        As if each row and column had so many more entries that show no effect; ``numpy.inf`` subtracts the mean alone.
     tolerance
         Stop when a step changes the matrix by at most this share of its norm.
-    most
-        Stop after so many steps in any case; `converged` then is False.
+    max_iter
+        Stop after this many steps in any case; `converged` is then False.
     start
-        A completion to start from, of a matrix of the same shape: that of a neighbouring penalty saves most steps.
-    show
-        Whether to show progress; None to look whether there is a terminal.
+        A completion to start from: that of a neighbouring penalty saves most steps.
+    progress
+        Whether to show progress; None shows it on a terminal.
 
     References
     ----------
@@ -198,22 +203,17 @@ def soft_impute(
     >>> from meanbounds.worlds.softimpute import soft_impute
     >>> rows, columns = np.nonzero(~np.eye(6, dtype=bool))  # all but the diagonal of a multiplication table
     >>> table = (rows + 1) * (columns + 1)
-    >>> found = soft_impute(rows, columns, table, (6, 6), 0.01, rank=1, centre=False)
+    >>> found = soft_impute(rows, columns, table, (6, 6), penalty=0.01, rank=1, centre=False)
     >>> found.singular_values.size, found.predict([2, 5], [2, 5]).round(1)
     (1, array([ 9., 36.]))
     """
-    seen, x = _observed(rows, columns, values, shape)
-    if not (np.isfinite(penalty) and penalty > 0.0):
-        raise ValueError(f"penalty must be a positive number; got {penalty}")
-    _check_rank(rank)
-    if not tolerance > 0.0 or most < 1:
-        raise ValueError(f"tolerance and most must be positive; got tolerance={tolerance}, most={most}")
+    _check_settings([penalty], [rank], tolerance, max_iter)
     if start is not None and start.shape != tuple(shape):
         raise ValueError(f"start completes a matrix of shape {start.shape}, not {tuple(shape)}")
-    effects = _effects(seen, x, damping) if centre else _no_effects(shape)
-    with Progress(0, "completing", show) as bar:
-        solved = _solve(seen, x - _at(seen, effects), penalty, rank, _started(start, shape), tolerance, most, bar)
-    return _completion(seen, x, effects, penalty, rank, solved, tolerance)
+    problem = _Problem.of(rows, columns, values, shape, damping if centre else None)
+    with Progress(0, "completing", progress) as bar:
+        state = problem.solve(penalty, rank, _started(start, shape), tolerance, max_iter, bar)
+    return problem.completion(penalty, rank, state, tolerance)
 
 
 def choose_penalty(
@@ -221,46 +221,45 @@ def choose_penalty(
     columns: ArrayLike,
     values: ArrayLike,
     shape: tuple[int, int],
+    *,
     penalties: Sequence[float] | None = None,
     ranks: Sequence[int] = (100,),
-    *,
     held_out: float = 0.1,
     centre: bool = True,
     damping: float = 5.0,
     tolerance: float = 1e-4,
     trial_tolerance: float = 1e-3,
-    most: int = 500,
-    trial_most: int = 30,
+    max_iter: int = 500,
+    trial_max_iter: int = 30,
     patience: int = 2,
     low: float = -np.inf,
     high: float = np.inf,
     seed: Seed = 0,
-    show: bool | None = None,
+    progress: bool | None = None,
 ) -> Completion:
-    """Complete a matrix with the penalty and the rank that predict entries best which were held out.
+    """Complete a matrix with the penalty and the rank that best predict entries held out.
 
-    For each rank, penalties are tried from the largest down, each from the answer of the one before, until the error
-    has risen `patience` times in a row. The best pair is then used on all entries. `Completion.tried` tells all.
+    For each rank, penalties are tried from the largest down, each starting from the answer of the one before, until
+    the error has risen `patience` times in a row. The best pair then completes the matrix from all entries.
 
     Parameters
     ----------
-    rows, columns, values, shape, centre, damping, tolerance, most, show
+    rows, columns, values, shape, centre, damping, tolerance, max_iter, progress
         As for `soft_impute`.
     penalties
-        What to try; by default the largest singular value of what was seen, and 0.8 of it, and so on.
+        Penalties to try; by default the largest singular value of the entries seen, 0.8 of it, and so on.
     ranks
-        What to try; each has a path of its own.
+        Ranks to try.
     held_out
         Share of the entries that is held out.
-    trial_tolerance, trial_most
-        Tolerance, and most steps, of each trial: enough to tell penalties apart that are not close to each other; the
-        error of the completion itself is a little lower, mostly without centring.
+    trial_tolerance, trial_max_iter
+        Tolerance and largest number of steps of each trial: enough to rank penalties that are not close together.
     patience
-        See above.
+        How many rises of the error in a row end the path of a rank.
     low, high
         Predictions are clipped to this range before they are compared.
     seed
-        Which entries are held out.
+        Decides which entries are held out.
 
     Examples
     --------
@@ -274,93 +273,205 @@ def choose_penalty(
     >>> bool(np.sqrt(np.mean((found.dense() - truth) ** 2)) < 0.1)
     True
     """
-    seen, x = _observed(rows, columns, values, shape)
+    _check_settings([1.0] if penalties is None else penalties, ranks, tolerance, max_iter)
     if not 0.0 < held_out < 1.0:
         raise ValueError(f"held_out must be a share between 0 and 1; got {held_out}")
-    for rank in ranks:
-        _check_rank(rank)
-    if not ranks or (penalties is not None and not (len(penalties) and all(0.0 < p < np.inf for p in penalties))):
-        raise ValueError(f"penalties and ranks must be positive, at least one of each; got {penalties} and {ranks}")
+    damped = damping if centre else None
+    whole = _Problem.of(rows, columns, values, shape, damped)
+    i, j, x = whole.rows, whole.seen.indices, whole.seen.data
     aside = np.random.default_rng(as_seed(seed)).random(x.size) < held_out
     if not 0 < aside.sum() < x.size:
         raise ValueError(f"{int(aside.sum())} of {x.size} entries were held out: choose another held_out or seed")
-    i, j = seen.rows[~aside], seen.columns[~aside]
-    kept, y = _observed(i, j, x[~aside], shape)
-    effects = _effects(kept, y, damping) if centre else _no_effects(shape)
-    rest = y - _at(kept, effects)
-    if penalties is None:
-        path = _spectral_norm(kept, rest) * 0.8 ** np.arange(30)
-    else:
-        path = np.sort(np.asarray(penalties, dtype=np.float64))[::-1]
+    kept = _Problem.of(i[~aside], j[~aside], x[~aside], shape, damped)
+    path = kept.spectral_norm(kept.rest) * 0.8 ** np.arange(30) if penalties is None else -np.sort(-np.array(penalties))
     tried: list[Trial] = []
-    with Progress(len(path) * len(ranks), "choosing the penalty", show) as bar:
+    with Progress(len(path) * len(ranks), "choosing the penalty", progress) as bar:
         for rank in ranks:
             state, worse, best = _started(None, shape), 0, np.inf
-            for penalty in path:
-                solved = _solve(kept, rest, float(penalty), rank, state, trial_tolerance, trial_most, None)
-                state = solved.state
-                there = _completion(kept, y, effects, float(penalty), rank, solved, trial_tolerance, certify=False)
-                guess = np.clip(there.predict(seen.rows[aside], seen.columns[aside]), low, high)
-                error = float(np.sqrt(np.mean((guess - x[aside]) ** 2)))
-                size = state.singular_values.size
-                tried.append(Trial(float(penalty), int(rank), error, size, solved.residual, solved.iterations))
+            for penalty in path.tolist():
+                state = kept.solve(penalty, rank, state, trial_tolerance, trial_max_iter)
+                guess = Completion(*state[:3], *kept.effects, penalty, rank, np.inf, np.inf, 0, False)
+                miss = np.clip(guess.predict(i[aside], j[aside]), low, high) - x[aside]
+                error = float(np.sqrt(np.mean(miss**2)))
+                tried.append(Trial(penalty, int(rank), error, state.sizes.size, state.residual, state.iterations))
                 bar.advance()
                 # While the penalty is above all singular values nothing changes: that is no rise.
                 worse, best = (0, error) if error < best else (worse + (error > best), best)
                 if worse >= patience:
                     break
     chosen = min(tried, key=lambda trial: trial.error)
-    effects = _effects(seen, x, damping) if centre else _no_effects(shape)
-    with Progress(0, "completing", show) as bar:
+    with Progress(0, "completing", progress) as bar:
         # A path of its own: a start far from the answer would need more steps than the way along the path.
-        state, rest = _started(None, shape), x - _at(seen, effects)
-        for penalty in path[path > chosen.penalty]:
-            state = _solve(seen, rest, float(penalty), chosen.rank, state, 1e-2, 5, bar).state
-        solved = _solve(seen, rest, chosen.penalty, chosen.rank, state, tolerance, most, bar)
-    return _completion(seen, x, effects, chosen.penalty, chosen.rank, solved, tolerance, tried=tuple(tried))
-
-
-class _Observed(NamedTuple):
-    """Where entries were seen: sorted by row, then by column, and how to sort them by column."""
-
-    shape: tuple[int, int]
-    rows: Places
-    columns: Places
-    row_start: Places
-    column_order: Places
-    column_start: Places
-    rows_by_column: Places
-
-
-class _Effects(NamedTuple):
-    mean: float
-    rows: Floats
-    columns: Floats
+        state = _started(None, shape)
+        for penalty in path[path > chosen.penalty].tolist():
+            state = whole.solve(penalty, chosen.rank, state, 1e-2, 5, bar)
+        state = whole.solve(chosen.penalty, chosen.rank, state, tolerance, max_iter, bar)
+    return replace(whole.completion(chosen.penalty, chosen.rank, state, tolerance), tried=tuple(tried))
 
 
 class _State(NamedTuple):
-    """An iterate, and the directions in which the next one is sought: more than it has itself."""
+    """An iterate left diag(sizes) right', the directions in which the next one is sought, and how it was reached."""
 
     left: Floats
-    singular_values: Floats
+    sizes: Floats
     right: Floats
     basis: Floats
+    residual: float = np.inf
+    iterations: int = 0
+
+    @property
+    def scaled(self) -> Floats:
+        return self.left * self.sizes
 
 
-class _Solved(NamedTuple):
-    state: _State
-    residual: float
-    iterations: int
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """The entries seen as scipy's compressed rows, the row of each, and what is `rest` of them beside the effects.
+
+    Rows are shared out among the cores: scipy's products and the kernel release the interpreter lock.
+    """
+
+    seen: sparse.csr_array
+    rows: Places
+    rest: Floats
+    effects: tuple[float, Floats, Floats]
+
+    @classmethod
+    def of(
+        cls, rows: ArrayLike, columns: ArrayLike, values: ArrayLike, shape: tuple[int, int], damping: float | None
+    ) -> _Problem:
+        i, j, x = _checked(rows, columns, values, shape)
+        times = sparse.csr_array((np.ones(x.size), (i, j)), shape=shape).tocoo()
+        if times.nnz < x.size:
+            row, column = (places[np.argmax(times.data)] for places in times.coords)
+            raise ValueError(f"row {row}, column {column} is given more than once; merge such entries first")
+        seen = sparse.csr_array((x, (i, j)), shape=shape)
+        mean, of_rows, of_columns = effects = _effects(seen, times.tocsr(), damping)
+        rest = seen.data - (mean + of_rows[times.row] + of_columns[seen.indices])
+        return cls(seen, times.row, rest, effects)
+
+    def _shared_out(self, work: Callable[[int, int], Any]) -> list[Any]:
+        """What `work` makes of rows from a first to a last: blocks of equally many entries, one for each core."""
+        workers = 1 if self.rest.size < 20_000 else min(8, os.cpu_count() or 1)
+        cuts = np.searchsorted(self.seen.indptr, np.linspace(0, self.rest.size, workers + 1))
+        cuts[0], cuts[-1] = 0, self.seen.shape[0]
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(work, cuts[:-1].tolist(), cuts[1:].tolist()))
+
+    def _block(self, values: Floats, first: int, last: int) -> sparse.csr_array:
+        start = self.seen.indptr[first : last + 1]
+        own, shape = slice(start[0], start[-1]), (last - first, self.seen.shape[1])
+        return sparse.csr_array((values[own], self.seen.indices[own], start - start[0]), shape)
+
+    def times(self, values: Floats, dense: Floats) -> Floats:
+        """The sparse matrix of these values, times a dense one."""
+        return np.vstack(self._shared_out(lambda first, last: self._block(values, first, last) @ dense))
+
+    def transposed_times(self, values: Floats, dense: Floats) -> Floats:
+        """The transpose of the sparse matrix of these values, times a dense one."""
+        first, *others = self._shared_out(lambda a, b: self._block(values, a, b).T @ dense[a:b])
+        total: Floats = sum(others, start=first)
+        return total
+
+    def entries(self, state: _State) -> Floats:
+        """The iterate at the places seen: the one product that scipy does not have."""
+        found, left, right = np.empty(self.rest.size), state.scaled, np.ascontiguousarray(state.right)
+        places = self.seen.indptr, self.seen.indices
+        self._shared_out(lambda first, last: entries(*places, left, right, first, last, found))
+        return found
+
+    def spectral_norm(self, values: Floats) -> float:
+        """Largest singular value of the sparse matrix of these values, or up to a millionth more."""
+        matrix = self._block(values, 0, self.seen.shape[0])
+        wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
+        if not values.any():
+            return 0.0
+        if wide.shape[0] <= _KRYLOV:
+            return float(np.sqrt(np.linalg.norm((wide @ wide.T).toarray(), 2)))
+        # At the answer many singular values equal the penalty: to tell them apart would take for ever.
+        start, near = np.random.default_rng(1).normal(size=wide.shape[0]), 1e-3
+        found = svds(wide, k=1, v0=start, ncv=_KRYLOV, tol=near, return_singular_vectors=False)
+        return float(found[0]) * (1.0 + near**2)
+
+    def step(
+        self, rest: Floats, left: Floats, right: Floats, basis: Floats, penalty: float, rank: int, passes: int
+    ) -> _State:
+        """Lower the singular values of a sparse matrix (`rest`) plus left right', starting from these directions."""
+        widest = min(rank + _OVERSAMPLING, *self.seen.shape)
+        while True:
+            block = basis[:, :widest]
+            for _ in range(passes):
+                ortho = _orthonormal(self.times(rest, block) + left @ (right.T @ block))[0]
+                block = self.transposed_times(rest, ortho) + right @ (left.T @ ortho)
+            outer, inner = _orthonormal(block)
+            a, values, b = np.linalg.svd(inner)
+            many = int(np.sum(values > penalty))
+            directions = outer @ a
+            if many + min(_OVERSAMPLING, *self.seen.shape) // 2 <= values.size or values.size >= widest:
+                break
+            basis = _wider(directions, min(widest, 2 * values.size))  # too few directions: double them and look again
+        many = min(many, rank)
+        return _State(ortho @ b.T[:, :many], values[:many] - penalty, directions[:, :many], directions)
+
+    def solve(
+        self, penalty: float, rank: int, state: _State, tolerance: float, max_iter: int, bar: Progress | None = None
+    ) -> _State:
+        """Accelerated steps with restarts. A plain step with a better decomposition decides whether it is done."""
+        x, basis = self.rest, _wider(state.basis, min(max(_START, state.basis.shape[1]), *self.seen.shape))
+        now = before = _State(state.left[:, :rank], state.sizes[:rank], state.right[:, :rank], basis)
+        z = z_before = self.entries(now)
+        objective, momentum, next_check, pause, residual = np.inf, 1.0, 0, 0, np.inf
+        for iteration in range(1, max_iter + 1):
+            following = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
+            plain = iteration in (max_iter, next_check)
+            beta = 0.0 if plain else (momentum - 1.0) / following
+            y, left, right = z + beta * (z - z_before), now.scaled, now.right
+            if beta:
+                left, right = np.hstack([(1.0 + beta) * left, -beta * before.scaled]), np.hstack([right, before.right])
+            found = self.step(x - y, left, right, now.basis, penalty, rank, 3 if plain else 1)
+            z_found, size = self.entries(found), float(np.linalg.norm(found.sizes))
+            if plain:
+                residual = _distance(found, now) / size if size else float(now.sizes.any())
+                pause = iteration + max(5, iteration // 10)
+            elif np.linalg.norm(z_found - y) <= tolerance * max(size, 1e-300) and iteration >= pause:
+                next_check = iteration + 1  # little happens at the entries seen: look at the whole
+            now, before, z, z_before = found, now, z_found, z
+            value = float(0.5 * np.sum((x - z) ** 2) + penalty * now.sizes.sum())
+            momentum = 1.0 if value > objective else float(following)
+            objective = value
+            if bar is not None:
+                bar.advance()
+            if plain and residual <= tolerance:
+                break
+        return now._replace(residual=residual, iterations=iteration)
+
+    def gap(self, state: _State, penalty: float) -> float:
+        """Relative gap to the dual, max <W, X> - |W|^2 / 2 over W at the places seen of spectral norm <= penalty."""
+        x, rest = self.rest, self.rest - self.entries(state)
+        primal = float(0.5 * rest @ rest + penalty * state.sizes.sum())
+        norm = self.spectral_norm(rest)
+        feasible = rest * min(1.0, penalty / norm) if norm else rest
+        dual = float(feasible @ x - 0.5 * feasible @ feasible)
+        return (primal - dual) / primal if primal else 0.0
+
+    def completion(self, penalty: float, rank: int, state: _State, tolerance: float) -> Completion:
+        gap, converged = self.gap(state, penalty), bool(state.residual <= tolerance)
+        parts = (*state[:3], *self.effects, float(penalty), int(rank))
+        return Completion(*parts, state.residual, gap, state.iterations, converged)
 
 
-def _check_rank(rank: int) -> None:
-    if not rank >= 1:
-        raise ValueError(f"rank must be at least 1; got {rank}")
+def _check_settings(penalties: Sequence[float], ranks: Sequence[int], tolerance: float, max_iter: int) -> None:
+    if not (len(penalties) and all(0.0 < penalty < np.inf for penalty in penalties)):
+        raise ValueError(f"penalty must be a positive number, at least one; got {penalties}")
+    if not (len(ranks) and all(rank >= 1 for rank in ranks)):
+        raise ValueError(f"rank must be at least 1, and one at least; got {ranks}")
+    if not tolerance > 0.0 or max_iter < 1:
+        raise ValueError(f"tolerance and max_iter must be positive; got tolerance={tolerance}, max_iter={max_iter}")
 
 
-def _observed(
+def _checked(
     rows: ArrayLike, columns: ArrayLike, values: ArrayLike, shape: tuple[int, int]
-) -> tuple[_Observed, Floats]:
+) -> tuple[Places, Places, Floats]:
     i, j, x = np.asarray(rows), np.asarray(columns), np.asarray(values, dtype=np.float64)
     if not (i.ndim == 1 and i.shape == j.shape == x.shape and i.size):
         raise ValueError(
@@ -374,143 +485,45 @@ def _observed(
             raise ValueError(f"{name} must be whole numbers from 0 to {size - 1}; got {places.min()} to {places.max()}")
     if not np.all(np.isfinite(x)):
         raise ValueError(f"value {int(np.argmin(np.isfinite(x)))} is not finite; leave out what was not seen")
-    key = i.astype(np.int64) * shape[1] + j
-    order = np.argsort(key, kind="stable")
-    twice = np.flatnonzero(np.diff(key[order]) == 0)
-    if twice.size:
-        place = order[twice[0]]
-        raise ValueError(f"row {i[place]}, column {j[place]} is given more than once; merge such entries first")
-    i, j = i[order].astype(np.int64), j[order].astype(np.int64)
-    across = np.argsort(j, kind="stable")
-    by_row, by_column = np.searchsorted(i, np.arange(shape[0] + 1)), np.searchsorted(j[across], np.arange(shape[1] + 1))
-    return _Observed((int(shape[0]), int(shape[1])), i, j, by_row, across, by_column, i[across]), x[order]
+    return i.astype(np.int32), j.astype(np.int32), x
 
 
-def _in_blocks(start: Places, work: Callable[[int, int], None]) -> None:
-    """Do rows in as many blocks as there are cores, equal in entries. Rows are independent: the result is the same."""
-    workers = min(8, os.cpu_count() or 1)
-    if start[-1] < 20_000 or workers == 1:
-        work(0, start.size - 1)
-        return
-    ends = np.searchsorted(start, np.linspace(0, start[-1], workers + 1))
-    ends[0], ends[-1] = 0, start.size - 1
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(work, ends[:-1].tolist(), ends[1:].tolist()))
-
-
-def _entries(seen: _Observed, left: Floats, right: Floats) -> Floats:
-    found = np.empty(seen.rows.size)
-    a, b = np.ascontiguousarray(left), np.ascontiguousarray(right)
-    _in_blocks(
-        seen.row_start,
-        lambda first, last: sparse.entries(seen.row_start, seen.columns, a, b, first, last, found),
-    )
-    return found
-
-
-def _product(seen: _Observed, values: Floats, dense: Floats) -> Floats:
-    """The sparse matrix of these values, times a dense one."""
-    return _times(seen.row_start, seen.columns, values, dense)
-
-
-def _turned_product(seen: _Observed, values: Floats, dense: Floats) -> Floats:
-    """The transpose of the sparse matrix of these values, times a dense one."""
-    return _times(seen.column_start, seen.rows_by_column, values[seen.column_order], dense)
-
-
-def _times(start: Places, places: Places, values: Floats, dense: Floats) -> Floats:
-    """A sparse matrix, stored one row after the other, times a dense one."""
-    found, d = np.empty((start.size - 1, dense.shape[1])), np.ascontiguousarray(dense)
-    _in_blocks(start, lambda first, last: sparse.product(start, places, values, d, first, last, found))
-    return found
-
-
-def _no_effects(shape: tuple[int, int]) -> _Effects:
-    return _Effects(0.0, np.zeros(shape[0]), np.zeros(shape[1]))
-
-
-def _effects(seen: _Observed, x: Floats, damping: float) -> _Effects:
-    """Damped effects: those of rows are eliminated, those of columns found by conjugate gradients."""
-    if not damping > 0.0:
+def _effects(seen: sparse.csr_array, ones: sparse.csr_array, damping: float | None) -> tuple[float, Floats, Floats]:
+    """Mean and damped effects of rows and columns, by conjugate gradients; all 0 without damping."""
+    n, m = seen.shape
+    if damping is not None and not damping > 0.0:
         raise ValueError(f"damping must be positive: rows without entries have no effect of their own; got {damping}")
-    mean, ones = float(x.mean()), np.ones(x.size)
-    if np.isinf(damping):
-        return _no_effects(seen.shape)._replace(mean=mean)
-    of_rows, of_columns = np.diff(seen.row_start) + damping, np.diff(seen.column_start) + damping
-    sums: Floats = np.bincount(seen.rows, x - mean, minlength=of_rows.size).astype(np.float64)
-
-    def over_rows(effects: Floats) -> Floats:
-        return _turned_product(seen, ones, (effects / of_rows)[:, None])[:, 0]
-
-    def over_columns(effects: Floats) -> Floats:
-        return _product(seen, ones, effects[:, None])[:, 0]
-
-    columns = np.zeros(of_columns.size)
-    rest = np.bincount(seen.columns, x - mean, minlength=of_columns.size) - over_rows(sums)
-    scaled = rest / of_columns
-    way, size = scaled, float(rest @ scaled)
-    enough = 1e-18 * size
-    while size > enough:
-        image = of_columns * way - over_rows(over_columns(way))
-        stride = size / float(way @ image)
-        columns = columns + stride * way
-        rest = rest - stride * image
-        scaled = rest / of_columns
-        before, size = size, float(rest @ scaled)
-        way = scaled + (size / before) * way
-    return _Effects(mean, (sums - over_columns(columns)) / of_rows, columns)
-
-
-def _at(seen: _Observed, effects: _Effects) -> Floats:
-    total: Floats = effects.mean + effects.rows[seen.rows] + effects.columns[seen.columns]
-    return total
+    mean = 0.0 if damping is None else float(seen.data.mean())
+    if damping is None or np.isinf(damping):
+        return mean, np.zeros(n), np.zeros(m)
+    sizes = np.concatenate([ones.sum(axis=1), ones.sum(axis=0)])
+    sums = np.concatenate([seen.sum(axis=1), seen.sum(axis=0)]) - mean * sizes
+    sizes += damping
+    normal = sparse.block_array([[None, ones], [ones.T, None]], format="csr") + sparse.diags_array(sizes)
+    effects, _ = cg(normal, sums, rtol=1e-10, M=sparse.diags_array(1.0 / sizes))
+    return mean, effects[:n], effects[n:]
 
 
 def _started(start: Completion | None, shape: tuple[int, int]) -> _State:
     if start is None:
         return _State(np.zeros((shape[0], 0)), np.zeros(0), np.zeros((shape[1], 0)), np.zeros((shape[1], 0)))
-    wide = min(start.right.shape[1] + max(20, _OVERSAMPLING), *shape)  # the start may know nothing of other directions
+    wide = min(start.right.shape[1] + _START, *shape)  # the start may know nothing of other directions
     return _State(start.left, start.singular_values, start.right, _wider(start.right, wide))
 
 
-def _step(
-    seen: _Observed,
-    rest: Floats,
-    parts: Sequence[tuple[float, _State]],
-    basis: Floats,
-    penalty: float,
-    rank: int,
-    passes: int,
-) -> _State:
-    """Lower the singular values of a sparse matrix (`rest`) plus weighted states, starting from these directions."""
-    n, m = seen.shape
-    most = min(rank + _OVERSAMPLING, n, m)
-    while True:
-        block = basis[:, :most]
-        for _ in range(passes):
-            image = _product(seen, rest, block)
-            for weight, state in parts:
-                image += (state.left * (weight * state.singular_values)) @ (state.right.T @ block)
-            ortho = _orthonormal(image)[0]
-            block = _turned_product(seen, rest, ortho)
-            for weight, state in parts:
-                block += (state.right * (weight * state.singular_values)) @ (state.left.T @ ortho)
-        outer, inner = _orthonormal(block)
-        a, values, b = np.linalg.svd(inner)
-        many = int(np.sum(values > penalty))
-        if many + min(_OVERSAMPLING, n, m) // 2 <= values.size or values.size >= most:
-            break
-        basis = _wider(outer @ a, min(most, 2 * values.size))  # too few directions: double them and look again
-    many = min(many, rank)
-    right = outer @ a
-    return _State(ortho @ b.T[:, :many], values[:many] - penalty, right[:, :many], right)
+def _wider(basis: Floats, width: int) -> Floats:
+    """More directions: random ones, the same in every run."""
+    extra = width - basis.shape[1]
+    if extra <= 0:
+        return basis
+    return np.hstack([basis, np.random.default_rng(width).normal(size=(len(basis), extra)) / np.sqrt(len(basis))])
 
 
 def _orthonormal(tall: Floats) -> tuple[Floats, Floats]:
     """Q and R of a tall matrix, by Cholesky factors of its Gram matrix, twice: a few large products.
 
-    Householder's way has many small steps, in which threads of the linear algebra library wait for each other: on a
-    busy machine that takes a hundred times longer. It is used where columns are nearly dependent.
+    Householder's way has many small steps in which the threads of the linear algebra library wait for each other: on a
+    busy machine it takes ten to a hundred times longer. It is used where columns are nearly dependent.
     """
     q, r = tall, np.eye(tall.shape[1])
     for _ in range(2):
@@ -526,122 +539,11 @@ def _orthonormal(tall: Floats) -> tuple[Floats, Floats]:
     return q, r
 
 
-def _wider(basis: Floats, width: int) -> Floats:
-    """More directions: random ones, the same in every run."""
-    extra = width - basis.shape[1]
-    if extra <= 0:
-        return basis
-    return np.hstack([basis, np.random.default_rng(width).normal(size=(len(basis), extra)) / np.sqrt(len(basis))])
-
-
 def _distance(one: _State, other: _State) -> float:
     """Frobenius norm of the difference, to full precision: by factors of factors, not by squares."""
     shared = one.left.T @ other.left  # other.left = one.left shared + what sticks out
     sticks = other.left - one.left @ shared
-    inside = one.right * one.singular_values - (other.right * other.singular_values) @ shared.T
-    outside = (other.right * other.singular_values) @ _orthonormal(sticks)[1].T if sticks.size else np.zeros(1)
+    across = other.right * other.sizes
+    inside = one.right * one.sizes - across @ shared.T
+    outside = across @ _orthonormal(sticks)[1].T if sticks.size else np.zeros(1)
     return float(np.hypot(np.linalg.norm(inside), np.linalg.norm(outside)))
-
-
-def _solve(
-    seen: _Observed,
-    x: Floats,
-    penalty: float,
-    rank: int,
-    state: _State,
-    tolerance: float,
-    most: int,
-    bar: Progress | None,
-) -> _Solved:
-    """Accelerated proximal gradient with restarts. Whether it is done is asked of a plain step with a better SVD."""
-    basis = _wider(state.basis, min(max(20, state.basis.shape[1]), *seen.shape))
-    now = before = _cut(state, rank)
-    z = z_before = _entries(seen, now.left * now.singular_values, now.right)
-    objective, momentum, next_check, pause, residual = np.inf, 1.0, 0, 0, np.inf
-    for iteration in range(1, most + 1):
-        following = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
-        beta = (momentum - 1.0) / following
-        plain = iteration in (most, next_check)
-        if plain:
-            beta = 0.0
-        y = z + beta * (z - z_before)
-        parts = [(1.0 + beta, now), (-beta, before)] if beta else [(1.0, now)]
-        found = _step(seen, x - y, parts, basis, penalty, rank, 3 if plain else 1)
-        z_found = _entries(seen, found.left * found.singular_values, found.right)
-        size = float(np.linalg.norm(found.singular_values))
-        if plain:
-            residual = _distance(found, now) / size if size else float(np.linalg.norm(now.singular_values) > 0.0)
-            pause = iteration + max(5, iteration // 10)
-        elif np.linalg.norm(z_found - y) <= tolerance * max(size, 1e-300) and iteration >= pause:
-            next_check = iteration + 1  # little happens at the entries seen: look at the whole
-        now, before, z, z_before, basis = found, now, z_found, z, found.basis
-        value = float(0.5 * np.sum((x - z) ** 2) + penalty * now.singular_values.sum())
-        momentum = 1.0 if value > objective else float(following)
-        objective = value
-        if bar is not None:
-            bar.advance()
-        if plain and residual <= tolerance:
-            break
-    return _Solved(now, residual, iteration)
-
-
-def _cut(state: _State, rank: int) -> _State:
-    return _State(state.left[:, :rank], state.singular_values[:rank], state.right[:, :rank], state.basis)
-
-
-def _spectral_norm(seen: _Observed, values: Floats) -> float:
-    """Largest singular value of a sparse matrix, by Lanczos with full orthogonalisation."""
-    steps = min(_STEPS, seen.shape[1])
-    start = np.random.default_rng(1).normal(size=(seen.shape[1], 1))
-    space = np.zeros((seen.shape[1], steps))
-    images = np.zeros((seen.shape[0], steps))
-    for t in range(steps):
-        start -= space[:, :t] @ (space[:, :t].T @ start)
-        start -= space[:, :t] @ (space[:, :t].T @ start)
-        length = np.linalg.norm(start)
-        if length <= 1e-12:
-            break
-        space[:, t] = start[:, 0] / length
-        images[:, t] = _product(seen, values, space[:, t : t + 1])[:, 0]
-        start = _turned_product(seen, values, images[:, t : t + 1])
-        start /= max(float(np.linalg.norm(start)), 1e-300)
-    return float(np.linalg.norm(images, 2))
-
-
-def _completion(
-    seen: _Observed,
-    x: Floats,
-    effects: _Effects,
-    penalty: float,
-    rank: int,
-    solved: _Solved,
-    tolerance: float,
-    certify: bool = True,
-    tried: tuple[Trial, ...] = (),
-) -> Completion:
-    state = solved.state
-    return Completion(
-        state.left,
-        state.singular_values,
-        state.right,
-        effects.mean,
-        effects.rows,
-        effects.columns,
-        float(penalty),
-        int(rank),
-        solved.residual,
-        _gap(seen, x - _at(seen, effects), state, penalty) if certify else np.inf,
-        solved.iterations,
-        bool(solved.residual <= tolerance),
-        tried,
-    )
-
-
-def _gap(seen: _Observed, x: Floats, state: _State, penalty: float) -> float:
-    """Relative gap to the dual, max <W, X> - |W|^2 / 2: W at the entries seen, of spectral norm at most the penalty."""
-    rest = x - _entries(seen, state.left * state.singular_values, state.right)
-    primal = float(0.5 * rest @ rest + penalty * state.singular_values.sum())
-    norm = _spectral_norm(seen, rest)
-    feasible = rest * min(1.0, penalty / norm) if norm else rest
-    dual = float(feasible @ x - 0.5 * feasible @ feasible)
-    return (primal - dual) / primal if primal else 0.0

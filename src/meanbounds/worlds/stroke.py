@@ -14,11 +14,12 @@ _TYPES = {"TACS": "total", "PACS": "partial"}
 
 
 def stroke_trial() -> HiddenContexts:
-    """The International Stroke Trial as a world with hidden contexts.
+    """The International Stroke Trial, a real randomised trial, as a world with hidden contexts.
 
-    Six arms: aspirin or not, with no, low or medium heparin, allotted at random to 19,435 patients. The reward is the
-    outcome at six months: 0 dead, 1/3 dependent, 2/3 not recovered, 1 recovered. An expert sees the age band,
-    consciousness and the type of stroke, and gives what did best in such patients; the log keeps the age band alone.
+    19,435 patients were given one of six treatments at random: aspirin or not, with no, low or medium heparin. The
+    reward is the outcome at six months: 0 dead, 1/3 dependent, 2/3 not recovered, 1 recovered. The expert sees age
+    band, consciousness and type of stroke, and gives what did best in such patients; the log records the age band, the
+    treatment and the outcome.
 
     Notes
     -----
@@ -30,8 +31,10 @@ def stroke_trial() -> HiddenContexts:
     --------
     >>> import meanbounds as mb
     >>> trial = mb.stroke_trial()
-    >>> trial.contexts, len(trial.arms)
-    (('65 to 74', '75 to 84', '85 and over', 'under 65'), 6)
+    >>> trial.contexts
+    ('under 65', '65 to 74', '75 to 84', '85 and over')
+    >>> trial.arms[:3]
+    ('no aspirin, no heparin', 'no aspirin, low heparin', 'no aspirin, medium heparin')
     """
     import pandas as pd
 
@@ -39,13 +42,17 @@ def stroke_trial() -> HiddenContexts:
         rows = pd.read_parquet(path)
     rows = rows[rows["outcome"].between(1, 4)]
     ages = rows["age"].map(lambda age: next(band for band, end in _BANDS.items() if age < end))
+    treatments = rows["aspirin"].map({"Y": "aspirin", "N": "no aspirin"}) + ", " + rows["heparin"].map(_DOSES)
+    order = [f"{aspirin}, {dose}" for aspirin in ("no aspirin", "aspirin") for dose in dict.fromkeys(_DOSES.values())]
     patients = pd.DataFrame(
         {
-            "age": ages,
+            "age": pd.Categorical(ages, categories=list(_BANDS)),
             "consciousness": rows["consciousness"].map(lambda state: "alert" if state == "F" else "drowsy"),
             "type": rows["type"].map(lambda kind: _TYPES.get(kind, "other")),
-            "arm": rows["aspirin"].map({"Y": "aspirin", "N": "no aspirin"}) + ", " + rows["heparin"].map(_DOSES),
+            "arm": pd.Categorical(treatments, categories=order),
             "outcome": (rows["outcome"] - 1) / 3.0,
         }
     )
-    return HiddenContexts.from_trial(patients, "age", ["consciousness", "type"], "arm", "outcome")
+    return HiddenContexts.from_trial(
+        patients, visible="age", hidden=["consciousness", "type"], arm="arm", reward="outcome"
+    )

@@ -1,4 +1,4 @@
-"""Products with a sparse matrix that is stored row by row, some rows at a time."""
+"""Entries of a low-rank matrix at the places of a sparse one: the product that scipy does not have."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from meanbounds.kernels.compiling import compiled
 from meanbounds.support.types import Floats
 
-__all__ = ["entries", "product"]
+__all__ = ["entries"]
 
-Places = NDArray[np.int64]
+Places = NDArray[np.int32]
 
 
 @compiled
@@ -33,18 +33,3 @@ def entries(start: Places, columns: Places, left: Floats, right: Floats, first: 
             for t in range(whole, width):
                 a += left[i, t] * right[j, t]
             found[place] = (a + b) + (c + d)
-
-
-@compiled
-def product(
-    start: Places, columns: Places, values: Floats, dense: Floats, first: int, last: int, found: Floats
-) -> None:
-    """Rows `first` to `last` of the sparse matrix times `dense`."""
-    width = dense.shape[1]
-    for i in range(first, last):
-        for t in range(width):
-            found[i, t] = 0.0
-        for place in range(start[i], start[i + 1]):
-            j, value = columns[place], values[place]
-            for t in range(width):
-                found[i, t] += value * dense[j, t]

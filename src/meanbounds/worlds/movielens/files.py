@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,9 +59,12 @@ class Ratings:
     columns: int
     made_up: bool
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "titles": dict(self.titles)}  # read-only views cannot be copied or pickled
+
     @property
     def shape(self) -> tuple[int, int]:
-        """Users, and columns for movies."""
+        """Numbers of users and of columns for movies."""
         return self.gender.size, self.columns
 
     @property

@@ -1,11 +1,11 @@
-"""From ratings to a world for each occupation, by the paper's recipe and with every gap in it a setting."""
+"""From ratings to a world for each occupation, by the paper's recipe; what the paper leaves open is a setting."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from meanbounds.worlds.softimpute import Completion, choose_penalty, soft_impute
 
 __all__ = ["AGES", "OCCUPATIONS", "OccupationWorlds", "Recipe", "complete", "occupation_worlds"]
 
-_MOST = 3_000  # steps of a completion: without centring it takes hundreds
+_MAX_ITER = 3_000  # steps of a completion: without centring it takes hundreds
 
 AGES: Mapping[int, str] = MappingProxyType(
     {1: "0-17", 18: "18-25", 25: "25-49", 35: "25-49", 45: "25-49", 50: "50+", 56: "50+"}
@@ -54,39 +54,48 @@ OCCUPATIONS: Mapping[int, str] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Recipe:
-    """Every choice between the ratings and the worlds, the paper's where it is stated.
+    """How ratings become worlds: every choice is a setting, with the paper's value where the paper gives one.
 
-    Differs from the paper: it does not say whether the matrix is centred before it is completed, and much hangs on
-    that; nor what the other settings are that have no "paper" beside them.
+    Differs from the paper: settings without "paper" beside them are ours. Most hangs on `centre`, whether the matrix is
+    centred before it is completed.
 
     Attributes
     ----------
     centre
-        What is taken off before the completion: "none"; "mean", the mean of all ratings; or "effects", damped effects
-        of users and movies as well.
+        What is subtracted before the completion: "none"; "mean", the mean of all ratings; or "effects", also how much
+        higher than the mean each user rates and each movie is rated.
     penalty, ranks
-        Of the completion, for ratings on [0, 1] (paper). With penalty None it is chosen from `penalties`, and the rank
-        from `ranks`, by the error on a tenth of the ratings. With a penalty the last rank is used.
+        Of the completion, for ratings on [0, 1] (paper). With penalty None, `penalties` and `ranks` are tried and the
+        pair with the least error on a tenth of the ratings is used. With a penalty the last rank is used.
+    penalties
+        What to try where `penalty` is None.
     tolerance
-        Of the completion. Without centring, users move over the cut until late: plain SoftImpute is far from its limit
-        after hundreds of steps.
+        Of the completion. Keep it small without centring: users go on crossing the cut for hundreds of steps.
     cut
         Users whose total reward over all movies is below this are left out (paper: 1500); None keeps all.
     cut_movies
-        Which movies the total is over: "all" numbers, 3,952 as in the paper, or those that are "rated".
+        Which movies count in that total: "all" 3,952 numbers, as in the paper, or only those that are "rated".
     clip_before_cut
         Whether entries are clipped to [0, 1] before they are added up. Mean rewards are always clipped.
     occupations, ages
         Codes to classes; 8 and 4 in the paper.
     weights
-        How likely each gender and age is within an occupation: by "counts" of users, or "uniform" over those there are.
+        How likely each pair of gender and age is within an occupation: "counts", as many users as there are; or
+        "uniform", the same for all pairs that occur.
     arms
         Movies drawn for each occupation (paper: 15).
     least_ratings
-        Movies with fewer ratings are not drawn; 0 for all numbers, with a movie or without.
+        Movies with fewer ratings are not drawn; 0 also draws numbers that no movie has.
     noise
-        Of rewards: "two-point", 0 or 1; or "stars", the five values, their shares among all ratings tilted until the
-        mean is right. For uniform rewards simulate with ``mb.Uniform(world.marginal_means[0])``.
+        Which rewards are drawn: "two-point", 0 or 1; or "stars", the values 0, 1/4, ..., 1 in the proportions of all
+        ratings, tilted until the mean is right. For uniform rewards simulate with
+        ``mb.Uniform(world.marginal_means[0])``.
+
+    Examples
+    --------
+    >>> from meanbounds.worlds import movielens
+    >>> movielens.Recipe(centre="none", noise="stars").cut
+    1500.0
     """
 
     centre: Literal["none", "mean", "effects"] = "mean"
@@ -118,23 +127,27 @@ class Recipe:
         if self.arms < 2 or self.least_ratings < 0:
             raise ValueError(f"a world needs 2 arms or more, and least_ratings from 0 on; got {self}")
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Read-only views cannot be copied or pickled.
+        return {**self.__dict__, "occupations": dict(self.occupations), "ages": dict(self.ages)}
+
 
 def complete(
-    ratings: Ratings, recipe: Recipe | None = None, *, quick: bool = False, seed: Seed = 0, show: bool | None = None
+    ratings: Ratings, recipe: Recipe | None = None, *, quick: bool = False, seed: Seed = 0, progress: bool | None = None
 ) -> Completion:
-    """Complete the matrix of ratings on [0, 1], as the recipe says.
+    """Estimate every rating that was not given, on [0, 1], as the recipe says.
 
     Parameters
     ----------
     ratings, recipe
-        What, and how; the default recipe if none is given.
+        The ratings, and how to complete them; None for the default recipe.
     quick
         A rough answer in seconds: the first rank alone, every other penalty, and a tolerance of 3e-3. Predictions are
-        nearly as good, but without centring totals are still far too low, and with them the number of users kept.
+        nearly as good, but without centring totals are far too low, and so too few users are above the cut.
     seed
         Which ratings are held out if the penalty has to be chosen.
-    show
-        Whether to show progress.
+    progress
+        Whether to show progress; None shows it on a terminal.
 
     Examples
     --------
@@ -149,27 +162,36 @@ def complete(
     centre, damping = how.centre != "none", 5.0 if how.centre == "effects" else np.inf
     if how.penalty is not None:
         return soft_impute(
-            *places, how.penalty, ranks[-1], centre=centre, damping=damping, tolerance=tolerance, most=_MOST, show=show
+            *places,
+            penalty=how.penalty,
+            rank=ranks[-1],
+            centre=centre,
+            damping=damping,
+            tolerance=tolerance,
+            max_iter=_MAX_ITER,
+            progress=progress,
         )
     return choose_penalty(
         *places,
-        how.penalties[::2] if quick else how.penalties,
-        ranks,
+        penalties=how.penalties[::2] if quick else how.penalties,
+        ranks=ranks,
         centre=centre,
         damping=damping,
         tolerance=tolerance,
-        most=_MOST,
-        trial_most=12 if quick else 30,
+        max_iter=_MAX_ITER,
+        trial_max_iter=12 if quick else 30,
         low=0.0,
         high=1.0,
         seed=seed,
-        show=show,
+        progress=progress,
     )
 
 
 @dataclass(frozen=True, eq=False)
 class OccupationWorlds:
-    """A world for each occupation, with that occupation as its one visible context, and what happened on the way.
+    """A world for each occupation, and a record of who was left out and why.
+
+    In the world of an occupation that occupation is the one visible context; the expert also sees gender and age.
 
     Attributes
     ----------
@@ -182,8 +204,7 @@ class OccupationWorlds:
     cells
         For each occupation, how many users are kept of each gender and age; 0 where there are none.
     redraws
-        For each occupation, how often movies were drawn again: a single one was best for everyone, or two were equally
-        good for someone.
+        For each occupation, how often movies were drawn again because one was best for everyone or two tied for best.
     made_up
         Whether the ratings are made up.
     """
@@ -197,7 +218,7 @@ class OccupationWorlds:
     made_up: bool
 
     def summary(self) -> str:
-        """What happened, in lines to print."""
+        """Users kept, and a line for each occupation: its users, or why it has no world. To be printed."""
         lines = [f"{self.kept} of {self.users} users kept" + (" (made-up ratings)" if self.made_up else "")]
         for name, cells in self.cells.items():
             empty = [" ".join(cell) for cell, count in cells.items() if not count]
@@ -208,22 +229,22 @@ class OccupationWorlds:
 
 
 def occupation_worlds(
-    ratings: Ratings, completion: Completion, recipe: Recipe | None = None, seed: Seed = 0, *, most: int = 1000
+    ratings: Ratings, completion: Completion, recipe: Recipe | None = None, *, seed: Seed = 0, max_draws: int = 1000
 ) -> OccupationWorlds:
-    """Worlds in which an expert sees occupation, gender and age, and the log keeps the occupation (Section 6).
+    """Worlds in which an expert sees occupation, gender and age, and the log records the occupation (Section 6).
 
-    Users below the cut are left out, movies are drawn for each occupation, and users of one gender and age are
-    averaged. A draw in which one movie is best for everyone, or two are equally good for someone, does not satisfy what
-    the bounds assume, a positive gap and more than one arm in the log: it is made again.
+    Users below the cut are left out, movies are drawn for each occupation, and users of the same gender and age are
+    averaged. The bounds assume a positive gap and more than one arm in the log, so a draw in which one movie is best
+    for everyone, or two tie for best, is made again.
 
     Parameters
     ----------
     ratings, completion, recipe
         As for, and from, `complete`.
     seed
-        Which movies are drawn. Occupations do not affect each other.
-    most
-        After so many draws an occupation is left out.
+        Decides which movies are drawn, for each occupation by itself.
+    max_draws
+        Leave an occupation out after this many draws.
 
     Examples
     --------
@@ -265,18 +286,25 @@ def occupation_worlds(
         kinds = [(ratings.gender[members] == g) & (ages[members] == a) for (g, a), many in cells[job].items() if many]
         means = np.array([rewards[kind].mean(axis=0) for kind in kinds])
         rng = np.random.default_rng([number, place])
-        for draw in range(most):
+        for draw in range(max_draws):
             drawn = np.sort(rng.choice(pool.size, how.arms, replace=False))
             if _separated(means[:, drawn]):
                 names = _names(ratings, pool[drawn])
                 people = {"occupation": job, "gender": ratings.gender[members], "age": ages[members]}
                 table = pd.DataFrame({**people, **dict(zip(names, rewards[:, drawn].T, strict=True))})
                 uniform = how.weights == "uniform"
-                world = HiddenContexts.from_table(table, "occupation", ["gender", "age"], names, uniform=uniform)
+                world = HiddenContexts.from_table(
+                    table,
+                    visible="occupation",
+                    hidden=["gender", "age"],
+                    arms=names,
+                    uniform=uniform,
+                    rewards="two-point",  # completed entries are expected rewards; `_noisy` says which are drawn
+                )
                 worlds[job], redraws[job] = _noisy(world, ratings, how), draw
                 break
         else:
-            left_out[job] = f"left out: {most} draws of movies, and in each one is best for all or two tie"
+            left_out[job] = f"left out: {max_draws} draws of movies, and in each one is best for all or two tie"
     return OccupationWorlds(worlds, left_out, kept.size, int(kept.sum()), cells, redraws, ratings.made_up)
 
 
@@ -327,7 +355,7 @@ def _noisy(world: HiddenContexts, ratings: Ratings, recipe: Recipe) -> HiddenCon
     values = np.arange(5) / 4.0
     law = _tilted(np.bincount(ratings.stars, minlength=6)[1:] / ratings.stars.size, values, world.means)
     return HiddenContexts(
-        law @ values, world.probabilities, 0.0, 1.0, world.contexts, world.arms, values=values, law=law
+        law @ values, world.probabilities, contexts=world.contexts, arms=world.arms, values=values, law=law
     )
 
 
