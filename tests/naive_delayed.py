@@ -68,10 +68,10 @@ def play(
                 means = sums[1:, arm] / sums[0, arm] if sums[0, arm] else np.full(3, middle[arm])
                 seen[1:, arm] += unanswered * means
                 seen[0, arm] += unanswered
-        plays, total, squares, ones = seen.tolist()
-        counted = [int(n) for n in plays]
+        total, squares, ones = seen[1:].tolist()
+        plays = [int(n) for n in seen[0]]
         arm = TWINS[policy](
-            Round(bounds, list(range(size)), counted, total, squares, ones, log_f(policy, clock), key, t - 1, memory)
+            Round(bounds, list(range(size)), plays, total, squares, ones, log_f(policy, clock), key, t - 1, memory)
         )
         reward = draw(law, arm, child(streams, arm), arms.count(arm))
         out.append(Sent(t + 1 + rounds_late(delay, lateness, t), arm, reward))

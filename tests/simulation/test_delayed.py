@@ -61,7 +61,7 @@ def pulls_by_round(
         counts_pending=pending == "count",
     )
     assert isinstance(task, _DelayedTask)
-    steps = task._replace(gaps=2.0 ** (8.0 * np.arange(len(case.bounds)))).play(0, 1).curves[0]
+    steps = task._replace(gaps=np.array([256.0**k for k in range(len(case.bounds))])).play(0, 1).curves[0]
     return [round(math.log2(step) / 8.0) for step in np.diff(steps, prepend=0.0)]
 
 
@@ -167,7 +167,7 @@ def test_as_if_answered() -> None:
     state = np.array([[2.0, 0, 4], [1.5, 0, 1], [1.25, 0, 1], [1, 0, 1], [7, 8, 9]])
     out = np.empty_like(state)
     delayed.as_if_answered(state, np.array([3.0, 2, 0]), np.array([0.5, 0.4, 0.5]), out)
-    expected = [[5.0, 2, 4], [3.75, 0.8, 1], [3.125, 0.8, 1], [2.5, 0.8, 1], [7, 8, 9]]
+    expected = np.array([[5.0, 2, 4], [3.75, 0.8, 1], [3.125, 0.8, 1], [2.5, 0.8, 1], [7, 8, 9]])
     np.testing.assert_allclose(out, expected, rtol=1e-15)
     assert state[0].tolist() == [2.0, 0.0, 4.0]
 
