@@ -90,7 +90,7 @@ def test_an_agent_that_is_told_late_decides_alike(
     law = case.environment.rewards(case.bounds.low, case.bounds.high)
     streams, lateness = (np.uint64(f(np.uint64(case.seed), 0)) for f in (reward_key, delay_key))
     delays = delay.delays(case.horizon)
-    agent = mb.Agent(policy, case.bounds, case.seed)
+    agent = mb.Agent(policy, case.bounds, seed=case.seed)
     due: dict[int, list[tuple[int, float]]] = {}
     arms: list[int] = []
     for t in range(1, case.horizon + 1):

@@ -28,7 +28,7 @@ class Instance:
     @property
     def bounds(self) -> MeanBounds:
         """The mean bounds."""
-        return MeanBounds(self.lower, self.upper, [f"arm {k + 1}" for k in range(len(self.means))])
+        return MeanBounds(self.lower, self.upper, arms=[f"arm {k + 1}" for k in range(len(self.means))])
 
     @property
     def meta_pruned(self) -> NDArray[np.bool_]:
