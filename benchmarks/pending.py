@@ -344,8 +344,8 @@ A pull whose reward is lost counts for ever, so that the policy takes its mean f
 
 Where the arm with the largest upper bound happens to be the best one, a policy that clips its indices and ignores
 unanswered pulls plays nothing else until the first rewards come, and has no regret; counting tries the others too.
-Where that arm is not the best one, the same difference is what counting gains. With lost rewards, an arm that gave a few bad
-rewards early looks surer to be bad than it is, the more so for policies that explore as little as they may.
+Where that arm is not the best one, the same difference is what counting gains. With lost rewards, an arm that gave a
+few bad rewards early looks surer to be bad than it is, the more so for policies that explore as little as they may.
 """
 
 
