@@ -7,7 +7,7 @@ BIN := .venv/bin
 COVERED := 62
 COVERAGE_CORE = $(shell $(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
-.PHONY: demo test test-lowest lint size bench picture choices reproduce clean kernels
+.PHONY: demo test test-lowest lint size bench picture choices pending reproduce clean kernels
 
 demo: .venv/.demo kernels  ## from a log to decisions, with pictures
 	$(BIN)/meanbounds demo -o demo
@@ -40,6 +40,9 @@ picture: .venv/.demo kernels  ## the pictures of README and guide
 
 choices: .venv/.bench kernels  ## what R-OFUL's choices are worth, into docs/choices.md; takes a quarter of an hour
 	$(BIN)/python -m benchmarks.choices
+
+pending: .venv/.bench kernels  ## whether unanswered pulls should count, into docs/pending.md; takes ten minutes
+	$(BIN)/python -m benchmarks.pending
 
 reproduce: .venv/.demo kernels  ## every figure and table of the paper, into reproduce and docs/claims.md
 	$(BIN)/meanbounds reproduce -o reproduce

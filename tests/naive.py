@@ -87,7 +87,7 @@ class Round(NamedTuple):
     plays: list[int]
     total: list[float]
     squares: list[float]
-    ones: list[int]
+    ones: list[float]
     log_f: float
     key: np.uint64
     number: int
@@ -262,7 +262,8 @@ def play(
     law = environment.rewards(bounds.low, bounds.high)
     streams, key, rounding = (np.uint64(f(np.uint64(seed), run)) for f in (reward_key, policy_key, rounding_key))
     arms = range(len(bounds))
-    plays, total, squares, ones = [0 for _ in arms], [0.0 for _ in arms], [0.0 for _ in arms], [0 for _ in arms]
+    plays = [0 for _ in arms]
+    total, squares, ones = ([0.0 for _ in arms] for _ in range(3))
     memory: dict[str, float] = {}
     history = []
     for t in range(1, horizon + 1):

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from meanbounds.agents.candidate import Candidate
 from meanbounds.agents.learner import Learner, NoIndexError, Pending, check_has, check_reward
 from meanbounds.bounds import Arm
-from meanbounds.kernels.arms import textbook
+from meanbounds.kernels.arms import delayed, textbook
 from meanbounds.kernels.arms.tables import State
 from meanbounds.kernels.random.stream import rounding_key
 from meanbounds.knowledge import Knowledge
@@ -184,12 +184,7 @@ class ArmsLearner(Learner):
 
     def _supposed(self) -> tuple[Floats, float]:
         """What would have been seen if every pending pull had returned the arm's mean, or the middle of its bounds."""
-        table, seen, bounds = self.table.copy(), self._state, self.bounds
-        waiting = np.array(self.pending, dtype=np.float64)
-        middle = (0.5 * (bounds.lower + bounds.upper) - bounds.low) / (bounds.high - bounds.low)
-        supposed = State(*table)
-        for name in ("total", "squares", "ones"):
-            mean = np.divide(getattr(seen, name), seen.plays, out=middle.copy(), where=seen.plays > 0)
-            getattr(supposed, name)[:] += waiting * mean
-        supposed.plays[:] += waiting
+        bounds, table = self.bounds, np.empty_like(self.table)
+        middle = delayed.middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
+        delayed.as_if_answered(self.table, np.array(self.pending, dtype=np.float64), middle, table)
         return table, self._log_f_at(self.updates + self.unanswered + 1)

@@ -4,6 +4,7 @@ Environments, instances with their bounds, `simulate`, `Regret` and study files 
 `meanbounds.worlds`.
 """
 
+from meanbounds.simulation.delay import Delay
 from meanbounds.simulation.environments import Bernoulli, Beta, Environment, Linear, Table, Uniform
 from meanbounds.simulation.instances import INSTANCES, Instance, LinearInstance
 from meanbounds.simulation.regret import Regret
@@ -13,6 +14,7 @@ __all__ = [
     "INSTANCES",
     "Bernoulli",
     "Beta",
+    "Delay",
     "Environment",
     "Instance",
     "Linear",

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from meanbounds.bounds import MeanBounds
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
+from meanbounds.simulation.delay import Delay, Pending, as_delay, check_pending
 from meanbounds.simulation.environments import Environment
 from meanbounds.simulation.regret import Regret
 from meanbounds.simulation.tasks import Played, Task, task_for
@@ -57,6 +58,8 @@ def simulate(
     runs: int = 200,
     seed: Seed = None,
     checkpoints: int | Sequence[int] = 200,
+    delay: int | Delay | None = None,
+    pending: Pending = "ignore",
     backend: str | None = None,
     workers: int | None = None,
     block: int | None = None,
@@ -85,6 +88,13 @@ def simulate(
         Whole number, numpy Generator or None for a fresh one; ``Regret.seed`` reproduces the result.
     checkpoints
         How many evenly spaced rounds to keep the regret at, or the rounds themselves.
+    delay
+        How many rounds late rewards come: with 10, the reward of round t can be used from round t + 11 on. A
+        `meanbounds.simulation.Delay` makes delays random or loses some of the rewards. None or 0: at once. Only for
+        policies without features; slower, since each round is then played by itself.
+    pending
+        What a policy makes of pulls whose reward is still out, as in `meanbounds.Agent.pull`: ``"ignore"``, or
+        ``"count"`` them as if each had returned the arm's mean so far.
     backend
         Name of a joblib backend ("loky", "dask", "ray", ...) to hand blocks of runs to; threads of this process by
         default.
@@ -108,6 +118,15 @@ def simulate(
     (50, 200)
     >>> bool(regret.final["GLUE"].mean() < regret.final["UCB"].mean())
     True
+
+    Rewards that come 100 rounds late, without and with counting the pulls that are still unanswered:
+
+    >>> for pending in ("ignore", "count"):
+    ...     late = mb.simulate({"GLUE": mb.GLUE()}, mb.Bernoulli([0.9, 0.8, 0.5]), bounds, 1000, runs=50, seed=7,
+    ...                        delay=100, pending=pending)
+    ...     print(pending, late.final["GLUE"].mean().round(1))
+    ignore 25.2
+    count 22.9
     """
     named = _labelled(policies)
     if not isinstance(environment, Environment):
@@ -121,12 +140,16 @@ def simulate(
             raise ValueError(f"{name} must be a whole number, at least 1; got {value!r}")
     rounds = _checkpoint_rounds(checkpoints, int(horizon))
     number = as_seed(seed)
+    late = as_delay(delay)
+    check_pending(pending)
     parts = []
     for label, policy in named.items():
-        task = task_for(policy, environment, bounds, number, rounds)
+        task = task_for(policy, environment, bounds, number, rounds, delay=late, counts_pending=pending == "count")
         size = block or _block(task, runs, int(horizon))
         parts += [_Part(label, first, min(size, runs - first), task) for first in range(0, runs, size)]
     settings = _settings(named, environment, bounds, int(horizon), int(runs), number)
+    if late is not None:
+        settings |= {"delay": late.settings(), "pending": pending}
     curves = {label: np.empty((runs, rounds.size)) for label in named}
     plays = {label: np.empty((runs, len(bounds)), dtype=np.int64) for label in named}
     store = None if resume is None else _Store(Path(resume), {**settings, "rounds": rounds.tolist()}, named)

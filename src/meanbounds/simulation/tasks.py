@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from meanbounds import kernels
 from meanbounds.bounds import MeanBounds
 from meanbounds.kernels import linear
+from meanbounds.kernels.arms import delayed
 from meanbounds.kernels.arms.block import Block
 from meanbounds.kernels.arms.tables import State
 from meanbounds.kernels.random.rewards import Rewards
@@ -21,6 +22,7 @@ from meanbounds.kernels.solvers.cone import Known
 from meanbounds.linear import LinearArms
 from meanbounds.policies import AnyPolicy, LinearPolicy
 from meanbounds.policies.exploration import Exploration, log_f
+from meanbounds.simulation.delay import Delay
 from meanbounds.simulation.environments import Environment, Linear
 from meanbounds.support.types import Floats
 
@@ -56,14 +58,21 @@ def task_for(
     seed: int,
     rounds: NDArray[np.int64],
     textbook: bool = False,
+    delay: Delay | None = None,
+    counts_pending: bool = False,
 ) -> Task:
     """The task of playing this policy in this environment, keeping track at these rounds.
 
     `textbook` computes every index in every round, as the definition says: the same decisions, more slowly. Linear
-    policies take no notice of it.
+    policies take no notice of it. With a `delay` the textbook plays; `counts_pending` then treats unanswered pulls as
+    answered.
     """
     law = environment.rewards(bounds.low, bounds.high)
     if isinstance(policy, LinearPolicy):
+        if delay is not None:
+            raise TypeError(
+                f"{policy} cannot be simulated with a delay, only policies without features can; leave delay out"
+            )
         if not isinstance(environment, Linear):
             raise TypeError(f"{policy} needs arms with features: an environment such as mb.Linear(features, theta)")
         _check_norm(policy, float(np.linalg.norm(environment.theta)))
@@ -77,6 +86,13 @@ def task_for(
             f"offer all (offered=None)"
         )
     plan_table, parameters = policy.plan(bounds).table, policy.parameters
+    if delay is not None:
+        delays = delay.delays(int(rounds[-1]))
+        middle = delayed.middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
+        return _DelayedTask(
+            *(policy.kernel, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds),
+            *(delays, middle, counts_pending),
+        )
     return _ArmsTask(policy.kernel, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds, textbook)
 
 
@@ -124,6 +140,49 @@ class _ArmsTask(NamedTuple):
             play(self.kernel, self.plan, self.parameters, block)
             curves[:, inside] = window[:, : inside.sum()]
         return Played(curves, states[:, 0].astype(np.int64), {})
+
+
+class _DelayedTask(NamedTuple):
+    """Arms that have nothing in common, with rewards that come late."""
+
+    kernel: int
+    plan: Floats
+    parameters: Floats
+    f: Exploration
+    rewards: Rewards
+    gaps: Floats
+    seed: int
+    rounds: NDArray[np.int64]
+    delays: delayed.Delays
+    middle: Floats
+    counts_pending: bool
+
+    @property
+    def rounds_at_once(self) -> int:
+        """Some 50 ms of an index policy."""
+        return 200_000
+
+    def play(self, first_run: int, runs: int) -> Played:
+        """Play one run after the other: what is still out of several would take up room."""
+        curves, plays = np.empty((runs, self.rounds.size)), np.empty((runs, self.gaps.size), dtype=np.int64)
+        for run in range(runs):
+            plays[run] = self._play(first_run + run, curves[run : run + 1])
+        return Played(curves, plays, {})
+
+    def _play(self, run: int, curves: Floats) -> Floats:
+        """Fill in the regret of one run and return the pulls of each arm; log f is tabulated a window at a time."""
+        states = np.zeros((1, len(State._fields), self.gaps.size))
+        unanswered = delayed.unanswered_for(self.gaps.size, self.delays.longest)
+        horizon, t = int(self.rounds[-1]), 1
+        for first in range(1, horizon + 1, _WINDOW):
+            table = _log_f(self.f, first, min(first + _WINDOW - 1, horizon))
+            block = Block(states, self.rewards, np.uint64(self.seed), run, table, first, self.rounds, self.gaps, curves)
+            t = delayed.play(
+                *(self.kernel, self.plan, self.parameters, block, self.delays, self.middle, unanswered),
+                *(self.counts_pending, t),
+            )
+        pulls: Floats = states[0, 0] + unanswered.waiting
+        return pulls
 
 
 @functools.lru_cache(maxsize=4)

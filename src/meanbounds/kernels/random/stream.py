@@ -10,7 +10,17 @@ import numpy as np
 
 from meanbounds.kernels.compiling import compiled
 
-__all__ = ["child", "floor_key", "mix", "offer_key", "policy_key", "reward_key", "rounding_key", "uniform"]
+__all__ = [
+    "child",
+    "delay_key",
+    "floor_key",
+    "mix",
+    "offer_key",
+    "policy_key",
+    "reward_key",
+    "rounding_key",
+    "uniform",
+]
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)  # the golden ratio: successive numbers of one stream
 _NEST = np.uint64(0xD1B54A32D192ED03)  # another odd constant: successive streams of one parent
@@ -20,6 +30,7 @@ _REWARDS = 1
 _POLICY = 2
 _ROUNDING = 3
 _OFFERS = 4
+_DELAYS = 5
 _FLOOR = 6
 
 
@@ -65,6 +76,12 @@ def rounding_key(seed: np.uint64, run: int) -> np.uint64:
 def offer_key(seed: np.uint64, run: int) -> np.uint64:
     """Stream that draws what is on offer in a run; its children are the rounds."""
     return child(child(seed, run), _OFFERS)
+
+
+@compiled
+def delay_key(seed: np.uint64, run: int) -> np.uint64:
+    """Stream that says how late each reward of a run comes, two numbers for each round."""
+    return child(child(seed, run), _DELAYS)
 
 
 @compiled

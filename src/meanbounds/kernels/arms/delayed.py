@@ -1,0 +1,156 @@
+"""Rewards that come late or never: rounds in which some pulls are still unanswered."""
+
+from __future__ import annotations
+
+from math import floor, log
+from typing import NamedTuple
+
+import numpy as np
+
+from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.textbook import choose, observe, regret
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.random.rewards import draw
+from meanbounds.kernels.random.stream import child, delay_key, policy_key, reward_key, rounding_key, uniform
+from meanbounds.support.types import Floats, Integers
+
+__all__ = ["LOST", "Delays", "Unanswered", "as_if_answered", "draw_delay", "middle_of", "play", "unanswered_for"]
+
+LOST = -1  # the delay of a reward that never comes
+_NOBODY = -1  # ends a list in the ring
+
+
+class Delays(NamedTuple):
+    """How many rounds late rewards are."""
+
+    fixed: int  # the delay of every reward, unless log_late is below 0
+    log_late: float  # log of the chance that a reward which has not come yet stays out another round; 0: fixed
+    longest: int  # no delay is longer: the ring has one place more
+    lost: float  # share of rewards that never come
+
+
+class Unanswered(NamedTuple):
+    """The pulls of one run whose reward is still out: a ring of lists, one for each round in which rewards are due.
+
+    The pull of round t is kept at place t modulo the length of the ring, the list for round t starts at that place of
+    `first`. Lists are in the order of the pulls.
+    """
+
+    waiting: Floats  # unanswered pulls of each arm, lost ones included
+    arm: Integers
+    reward: Floats
+    following: Integers  # place of the next pull that is due in the same round
+    first: Integers
+    last: Integers
+
+
+def unanswered_for(arms: int, longest: int) -> Unanswered:
+    """Room for the unanswered pulls of a run, none of them made yet."""
+    nobody = np.full((3, longest + 1), _NOBODY, dtype=np.int64)
+    arm, reward = np.zeros(longest + 1, dtype=np.int64), np.zeros(longest + 1)
+    return Unanswered(np.zeros(arms), arm, reward, nobody[0], nobody[1], nobody[2])
+
+
+@compiled
+def middle_of(lower: Floats, upper: Floats, low: Floats, high: Floats) -> Floats:
+    """Middle of each arm's bounds, in units of the arm's range."""
+    return (0.5 * (lower + upper) - low) / (high - low)
+
+
+@compiled
+def as_if_answered(state_table: Floats, waiting: Floats, middle: Floats, out: Floats) -> None:
+    """Write the state as it would be if each unanswered pull had returned the arm's mean so far.
+
+    `waiting` counts the unanswered pulls of each arm; an arm without any reward gets `middle` (see `middle_of`) for
+    its mean. Sums of squares and of rounded rewards grow at their own mean. Row 0 of `out` then counts pulls.
+    """
+    for arm in range(waiting.size):
+        plays = state_table[0, arm]
+        for row in range(1, 4):
+            mean = state_table[row, arm] / plays if plays > 0.0 else middle[arm]
+            out[row, arm] = state_table[row, arm] + waiting[arm] * mean
+        out[0, arm] = plays + waiting[arm]
+        out[4, arm] = state_table[4, arm]
+
+
+@compiled
+def draw_delay(delays: Delays, key: np.uint64, number: int) -> int:
+    """How many rounds late the reward of the round with this number (from 0) is, or `LOST`; `key` is the run's."""
+    if uniform(key, 2 * number + 1) < delays.lost:
+        return LOST
+    if delays.log_late == 0.0:
+        return delays.fixed
+    return int(min(float(delays.longest), floor(log(1.0 - uniform(key, 2 * number)) / delays.log_late)))
+
+
+@compiled
+def _send(out: Unanswered, t: int, delay: int, arm: int, reward: float) -> None:
+    """Keep the reward of round t until it is due."""
+    place, slot = t % out.arm.size, (t + 1 + delay) % out.arm.size
+    out.arm[place], out.reward[place], out.following[place] = arm, reward, _NOBODY
+    if out.first[slot] == _NOBODY:
+        out.first[slot] = place
+    else:
+        out.following[out.last[slot]] = place
+    out.last[slot] = place
+
+
+@compiled
+def _deliver(state: Floats, out: Unanswered, t: int, updates: int, rounding: np.uint64) -> int:
+    """Observe the rewards that are due in round t, in the order of their pulls, and return the number of updates."""
+    slot = t % out.arm.size
+    place = out.first[slot]
+    while place != _NOBODY:
+        observe(state, out.arm[place], out.reward[place], updates, rounding)
+        out.waiting[out.arm[place]] -= 1.0
+        updates += 1
+        place = out.following[place]
+    out.first[slot] = _NOBODY
+    return updates
+
+
+@compiled
+def play(
+    code: int,
+    plan_table: Floats,
+    parameters: Floats,
+    block: Block,
+    delays: Delays,
+    middle: Floats,
+    out: Unanswered,
+    counts: bool,
+    t: int,
+) -> int:
+    """Play one run from round t on; return the round at which ``block.log_f`` ends, or the one after the last.
+
+    The block has one run, and all stops of it. The clock of the policy, which `block.log_f` is read at, is one more
+    than the rewards so far, or with `counts` than the pulls so far: it may stand still, so ``block.first_round`` is
+    the first clock time of the table rather than a round.
+    """
+    state, stops = block.states[0], block.stops
+    streams, key = reward_key(block.seed, block.first_run), policy_key(block.seed, block.first_run)
+    rounding, lateness = rounding_key(block.seed, block.first_run), delay_key(block.seed, block.first_run)
+    seen = np.empty_like(state)
+    updates = int(state[0].sum())
+    for c in range(stops.size):
+        while t <= stops[c]:
+            updates = _deliver(state, out, t, updates, rounding)
+            clock = (t if counts else updates + 1) - block.first_round
+            if clock >= block.log_f.size:
+                return t
+            if counts:
+                as_if_answered(state, out.waiting, middle, seen)
+                arm = choose(code, plan_table, parameters, seen, block.log_f[clock], t - 1, key)
+                state[4] = seen[4]  # what the kernel remembers of its own
+            else:
+                arm = choose(code, plan_table, parameters, state, block.log_f[clock], t - 1, key)
+            delay = draw_delay(delays, lateness, t - 1)
+            if delay != LOST and t + 1 + delay <= stops[-1]:
+                number = int(state[0, arm] + out.waiting[arm])
+                _send(out, t, delay, arm, draw(block.rewards, arm, child(streams, arm), number))
+            out.waiting[arm] += 1.0
+            t += 1
+            if t > stops[c]:
+                as_if_answered(state, out.waiting, middle, seen)
+                block.curves[0, c] = regret(block.gaps, seen)
+    return t

@@ -1,0 +1,95 @@
+"""How late rewards come in a simulation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from meanbounds.kernels.arms.delayed import Delays
+
+__all__ = ["Delay", "Law", "Pending", "as_delay", "check_pending"]
+
+Law = Literal["fixed", "geometric"]
+Pending = Literal["ignore", "count"]
+
+_SMALLEST_CHANCE = 2.0**-53  # of the random numbers that geometric delays are drawn from
+
+
+@dataclass(frozen=True)
+class Delay:
+    """How many rounds pass before the policy learns a reward, for `meanbounds.simulate`.
+
+    With a delay of d rounds the reward of round t can be used from round t + 1 + d on: 0 is no delay. The delay of a
+    round is the same for every policy.
+
+    Parameters
+    ----------
+    mean
+        Mean delay in rounds.
+    law
+        ``"fixed"``: every reward is late by `mean` rounds, a whole number. ``"geometric"``: a reward that has not come
+        yet comes in each round with chance ``1 / (1 + mean)``, so later rewards may overtake earlier ones.
+    lost
+        Share of the rewards that never come, from 0 to 1. The policy is not told which: they stay pending.
+
+    Examples
+    --------
+    A reward comes 20 rounds late on average, and one in ten never comes:
+
+    >>> import meanbounds as mb
+    >>> late = mb.simulation.Delay(mean=20, law="geometric", lost=0.1)
+    >>> environment = mb.Bernoulli([0.9, 0.8])
+    >>> with_delay = mb.simulate({"UCB": mb.UCB()}, environment, horizon=1000, runs=50, seed=7, delay=late)
+    >>> without = mb.simulate({"UCB": mb.UCB()}, environment, horizon=1000, runs=50, seed=7)
+    >>> bool(with_delay.final["UCB"].mean() > without.final["UCB"].mean())
+    True
+    """
+
+    mean: float
+    law: Law = "fixed"
+    lost: float = field(default=0.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.law not in get_args(Law):
+            raise ValueError(f'law must be "fixed" or "geometric"; got {self.law!r}')
+        if not _is_number(self.mean) or not 0.0 <= self.mean < math.inf:
+            raise ValueError(f"the mean delay must be a number of rounds, at least 0; got {self.mean!r}")
+        if self.law == "fixed" and self.mean != int(self.mean):
+            raise ValueError(f"a fixed delay must be a whole number of rounds; got {self.mean!r}")
+        if not _is_number(self.lost) or not 0.0 <= self.lost <= 1.0:
+            raise ValueError(f"lost must be a share of the rewards, from 0 to 1; got {self.lost!r}")
+
+    def settings(self) -> dict[str, Any]:
+        """What it was made from, safe for JSON."""
+        return {**asdict(self), "mean": float(self.mean), "lost": float(self.lost)}
+
+    def delays(self, horizon: int) -> Delays:
+        """For the kernel: delays beyond the horizon are all the same to it."""
+        if self.law == "fixed" or self.mean == 0.0:
+            fixed = min(int(self.mean), horizon)
+            return Delays(fixed, 0.0, fixed, float(self.lost))
+        log_late = -math.log1p(1.0 / self.mean)
+        longest = int(min(math.log(_SMALLEST_CHANCE) / log_late, horizon))
+        return Delays(0, log_late, longest, float(self.lost))
+
+
+def as_delay(delay: int | Delay | None) -> Delay | None:
+    """A delay as `meanbounds.simulate` takes it: a whole number of rounds stands for a fixed one."""
+    if delay is None or isinstance(delay, Delay):
+        return delay
+    if isinstance(delay, bool) or not isinstance(delay, int | np.integer) or delay < 0:
+        raise ValueError(f"delay must be a whole number of rounds, at least 0, or mb.simulation.Delay(); got {delay!r}")
+    return Delay(int(delay))
+
+
+def check_pending(pending: str) -> None:
+    """Refuse what is no way to treat unanswered pulls."""
+    if pending not in get_args(Pending):
+        raise ValueError(f'pending must be "ignore" or "count"; got {pending!r}')
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
