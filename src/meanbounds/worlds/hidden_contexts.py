@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import Arm, MeanBounds
-from meanbounds.logs.counts import Context, Counts
+from meanbounds.logs import Context, Counts, Histogram
 from meanbounds.policies import AnyPolicy
 from meanbounds.simulation.environments import Table
 from meanbounds.simulation.regret import Regret
@@ -57,7 +57,7 @@ class HiddenContexts:
     array([[0.6, 0.5]])
     >>> lab.shares, lab.gap_low, lab.gap_high
     (array([[0.5, 0.5]]), array([0.3]), array([0.5]))
-    >>> bounds = mb.logs.bounds(lab.counts(), lab.gap_low, lab.gap_high)["z0"]
+    >>> bounds = mb.logs.bounds(lab.counts(), gap_low=lab.gap_low, gap_high=lab.gap_high, infinite=True)["z0"]
     >>> bounds.lower.round(3), bounds.upper.round(3)
     (array([0.5, 0.5]), array([0.6, 0.6]))
     """
@@ -288,9 +288,15 @@ class HiddenContexts:
     def _counted(self, histogram: Floats) -> Counts:
         """Counts with these numbers of each value: visible x arms x values."""
         count, total, squares = histogram.sum(axis=2), histogram @ self.values, histogram @ self.values**2
-        values = self.values
         return Counts(
-            self.contexts, self.arms, count, total, squares, self.low, self.high, {}, values, values, histogram
+            self.contexts,
+            self.arms,
+            count=count,
+            total=total,
+            squares=squares,
+            low=self.low,
+            high=self.high,
+            histogram=Histogram(self.values, self.values, histogram),
         )
 
     def _chunks(self, rows: int, seed: Seed) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]]:
