@@ -350,6 +350,7 @@ class TestRealRatings:
             found = movielens.occupation_worlds(ratings, completion, recipe, seed=1)
             assert found.worlds
             for job, world in found.worlds.items():
-                bounds = mb.logs.bounds(world.counts(), gap_low=world.gap_low, gap_high=world.gap_high, infinite=True)[job]
+                gaps: dict[str, Any] = {"gap_low": world.gap_low, "gap_high": world.gap_high}
+                bounds = mb.logs.bounds(world.counts(), **gaps, infinite=True)[job]
                 assert np.all(bounds.lower <= world.marginal_means[0] + 1e-12)
                 assert np.all(bounds.upper >= world.marginal_means[0] - 1e-12)

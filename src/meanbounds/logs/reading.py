@@ -170,6 +170,11 @@ def _count(log: Log, question: Question, histogram: bool | str) -> Tally:
 
 
 def _ways(log: Log, question: Question, histogram: bool | str) -> Iterator[Callable[[], Tally | None]]:
+    """By value where rewards seem to be few, then by cell.
+
+    A third way, with the few values looked up in a list, was at most 1.2 times as fast as grouping by value, and slower
+    where rewards are integers. Grouping by bin is up to 12 times as slow as by cell alone: only if it is asked for.
+    """
     if histogram:
         sample = {row[0] for row in log.ask(question.sample())} - {None}
         if len(sample) <= MOST_VALUES:
