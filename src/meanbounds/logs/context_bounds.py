@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from meanbounds.bounds import BoundsError, MeanBounds
 from meanbounds.logs.names import Context
-from meanbounds.support.writing import write_atomically
+from meanbounds.support.saving import Saved
 
 __all__ = ["ContextBounds", "load_bounds", "save_bounds"]
 
 _FORMAT = 1
 
 
-class ContextBounds(dict[Context, MeanBounds]):
+class ContextBounds(dict[Context, MeanBounds], Saved):
     """Bounds on the arms' means in each context: a dictionary from context to `MeanBounds`.
 
     `meanbounds.logs.bounds` returns one, and a `ContextualAgent` starts from it.
@@ -74,7 +74,7 @@ class ContextBounds(dict[Context, MeanBounds]):
         return {"format": _FORMAT, "assumptions": _plain(self.assumptions), "contexts": contexts}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ContextBounds:
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`; also reads what version 0.1 wrote."""
         contexts = data.get("contexts") if isinstance(data, Mapping) else None
         if not isinstance(data, Mapping) or data.get("format") != _FORMAT or not isinstance(contexts, list):
@@ -88,8 +88,9 @@ class ContextBounds(dict[Context, MeanBounds]):
             found[tuple(context) if isinstance(context, list) else context] = MeanBounds.from_dict(own)
         return cls(found, data.get("assumptions"))
 
-    def save(self, path: str | Path) -> None:
-        """Write JSON to a file, which `load` reads; an interrupted write leaves no partial file.
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote, in this version or in 0.1.
 
         Examples
         --------
@@ -99,12 +100,6 @@ class ContextBounds(dict[Context, MeanBounds]):
         >>> mb.logs.ContextBounds.load(path).assumptions
         {'confidence': 0.9}
         """
-        text = json.dumps(self.to_dict(), indent=2) + "\n"
-        write_atomically(Path(path), lambda partial: partial.write_text(text, encoding="utf-8"))
-
-    @classmethod
-    def load(cls, path: str | Path) -> ContextBounds:
-        """Read what `save` wrote, in this version or in 0.1; see `save` for an example."""
         try:
             return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
         except json.JSONDecodeError as error:

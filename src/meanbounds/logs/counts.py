@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +14,8 @@ from meanbounds.bounds import Arm
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.histogram import Histogram, read_only
 from meanbounds.logs.names import EVERYTHING, Context, arm_names, context_names, in_order
+from meanbounds.support.saving import Saved
 from meanbounds.support.types import Floats
-from meanbounds.support.writing import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +50,7 @@ class ArmSums:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Counts:
+class Counts(Saved):
     """Number of rows, sum and sum of squares of the rewards for each context and arm of a log.
 
     `meanbounds.logs.read` makes them from a log; `meanbounds.logs.bounds` turns them into bounds.
@@ -86,6 +84,14 @@ class Counts:
     3
     >>> (counts + counts).rows
     12
+
+    They are kept in a JSON file; files of version 0.1 can be read too:
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "counts.json"
+    >>> counts.save(path)
+    >>> mb.logs.Counts.load(path) == counts
+    True
     """
 
     contexts: tuple[Context, ...]
@@ -282,7 +288,7 @@ class Counts:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Counts:
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`; also reads what version 0.1 wrote.
 
         Examples
@@ -308,25 +314,6 @@ class Counts:
         if given.get("histogram") is not None:
             given["histogram"] = Histogram(**given["histogram"])
         return cls(**given)
-
-    def save(self, path: str | Path) -> None:
-        """Write JSON to a file, which `load` reads; an interrupted write leaves no partial file.
-
-        Examples
-        --------
-        >>> import tempfile, pathlib, meanbounds as mb
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "counts.json"
-        >>> mb.logs.Counts(["all"], ["a"], count=[[2]], total=[[1]], squares=[[1]]).save(path)
-        >>> mb.logs.Counts.load(path)
-        Counts(2 rows, 1 context, 1 arm, rewards in [0.0, 1.0])
-        """
-        text = json.dumps(self.to_dict()) + "\n"
-        write_atomically(Path(path), lambda partial: partial.write_text(text, encoding="utf-8"))
-
-    @classmethod
-    def load(cls, path: str | Path) -> Counts:
-        """Read what `save` wrote, in this version or in 0.1; see `save` for an example."""
-        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas data frame, one row per context and arm: the context's columns, arm, count, total, squares, mean.
