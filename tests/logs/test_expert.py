@@ -604,14 +604,14 @@ class TestContextualAgent:
         assert agent["young"].plays.tolist() == [0, 0]
 
     def test_a_new_context_is_said_once(self) -> None:
-        agent = mb.ContextualAgent(mb.GLUE(), self.bounds, seed=1)
+        agent = mb.ContextualAgent(mb.GLUE(), self.bounds, seed=1, unknown="vacuous")
         with pytest.warns(UserWarning, match="context 'middle' is new"):
             agent.pull("middle")
         agent.pull("middle")
         assert agent["middle"].bounds == mb.MeanBounds.vacuous(2)
         with pytest.raises(mb.UnknownArmError):
             agent.update("typo", "no arm", 1.0)
-        with pytest.raises(LookupError, match="context 'typo' has not been seen"):
+        with pytest.raises(LookupError, match="context 'typo' has no bounds"):
             agent["typo"]
 
     def test_saved_and_loaded(self) -> None:
