@@ -148,7 +148,7 @@ class Sensitivity:
         >>> print(mb.logs.sensitivity(lab.counts(), gap_low=0.5, gap_high=0.8, infinite=True).summary())
         gap_low 0.5, gap_high 0.8, an infinite log, shift 0
         <BLANKLINE>
-        z0: 'tPA' can be best; l_max 0.720, mean width 0.240, exploration saved 100%
+        z0: 'tPA' can be best; l_max 0.720, mean width 0.200, exploration saved 100%
             below gap_low 0.2: 'heparin' can be best too
             above shift 0.12: 'heparin' can be best too
         """
