@@ -13,8 +13,16 @@ from scipy import sparse, stats
 
 import meanbounds as mb
 from meanbounds.kernels.solvers.simplex import Polytope, maximise_all
-from meanbounds.logs import LinearBounds, linear_agent, linear_bounds, linear_bounds_from_log
-from meanbounds.logs import hidden_parameter as module
+from meanbounds.logs import (
+    ArmSums,
+    LinearBounds,
+    LinearSetting,
+    linear_agent,
+    linear_bounds,
+    linear_bounds_from_log,
+)
+from meanbounds.logs.hidden_parameter import finite
+from meanbounds.logs.hidden_parameter.programs import when_best
 
 linprog: Any = importlib.import_module("scipy.optimize").linprog
 
@@ -63,8 +71,8 @@ class Laboratory:
         return mean
 
     @property
-    def known(self) -> tuple[Any, Any, Any]:
-        return self.visible, self.hidden, self.theta_visible
+    def setting(self) -> LinearSetting:
+        return known(self.visible, self.hidden, self.theta_visible, self.box_low, self.box_high)
 
     @property
     def range(self) -> tuple[float, float]:
@@ -72,16 +80,28 @@ class Laboratory:
         return float(self.values.min() - 0.1), float(self.values.max() + 0.1)
 
     def bounds(self, method: Literal["sharp", "corrected", "paper"] = "sharp") -> LinearBounds:
-        return linear_bounds(*self.known, self.share, self.mean_when_played, self.box_low, self.box_high, method)
+        return linear_bounds(self.setting, share=self.share, mean=self.mean_when_played, method=method)
 
-    def log(self, rng: np.random.Generator, rows: int) -> tuple[Any, Any, Any, Any, Any, float, float]:
-        """Count, sum and sum of squares per arm of a log with rewards at the ends of the range, and box and range."""
+    def from_log(self, rng: np.random.Generator, rows: int, **more: Any) -> LinearBounds:
+        """Bounds from a log of this many rows."""
+        return self.from_sums(self.log(rng, rows), **more)
+
+    def from_sums(self, sums: ArmSums, **more: Any) -> LinearBounds:
+        low, high = self.range
+        return linear_bounds_from_log(self.setting, sums, low=low, high=high, **more)
+
+    def log(self, rng: np.random.Generator, rows: int) -> ArmSums:
+        """Count, sum and sum of squares per arm of a log with rewards at the ends of the range."""
         low, high = self.range
         rounds = rng.multinomial(rows, self.weights)
         wins = rng.binomial(rounds, (self.values.max(axis=1) - low) / (high - low))
         count, won = (np.bincount(self.chosen, part, len(self.hidden)) for part in (rounds, wins))
         total, squares = (count * low**power + won * (high**power - low**power) for power in (1, 2))
-        return count, total, squares, self.box_low, self.box_high, low, high
+        return ArmSums(count, total, squares)
+
+
+def known(visible: Any, hidden: Any, theta_visible: Any, box_low: Any, box_high: Any) -> LinearSetting:
+    return LinearSetting(visible, hidden, theta_visible=theta_visible, box_low=box_low, box_high=box_high)
 
 
 def random_laboratory(rng: np.random.Generator, arms: int | None = None, dimension: int | None = None) -> Laboratory:
@@ -178,15 +198,15 @@ def test_every_bound_is_attained_by_a_law_that_leaves_the_same_log() -> None:
     for _ in range(150):
         laboratory = random_laboratory(rng)
         bounds, share, means = laboratory.bounds(), laboratory.share, laboratory.mean_when_played
-        setting = module._setting(*laboratory.known, laboratory.box_low, laboratory.box_high, None)
+        setting = laboratory.setting
         played = np.flatnonzero(share).tolist()
         for arm, sign in [(arm, sign) for arm in range(len(share)) for sign in (-1.0, 1.0)]:
             target = sign * laboratory.hidden[[arm]]
-            x = np.vstack([maximise_all(target, setting.when_best(j, means[j], means[j])).point for j in played])
+            x = np.vstack([maximise_all(target, when_best(setting, j, means[j], means[j])).point for j in played])
             values = laboratory.offset + x @ laboratory.hidden.T
             attained = share[played] @ values[:, arm]
-            assert np.all(x >= setting.low - 1e-9)
-            assert np.all(x <= setting.high + 1e-9)
+            assert np.all(x >= setting.box_low - 1e-9)
+            assert np.all(x <= setting.box_high + 1e-9)
             np.testing.assert_allclose(values[np.arange(len(played)), played], means[played], atol=1e-8)  # the same nu
             np.testing.assert_allclose(values.max(axis=1), means[played], atol=1e-8)  # and the expert plays j
             assert attained == pytest.approx((bounds.upper if sign > 0.0 else bounds.lower)[arm], abs=1e-7)
@@ -238,14 +258,14 @@ def test_finite_logs_cover_all_means_at_once(interval: Literal["bernstein", "hoe
             laboratory = random_laboratory(rng)
             log = laboratory.log(rng, rows)
             logs += 1
-            for confidence in (0.9, None):
+            for size in ({"confidence": 0.9}, {"infinite": True}):
                 try:
-                    found = linear_bounds_from_log(*laboratory.known, *log, confidence=confidence, interval=interval)
+                    found = laboratory.from_sums(log, interval=interval, **size)
                     miss = not contains(found, laboratory.means)
                 except mb.BoundsError:
                     miss = True
-                missed += miss and confidence is not None
-                estimates_missed += miss and confidence is None
+                missed += miss and "confidence" in size
+                estimates_missed += miss and "infinite" in size
     assert missed <= stats.binom.isf(RARE, logs, 0.1)
     assert estimates_missed > stats.binom.isf(RARE, logs, 0.1)  # with estimates in place of intervals it would fail
 
@@ -257,7 +277,9 @@ def test_limits_on_means_hold_by_enumeration(interval: str, plays: int) -> None:
     won, failure, low, high = np.arange(plays + 1.0), 0.1, -1.0, 3.0
     total, squares = (plays * low**power + won * (high**power - low**power) for power in (1, 2))
     ends = (np.full(won.size, end) for end in (low, high))
-    lower, upper = module._mean_limits(module._Seen(np.full(won.size, plays), total, squares, *ends), failure, interval)
+    seen = finite._Seen(np.full(won.size, plays, dtype=np.float64), total, squares, *ends)
+    limits = finite._mean_limits(seen, failure, interval)
+    lower, upper = limits.low, limits.high
     assert np.all(lower <= upper)
     for chance in np.linspace(0.01, 0.99, 25):
         law, mean = stats.binom.pmf(won, plays, chance), low + chance * (high - low)
@@ -267,11 +289,11 @@ def test_limits_on_means_hold_by_enumeration(interval: str, plays: int) -> None:
 
 def test_limits_on_shares_are_those_of_scipy() -> None:
     plays = np.array([0.0, 3.0, 40.0, 957.0])
-    lower, upper = module._share_limits(plays, 0.01)
+    lower, upper = finite._share_limits(plays, 0.01)
     for k, count in enumerate(plays.astype(int)):
         expected = stats.binomtest(int(count), 1_000).proportion_ci(0.98, "exact")
         assert (lower[k], upper[k]) == pytest.approx((expected.low, expected.high), rel=1e-9)
-    assert module._share_limits(np.array([0.0, 7.0]), 0.01)[1][1] == 1.0
+    assert finite._share_limits(np.array([0.0, 7.0]), 0.01)[1][1] == 1.0
 
 
 def test_largest_mean_over_shares_is_that_of_a_linear_program() -> None:
@@ -281,7 +303,7 @@ def test_largest_mean_over_shares_is_that_of_a_linear_program() -> None:
         share, values = rng.dirichlet(np.ones(size)), np.round(rng.normal(size=size), 1)
         low, high = share * rng.random(size), share + (1.0 - share) * rng.random(size)
         found = linprog(-values, A_eq=np.ones((1, size)), b_eq=[1.0], bounds=np.column_stack([low, high]))
-        assert module._largest(values, low, high) == pytest.approx(-found.fun, abs=1e-9)
+        assert finite._largest(values, low, high) == pytest.approx(-found.fun, abs=1e-9)
 
 
 @pytest.mark.parametrize("interval", INTERVALS)
@@ -292,9 +314,7 @@ def test_width_shrinks_to_that_of_the_infinite_log(interval: Literal["bernstein"
     infinite = np.mean([np.mean(one.bounds().upper - one.bounds().lower) for one in laboratories])
     widths = []
     for rows in (100, 1_000, 10_000, 100_000, 10_000_000):
-        logs = [
-            (one, linear_bounds_from_log(*one.known, *one.log(rng, rows), interval=interval)) for one in laboratories
-        ]
+        logs = [(one, one.from_log(rng, rows, interval=interval)) for one in laboratories]
         widths.append(np.mean([np.mean(found.upper - found.lower) for _, found in logs]))
         assert all(contains(found, one.means) for one, found in logs)
     assert np.all(np.diff(widths) < 0.0)
@@ -303,22 +323,22 @@ def test_width_shrinks_to_that_of_the_infinite_log(interval: Literal["bernstein"
 
 
 def test_an_empty_log_says_what_the_box_says() -> None:
-    known: tuple[Any, Any, Any] = (np.zeros((2, 0)), [[1.0, 1.0], [1.0, -1.0]], [])
-    found = linear_bounds_from_log(*known, [0, 0], [0.0, 0.0], [0.0, 0.0], 0.0, 1.0, -2.0, 2.0)
+    setting = known(np.zeros((2, 0)), [[1.0, 1.0], [1.0, -1.0]], [], 0.0, 1.0)
+    found = linear_bounds_from_log(setting, ArmSums([0, 0], [0, 0], [0, 0]), low=-2.0, high=2.0)
     np.testing.assert_allclose(found.lower, [0.0, -1.0], atol=1e-8)  # arm 1 is at best as good as arm 0
     np.testing.assert_allclose(found.upper, [2.0, 1.0], atol=1e-8)
     with pytest.raises(ValueError, match="no rows"):
-        linear_bounds_from_log(*known, [0, 0], [0.0, 0.0], None, 0.0, 1.0, -2.0, 2.0, confidence=None, interval="kl")
+        linear_bounds_from_log(setting, ArmSums([0, 0], [0, 0]), low=-2.0, high=2.0, infinite=True, interval="kl")
 
 
 def test_an_arm_that_cannot_be_best_has_no_share() -> None:
     """Arm 1 is below arm 0 wherever the parameter is: that it was never played tells nothing new."""
-    known = ([[0.0], [-0.5]], [[1.0], [0.5]], [1.0])
-    found = linear_bounds_from_log(*known, [1_000_000, 0], [600_000.0, 0.0], [600_000.0, 0.0], 0.0, 1.0)
+    setting = known([[0.0], [-0.5]], [[1.0], [0.5]], [1.0], 0.0, 1.0)
+    found = linear_bounds_from_log(setting, ArmSums([1_000_000, 0], [600_000, 0], [600_000, 0]))
     assert found.upper[0] - found.lower[0] < 0.01
     assert contains(found, np.array([0.6, -0.2]))
     with pytest.raises(mb.BoundsError, match=r"arm 1: its mean reward .* at least as good as arm 0; either the expert"):
-        linear_bounds_from_log(*known, [500, 5], [300.0, 0.0], [300.0, 0.0], 0.0, 1.0, -1.0, 1.0)
+        linear_bounds_from_log(setting, ArmSums([500, 5], [300, 0], [300, 0]), low=-1.0, high=1.0)
 
 
 def wrong_arm() -> Laboratory:
@@ -327,13 +347,13 @@ def wrong_arm() -> Laboratory:
     return Laboratory(visible, hidden, np.ones(1), np.array([[0.4], [1.4]]), np.array([0.5, 0.5]), 0.0, 2.0)
 
 
-def play(agent: mb.Agent, means: Floats, rounds: int, known: Floats | float = 0.0) -> NDArray[np.int64]:
+def play(agent: mb.Agent, means: Floats, rounds: int, offset: Floats | float = 0.0) -> NDArray[np.int64]:
     """Plays of each arm over some rounds with rewards -1 and 1, the known part taken off."""
     rng = np.random.default_rng(9)
     for _ in range(rounds):
         arm = int(agent.pull())
         reward = 1.0 if rng.random() < (1.0 + means[arm]) / 2.0 else -1.0
-        agent.update(arm, reward - float(np.broadcast_to(known, means.size)[arm]))
+        agent.update(arm, reward - float(np.broadcast_to(offset, means.size)[arm]))
     return agent.plays
 
 
@@ -343,7 +363,7 @@ def test_the_known_part_decides_which_arm_wins() -> None:
     found = laboratory.bounds()
     np.testing.assert_allclose(found.lower, [-0.1, 0.5], atol=1e-8)
     np.testing.assert_allclose(found.upper, [0.55, 0.5], atol=1e-8)
-    agent = found.agent(-1.0, 1.0, mb.ROFUL(failure=0.1), seed=1)
+    agent = found.agent(-1.0, 1.0, policy=mb.ROFUL(failure=0.1), seed=1)
     np.testing.assert_allclose(agent.bounds.upper, [0.55, 0.5], atol=1e-6)
     assert play(agent, laboratory.means, 1_500)[1] > 1_000
     hidden_only = mb.MeanBounds(found.lower - found.offset, found.upper - found.offset, low=-2.0, high=2.0)
@@ -358,15 +378,19 @@ def test_from_a_log_to_an_agent_in_one_call() -> None:
     rounds = rng.multinomial(20_000, laboratory.weights)
     wins = rng.binomial(rounds, (laboratory.values.max(axis=1) - low) / (high - low))
     count, won = (np.bincount(laboratory.chosen, part, 2) for part in (rounds, wins))
-    log = (*laboratory.known, count, 2.0 * won - count, count, 0.0, 2.0, low, high)
+    sums = ArmSums(count, 2.0 * won - count, count)
     policy = mb.ROFUL(failure=0.05, index="clip")
-    agent = linear_agent(*log, confidence=0.99, policy=policy, seed=3, arms=["new", "old"])
+    own = laboratory.setting
+    named = LinearSetting(
+        own.visible, own.hidden, theta_visible=own.theta_visible, box_low=0.0, box_high=2.0, arms=["new", "old"]
+    )
+    agent = linear_agent(named, sums, low=low, high=high, confidence=0.99, policy=policy, seed=3)
     assert agent.policy == mb.ROFUL(norm_high=2.0, failure=0.05, index="clip")
     assert agent.bounds.arms == ("new", "old")
     assert contains(agent.bounds, laboratory.means)
     again = mb.Agent.from_dict(agent.to_dict())
     assert [again.pull() for _ in range(5)] == [agent.pull() for _ in range(5)]
-    plain = linear_agent(*log, policy=mb.OFUL(), seed=3)
+    plain = linear_agent(own, sums, low=low, high=high, policy=mb.OFUL(), seed=3)
     assert plain.policy == mb.OFUL(norm_high=2.0)
 
 
@@ -381,19 +405,20 @@ def test_sharp_bounds_leave_nothing_to_tighten_and_agents_start_from_them() -> N
         tight = mb.tighten(found.hidden, given, norm_high=found.norm_high, extra=found.box, offset=found.offset)
         np.testing.assert_allclose(tight.lower, found.lower, atol=1e-5)
         np.testing.assert_allclose(tight.upper, found.upper, atol=1e-5)
-        agent = found.agent(low, high, mb.ROFUL(index="clip"), seed=1)
+        agent = found.agent(low, high, policy=mb.ROFUL(index="clip"), seed=1)
         assert contains(agent.bounds, laboratory.means)
         assert agent.pull() in np.flatnonzero(found.upper >= found.lower.max() - 1e-6)
 
 
 def test_limits_on_the_norm_are_those_of_the_box() -> None:
-    known = (np.zeros((2, 0)), np.eye(2), np.zeros(0), [0.5, 0.5], [1.0, 2.0])
-    found = linear_bounds(*known, [-3.0, 1.0], [1.0, 4.0], "corrected")
+    features = (np.zeros((2, 0)), np.eye(2), np.zeros(0))
+    setting = known(*features, [-3.0, 1.0], [1.0, 4.0])
+    found = linear_bounds(setting, share=[0.5, 0.5], mean=[1.0, 2.0], method="corrected")
     assert (found.norm_low, found.norm_high) == (1.0, 5.0)
     policy = found.agent(-9.0, 9.0, seed=1).policy
     assert isinstance(policy, mb.ROFUL)
     assert (policy.norm_low, policy.norm_high) == (1.0, 5.0)
-    point = linear_bounds(*known[:4], [0.0, 0.0], 0.0, 0.0)
+    point = linear_bounds(known(*features, 0.0, 0.0), share=[0.5, 0.5], mean=[0.0, 0.0])
     with pytest.raises(ValueError, match="nothing to learn"):
         point.agent(-1.0, 1.0)
 
@@ -407,6 +432,12 @@ KNOWN = {
 }
 INFINITE: dict[str, Any] = {**KNOWN, "share": [0.5, 0.5], "mean": [0.75, 0.5]}
 FINITE: dict[str, Any] = {**KNOWN, "count": [500, 500], "total": [375.0, 250.0], "squares": [375.0, 250.0]}
+
+
+def split(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of the setting, and the rest."""
+    names = {*KNOWN, "arms"}
+    return {k: v for k, v in arguments.items() if k in names}, {k: v for k, v in arguments.items() if k not in names}
 
 
 @pytest.mark.parametrize(
@@ -431,9 +462,9 @@ FINITE: dict[str, Any] = {**KNOWN, "count": [500, 500], "total": [375.0, 250.0],
     ],
 )
 def test_infinite_logs_that_cannot_be(changed: dict[str, Any], message: str) -> None:
-    arguments: dict[str, Any] = {**INFINITE, "arms": ["a", "b"], **changed}
+    setting, rest = split({**INFINITE, "arms": ["a", "b"], **changed})
     with pytest.raises(ValueError, match=message):
-        linear_bounds(**arguments)
+        linear_bounds(LinearSetting(**setting), **rest)
 
 
 @pytest.mark.parametrize(
@@ -443,19 +474,24 @@ def test_infinite_logs_that_cannot_be(changed: dict[str, Any], message: str) -> 
         ({"squares": [375.0, 400.0]}, r"arm 'b': squares of 500 .* sum to between 125 and 250; got 400"),
         ({"squares": None}, r'interval="bernstein" needs the sums of squared rewards'),
         ({"count": [500.5, 500]}, r"arm 'a': its count must be a whole number; got 500\.5"),
-        ({"confidence": 1.0}, r"confidence must be a probability between 0 and 1, or None; got 1\.0"),
+        ({"confidence": 1.0}, r"confidence must be a probability such as 0\.95, between 0 and 1; got 1\.0"),
+        ({"confidence": None}, r"confidence=None is not accepted: .* infinite=True"),
+        ({"confidence": 0.95, "infinite": True}, r"leave confidence=0\.95 or infinite=True out"),
         ({"interval": "normal"}, r'interval must be "bernstein", "hoeffding" or "kl"; got \'normal\''),
         ({"box_high": 0.2}, r"arm 'a': its mean reward when it was played is between 0\.6.* between 0 and 0\.2"),
     ],
 )
 def test_finite_logs_that_cannot_be(changed: dict[str, Any], message: str) -> None:
-    arguments: dict[str, Any] = {**FINITE, "arms": ["a", "b"], **changed}
-    with pytest.raises(ValueError, match=message):
-        linear_bounds_from_log(**arguments)
+    setting, rest = split({**FINITE, "arms": ["a", "b"], **changed})
+    sums = ArmSums(*(rest.pop(name) for name in ("count", "total", "squares")))
+    for call in (linear_bounds_from_log, linear_agent):
+        with pytest.raises(ValueError, match=message):
+            call(LinearSetting(**setting), sums, **rest)
 
 
 def test_bounds_outside_the_reward_range_are_refused() -> None:
-    found = linear_bounds(**{**INFINITE, "arms": ["a", "b"]})
+    setting, rest = split({**INFINITE, "arms": ["a", "b"]})
+    found = linear_bounds(LinearSetting(**setting), **rest)
     with pytest.raises(mb.BoundsError, match=r"arm 'a': by the log .* outside its reward range \[5, 6\]"):
         found.mean_bounds(5.0, 6.0)
     np.testing.assert_allclose(found.mean_bounds(0.4, 0.5).upper, 0.5)
@@ -467,9 +503,8 @@ def test_an_agent_from_a_log_has_less_regret_than_one_from_nothing() -> None:
     rng, better = np.random.default_rng(11), 0
     for _ in range(40):
         laboratory = random_laboratory(rng, arms=6, dimension=4)
-        log = laboratory.log(rng, 5_000)
-        found = linear_bounds_from_log(*laboratory.known, *log)
-        agent = found.agent(*laboratory.range, mb.ROFUL(index="clip"), seed=1)
+        found = laboratory.from_log(rng, 5_000)
+        agent = found.agent(*laboratory.range, policy=mb.ROFUL(index="clip"), seed=1)
         parameter = laboratory.weights @ laboratory.atoms
         environment = mb.Linear(
             found.hidden, parameter, low=laboratory.range[0], high=laboratory.range[1], offset=found.offset

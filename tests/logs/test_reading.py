@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import io
 import json
 import math
+import pickle
 from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
@@ -22,8 +24,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import meanbounds as mb
-from meanbounds.logs import Counts, LogError, engines
-from meanbounds.logs.counts import bin_edges
+from meanbounds.logs import Counts, Histogram, LogError, LogWarning, engines
+from meanbounds.logs.histogram import bin_edges
 from meanbounds.support.progress import Progress
 from tests import servers
 
@@ -76,16 +78,14 @@ def check(counts: Counts, log: pd.DataFrame, context: list[str], arm: str, rewar
             assert counts.total[z, k] == pytest.approx(math.fsum(rewards), rel=1e-14, abs=1e-300)
             assert counts.squares[z, k] == pytest.approx(math.fsum(x * x for x in rewards), rel=1e-14, abs=1e-300)
             if counts.histogram is not None:
-                check_cell(counts, counts.histogram[z, k], rewards)
+                check_cell(counts.histogram.at((z, k)), rewards)
 
 
-def check_cell(counts: Counts, histogram: Any, rewards: list[float]) -> None:
+def check_cell(histogram: Histogram, rewards: list[float]) -> None:
     """The i-th smallest reward is in the bin that holds the i-th row."""
-    assert counts.values_low is not None
-    assert counts.values_high is not None
-    bins = np.repeat(np.arange(len(histogram)), histogram.astype(int))
-    assert np.all(counts.values_low[bins] <= np.sort(rewards))
-    assert np.all(np.sort(rewards) <= counts.values_high[bins])
+    bins = np.repeat(np.arange(len(histogram)), histogram.count.astype(int))
+    assert np.all(histogram.values_low[bins] <= np.sort(rewards))
+    assert np.all(np.sort(rewards) <= histogram.values_high[bins])
 
 
 def same(one: Counts, other: Counts) -> None:
@@ -94,8 +94,9 @@ def same(one: Counts, other: Counts) -> None:
     np.testing.assert_array_equal(one.count, other.count)
     np.testing.assert_allclose(one.total, other.total, rtol=1e-12, atol=0)
     np.testing.assert_allclose(one.squares, other.squares, rtol=1e-12, atol=0)
-    for name in ("values_low", "values_high", "histogram"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert (one.histogram is None) == (other.histogram is None)
+    if one.histogram is not None and other.histogram is not None:
+        assert one.histogram.to_dict() == other.histogram.to_dict()
     if len(one.contexts) < 20:
         mine, theirs = (mb.logs.bounds(counts, confidence=0.9) for counts in (one, other))
         for context, found in mine.items():
@@ -193,7 +194,7 @@ def test_histogram_holds_values_while_they_are_few(values: int | None, bins: int
     asked = mb.logs.read(log, **NAMES, histogram=True)
     check(asked, log, ["occupation"], "movie", "rating")
     assert asked.histogram is not None
-    assert asked.histogram.shape[2] == (bins or 256)
+    assert len(asked.histogram) == (bins or 256)
     assert asked.exact == (values is not None and values <= 256)
     by_itself = mb.logs.read(log, **NAMES)
     if values is not None and values <= 256:
@@ -209,8 +210,8 @@ def test_a_sample_that_misleads(monkeypatch: pytest.MonkeyPatch) -> None:
     log.loc[:3_000, "rating"] = 0.5
     counts = mb.logs.read(log, **NAMES)
     check(counts, log, ["occupation"], "movie", "rating")
-    assert counts.values_low is not None  # all groups were there: bins cost nothing more
-    assert len(counts.values_low) == 256
+    assert counts.histogram is not None  # all groups were there: bins cost nothing more
+    assert len(counts.histogram) == 256
     monkeypatch.setattr("meanbounds.logs.reading._MOST_GROUPS", 1_000)
     check(mb.logs.read(log, **NAMES), log, ["occupation"], "movie", "rating")
     assert mb.logs.read(log, **NAMES).histogram is None
@@ -253,13 +254,22 @@ def check_bad(source: Any, log: pd.DataFrame, kinds: dict[str, int], **options: 
     """The error lists all; dropping remembers all and keeps the rest."""
     with pytest.raises(LogError) as caught:
         mb.logs.read(source, **NAMES, low=1, high=5, **options)
-    lines = str(caught.value).splitlines()
-    assert lines[0] == f"{sum(kinds.values())} of {len(log):,} rows cannot be counted:"
-    assert len(lines) == len(kinds) + 2
-    for line, (kind, number) in zip(lines[1:-1], kinds.items(), strict=True):
-        assert line.startswith(f"  {kind}: {number} rows, such as occupation=")
+    error, bad = caught.value, sum(kinds.values())
+    lines = str(error).splitlines()
+    assert lines[0] == f"{bad} of {len(log):,} rows ({bad / len(log):.1%}) cannot be counted:"
+    assert len(lines) == len(kinds) + 3
+    for line, (kind, number) in zip(lines[1:-2], kinds.items(), strict=True):
+        assert line.startswith(f"  {kind}: {number} rows (1") or number != len(log) // 100
+        assert "%), such as occupation=" in line
+    assert lines[-2].startswith("The rewards of this log go from -1000 to 100000, and the range is 1 to 5.")
     assert lines[-1].endswith('or leave such rows out with on_bad="drop".')
-    counts = mb.logs.read(source, **NAMES, low=1, high=5, on_bad="drop", **options)
+    assert (error.kind, error.seen) == ("bad rows", (-1000.0, 100_000.0))
+    assert error.bad is not None
+    assert (error.bad.kinds, error.bad.rows, error.bad.number) == (kinds, len(log), bad)
+    with pytest.warns(
+        LogWarning, match=rf"^{bad} of {len(log):,} rows \({bad / len(log):.1%}\) were dropped: .*-1000 to"
+    ):
+        counts = mb.logs.read(source, **NAMES, low=1, high=5, on_bad="drop", **options)
     assert dict(counts.dropped) == kinds
     assert counts.rows + sum(kinds.values()) == len(log)
     check(counts, good_rows(log), ["occupation"], "movie", "rating")
@@ -291,18 +301,19 @@ def test_bad_numbers_in_tables() -> None:
         "reward below range": 1,
         "reward above range": 1,
     }
-    counts = mb.logs.read(table, arm="arm", reward="reward", on_bad="drop")
+    with pytest.warns(LogWarning, match="go from -0.1 to 1.1"):
+        counts = mb.logs.read(table, arm="arm", reward="reward", on_bad="drop")
     assert (counts.dropped, counts.rows, counts.arms) == (expected, 1, (1,))
     frame = table.to_pandas()  # NaN and None are one in pandas, and arms become floats
-    again = mb.logs.read(frame, arm="arm", reward="reward", on_bad="drop")
+    with pytest.warns(LogWarning, match="were dropped"):
+        again = mb.logs.read(frame, arm="arm", reward="reward", on_bad="drop")
     assert again.arms == (1,)
     assert sum(again.dropped.values()) == 7
     mixed = pd.DataFrame({"arm": ["a", "a", "a", "a"], "reward": [0.5, "abc", None, True]})
-    assert mb.logs.read(mixed, arm="arm", reward="reward", on_bad="drop").dropped == {
-        "missing reward": 1,
-        "reward is not a number": 2,
-    }
-    with pytest.raises(LogError, match="no rows left that can be counted"):
+    with pytest.warns(LogWarning, match=r"3 of 4 rows \(75%\) were dropped: missing reward, 1 row; reward is not a"):
+        counts = mb.logs.read(mixed, arm="arm", reward="reward", on_bad="drop")
+    assert counts.dropped == {"missing reward": 1, "reward is not a number": 2}
+    with pytest.raises(LogError, match=r"no rows left that can be counted\. .* give low=2, high=3"):
         mb.logs.read(pa_rewards([2.0, 3.0]), arm="arm", reward="reward", on_bad="drop")
     with pytest.raises(LogError, match="the log has no rows"):
         mb.logs.read(pa_rewards([]), arm="arm", reward="reward")
@@ -317,10 +328,13 @@ def pa_rewards(rewards: list[float]) -> Any:
     [
         ([True, False], ("false", "true")),
         ([1.0, 2.0], (1, 2)),
-        ([1.5, 2.0], (2, "1.5")),
-        ([Decimal("1.50"), Decimal("2.00")], (2, "1.5")),
+        ([1.5, 2.0], ("1.5", 2)),
+        ([Decimal("1.50"), Decimal("2.00")], ("1.5", 2)),
         ([math.inf, 2.0], (2, "inf")),
-        (["10", "9"], ("10", "9")),
+        (["10", "9"], ("9", "10")),
+        (["arm 10", "arm 9"], ("arm 9", "arm 10")),
+        (["b", "A"], ("A", "b")),
+        (["65 to 74", "under 65"], ("under 65", "65 to 74")),
         (np.array(["2020-01-02", "2019-01-01"], dtype="datetime64[D]"), ("2019-01-01", "2020-01-02")),
         (["Ä", "a"], ("a", "Ä")),
     ],
@@ -398,7 +412,7 @@ def test_any_log_is_counted_as_a_loop_counts_it(rows: list[tuple[str, int, float
         assert counts.total[z, k] == pytest.approx(math.fsum(rewards), rel=1e-12, abs=1e-13)
         assert counts.squares[z, k] == pytest.approx(math.fsum(x * x for x in rewards), rel=1e-12)
         if counts.histogram is not None:
-            check_cell(counts, counts.histogram[z, k], rewards)
+            check_cell(counts.histogram.at((z, k)), rewards)
     assert counts.rows == len(rows)
     assert Counts.from_dict(json.loads(json.dumps(counts.to_dict()))) == counts
 
@@ -411,7 +425,7 @@ def test_no_reward_is_outside_its_bin(low: float, width: float, seed: int) -> No
     rewards = np.clip(np.concatenate([near, np.random.default_rng(seed).uniform(low, high, 50)]), low, high)
     counts = mb.logs.read(pa_rewards(list(rewards)), arm="arm", reward="reward", low=low, high=high, histogram=True)
     assert counts.histogram is not None
-    check_cell(counts, counts.histogram[0, 0], list(rewards))
+    check_cell(counts.histogram.at((0, 0)), list(rewards))
     lower, upper = bin_edges(low, high)
     assert (lower[0], upper[-1]) == (low, high)
     assert float(np.max(upper - lower)) < 1.01 * width / 256
@@ -470,7 +484,8 @@ def test_counts_that_do_not_fit_are_not_added() -> None:
     with pytest.raises(LogError, match="number in one log and text in the other"):
         _ = counts + mb.logs.read(log.assign(movie=log["movie"].astype(str)), **NAMES)
     bad = log.assign(rating=log["rating"] + 0.25)
-    two = mb.logs.read(bad, **NAMES, on_bad="drop")
+    with pytest.warns(LogWarning, match=r"go from 0\.25 to 1\.25"):
+        two = mb.logs.read(bad, **NAMES, on_bad="drop")
     assert (two + two + counts).dropped == {"reward above range": 2 * two.dropped["reward above range"]}
 
 
@@ -487,9 +502,9 @@ def test_counts_that_do_not_fit_are_not_added() -> None:
         ({"arms": []}, "at least one arm"),
         ({"arms": [1.5]}, "text or integers"),
         ({"contexts": [True]}, "text or integers"),
-        ({"histogram": [[[2]]]}, "needs values_low"),
-        ({"histogram": [[[1]]], "values_low": [0], "values_high": [0]}, "add up to count"),
-        ({"histogram": [[[1, 1]]], "values_low": [1, 0], "values_high": [1, 1]}, "increasing"),
+        ({"histogram": Histogram([0], [0], [2])}, r"must have the shape \(1, 1, 1\)"),
+        ({"histogram": Histogram([0], [0], [[[1]]])}, "add up to count"),
+        ({"histogram": Histogram([1, 0], [1, 1], [[[1, 1]]])}, "increasing"),
     ],
 )
 def test_counts_that_cannot_be_are_refused(change: dict[str, Any], message: str) -> None:
@@ -497,6 +512,142 @@ def test_counts_that_cannot_be_are_refused(change: dict[str, Any], message: str)
     assert Counts(**whole).rows == 2
     with pytest.raises(LogError, match=message):
         Counts(**{**whole, **change})
+
+
+def test_a_histogram_needs_a_count_for_each_value() -> None:
+    with pytest.raises(LogError, match=r"both edges of each bin and as many counts"):
+        Histogram([0, 1], [0, 1], [2])
+    with pytest.raises(LogError, match="values_low holds a number that is not finite"):
+        Histogram([math.nan], [0], [2])
+
+
+def test_counts_of_version_0_1_still_load() -> None:
+    counts = Counts.load(Path(__file__).parents[1] / "data" / "v0_1" / "counts-by-hand.json")
+    total = [[1, 0], [0, 2]]
+    histogram = Histogram([0, 1], [0, 1], [[[1, 1], [1, 0]], [[0, 0], [1, 2]]])
+    names: dict[str, Any] = {"context_names": ["age"], "arm_name": "treatment", "reward_name": "outcome"}
+    sums: dict[str, Any] = {"count": [[2, 1], [0, 3]], "total": total, "squares": total}
+    dropped = {"missing reward": 2}
+    assert counts == Counts(["old", "young"], ["tPA", "watch"], **sums, **names, dropped=dropped, histogram=histogram)
+
+
+def test_counts_are_copied_whole() -> None:
+    counts = mb.logs.read(small_log(), **NAMES)
+    for again in (copy.deepcopy(counts), pickle.loads(pickle.dumps(counts))):
+        same(again, counts)
+        assert again == counts
+        with pytest.raises(ValueError, match="read-only"):
+            again.count[0, 0] = 7.0
+        assert again.histogram is not None
+        assert not again.histogram.count.flags.writeable
+
+
+STARS = pd.DataFrame({"user": ["a"] * 20, "movie": ["x", "y"] * 10, "stars": [1, 2, 3, 4, 5, 3, 4, 5, 3, 4] * 2})
+
+
+def test_stars_on_the_default_range_say_which_range_to_give() -> None:
+    """18 of 20 ratings are above 1; the first of them is a 2 for movie y."""
+    with pytest.raises(LogError) as caught:
+        mb.logs.read(STARS, context="user", arm="movie", reward="stars")
+    assert str(caught.value).splitlines() == [
+        "18 of 20 rows (90%) cannot be counted:",
+        "  reward above range: 18 rows (90%), such as user='a', movie='y', stars=2",
+        "The rewards of this log go from 1 to 5, and the range is 0 to 1. "
+        "If 1 to 5 is their scale, give low=1, high=5.",
+        'Otherwise correct the log, or leave such rows out with on_bad="drop".',
+    ]
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.kind, again.seen, again.bad) == ("bad rows", (1.0, 5.0), caught.value.bad)
+    assert mb.logs.read(STARS, context="user", arm="movie", reward="stars", low=1, high=5).rows == 20
+
+
+def test_dropping_more_than_a_twentieth_is_said_loudly() -> None:
+    with pytest.warns(
+        LogWarning, match=r"18 of 20 rows \(90%\) were dropped: .* go from 1 to 5, .* low=1, high=5"
+    ) as said:
+        mb.logs.read(STARS, arm="movie", reward="stars", on_bad="drop")
+    warning = said[0].message
+    assert isinstance(warning, LogWarning)
+    assert warning.bad is not None
+    assert (warning.bad.share, warning.bad.seen) == (0.9, (1.0, 5.0))
+    assert said[0].filename == __file__
+    one_in_twenty = STARS.assign(stars=[7, *[1] * 19])
+    assert mb.logs.read(one_in_twenty, arm="movie", reward="stars", on_bad="drop").rows == 19  # without a warning
+
+
+LEVELS = pd.DataFrame(
+    {"age": ["under 65", "65 to 74", "100 and over", "75 to 84"], "dose": ["low", "high", "low", "high"]}
+)
+LEVELS["reward"] = [0, 1, 1, 0]
+
+
+def test_the_order_of_arms_and_contexts_is_natural_or_given(tmp_path: Path) -> None:
+    names: dict[str, Any] = {"context": "age", "arm": "dose", "reward": "reward"}
+    counts = mb.logs.read(LEVELS, **names)
+    assert counts.contexts == ("under 65", "65 to 74", "75 to 84", "100 and over")
+    doses, ages = ["low", "medium", "high"], ["100 and over", "75 to 84", "65 to 74", "under 65", "unknown"]
+    LEVELS.to_csv(tmp_path / "log.csv", index=False)
+    for source in (LEVELS, tmp_path / "log.csv"):
+        given = mb.logs.read(source, **names, arms=doses, contexts=ages)
+        assert (given.arms, given.contexts) == (tuple(doses), tuple(ages))
+        assert given.count.sum(axis=0).tolist() == [2, 0, 2]
+        assert given.count.sum(axis=1).tolist() == [1, 1, 1, 1, 0]
+        found = mb.logs.bounds(given)
+        assert found["under 65"].arms == tuple(doses)
+        assert found["unknown"] == mb.MeanBounds.vacuous(doses)
+    with pytest.raises(LogError, match="the log has arms that arms= leaves out: 'high'"):
+        mb.logs.read(LEVELS, **names, arms=["low"])
+    with pytest.raises(LogError, match="the log has contexts that contexts= leaves out: '65 to 74'"):
+        mb.logs.read(LEVELS, **names, contexts=ages[:2] + ages[3:])
+    with pytest.raises(LogError, match="arms must be a list of names"):
+        mb.logs.read(LEVELS, **names, arms="low")
+
+
+def test_ordered_categoricals_keep_their_order() -> None:
+    names: dict[str, Any] = {"context": "age", "arm": "dose", "reward": "reward"}
+    dose = pd.CategoricalDtype(["low", "medium", "high"], ordered=True)
+    age = pd.CategoricalDtype(["100 and over", "75 to 84", "65 to 74", "under 65", "unknown"], ordered=True)
+    log = LEVELS.astype({"dose": dose, "age": age})
+    counts = mb.logs.read(log, **names)
+    assert counts.arms == ("low", "medium", "high")
+    assert counts.contexts == ("100 and over", "75 to 84", "65 to 74", "under 65")
+    assert counts.count.sum(axis=0).tolist() == [2, 0, 2]
+    two = mb.logs.read(log.assign(kind="x"), context=["kind", "age"], arm="dose", reward="reward")
+    assert two.contexts == tuple(("x", name) for name in counts.contexts)
+    assert mb.logs.read(log, **names, arms=["high", "low"]).arms == ("high", "low")
+    unordered = LEVELS.astype({"dose": pd.CategoricalDtype(["low", "medium", "high"])})
+    assert mb.logs.read(unordered, **names).arms == ("high", "low")
+
+
+def test_listed_names_of_csv_are_integers_as_those_of_the_log_are(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("z,arm,reward\n1,10,1\n2,9,0\n")
+    names: dict[str, Any] = {"context": "z", "arm": "arm", "reward": "reward"}
+    for listed in ([9, 10, 11], ["9", "10", "11"]):
+        assert mb.logs.read(path, **names, arms=listed, contexts=["2", 1]).arms == (9, 10, 11)
+        assert mb.logs.read(path, **names, arms=listed, contexts=["2", 1]).contexts == (2, 1)
+    assert mb.logs.read(path, **names, arms=["9", "10", "none"]).arms == ("9", "10", "none")
+    assert mb.logs.read(path, arm="arm", reward="reward", arms=[10, 9], contexts=["all"]).arms == (10, 9)
+    with pytest.raises(LogError, match="needs one value for each of"):
+        mb.logs.read(path, **names, contexts=[(1, 2)])
+
+
+def test_arms_without_rows_stay_when_counts_are_added_and_saved() -> None:
+    one = mb.logs.read(LEVELS, arm="dose", reward="reward", arms=["low", "medium", "high"])
+    assert (one + one).arms == ("low", "medium", "high")
+    assert (one + one).arms_listed
+    assert (one + mb.logs.read(LEVELS, arm="dose", reward="reward")).arms == ("low", "medium", "high")
+    again = Counts.from_dict(json.loads(json.dumps(one.to_dict())))
+    assert (again.arms, again.arms_listed, again.count.tolist()) == (one.arms, True, [[2, 0, 2]])
+
+
+@given(st.lists(st.one_of(st.integers(), st.text()), unique_by=lambda name: (type(name), name)))
+def test_natural_order_is_an_order(names: list[Any]) -> None:
+    ordered = sorted(names, key=mb.logs.natural_order)
+    backwards = ordered[::-1]
+    assert [str(name) for name in sorted(backwards, key=mb.logs.natural_order)] == [*map(str, ordered)]
+    numbers = [name for name in ordered if isinstance(name, int)]
+    assert [float(number) for number in numbers] == sorted(map(float, numbers))
 
 
 def test_sums_do_not_depend_on_the_order_of_a_million_rows() -> None:

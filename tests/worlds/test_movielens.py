@@ -167,7 +167,7 @@ class TestWorlds:
             assert occupation_of(world) == job
             assert world.gap_low[0] > 0.0
             assert np.sum(world.shares[0] > 0.0) > 1
-            bounds = mb.logs.bounds(world.counts(), world.gap_low, world.gap_high)[job]
+            bounds = mb.logs.bounds(world.counts(), gap_low=world.gap_low, gap_high=world.gap_high, infinite=True)[job]
             assert np.all(bounds.lower <= world.marginal_means[0] + 1e-12)
             assert np.all(bounds.upper >= world.marginal_means[0] - 1e-12)
             np.testing.assert_allclose(world.environment(job).means, world.marginal_means[0], atol=1e-12)
@@ -317,7 +317,7 @@ class TestTable:
         np.testing.assert_allclose(
             world.probabilities.sum(axis=1), frame["z"].value_counts(sort=False).sort_index() / 40
         )
-        bounds = mb.logs.bounds(world.counts(), world.gap_low, world.gap_high)
+        bounds = mb.logs.bounds(world.counts(), gap_low=world.gap_low, gap_high=world.gap_high, infinite=True)
         for z, context in enumerate(world.contexts):
             assert np.all(bounds[context].lower <= world.marginal_means[z] + 1e-9)
             assert np.all(bounds[context].upper >= world.marginal_means[z] - 1e-9)
@@ -362,6 +362,7 @@ class TestRealRatings:
             found = movielens.occupation_worlds(ratings, completion, recipe, seed=1)
             assert found.worlds
             for job, world in found.worlds.items():
-                bounds = mb.logs.bounds(world.counts(), world.gap_low, world.gap_high)[job]
+                gaps: dict[str, Any] = {"gap_low": world.gap_low, "gap_high": world.gap_high}
+                bounds = mb.logs.bounds(world.counts(), **gaps, infinite=True)[job]
                 assert np.all(bounds.lower <= world.marginal_means[0] + 1e-12)
                 assert np.all(bounds.upper >= world.marginal_means[0] - 1e-12)

@@ -9,6 +9,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import meanbounds as mb
 from meanbounds.simulation.study import read_study
@@ -162,12 +163,17 @@ def _arms(options: argparse.Namespace, counts: mb.logs.Counts) -> list[str | int
     return [int(arm) if whole and arm.lstrip("-").isdigit() else arm for arm in options.arms]
 
 
+def _size_of_log(options: argparse.Namespace) -> dict[str, Any]:
+    """The confidence that was asked for; without one the log is taken for infinite."""
+    return {"infinite": True} if options.confidence is None else {"confidence": options.confidence}
+
+
 def _bounds(options: argparse.Namespace) -> None:
     counts = _read(options)
     assumed = {
         "gap_low": options.gap_low,
         "gap_high": options.gap_high,
-        "confidence": options.confidence,
+        **_size_of_log(options),
         "method": options.method,
         "shift": options.shift,
         "assumption": "any-expert" if options.any_expert else "optimal-expert",
@@ -180,7 +186,7 @@ def _bounds(options: argparse.Namespace) -> None:
     names = max(len(str(arm)) for own in found.values() for arm in ("arm", *own.arms))
     print(f"{'context':<{width}}  {'arm':<{names}}  {'rows':>9}  {'lower':>8}  {'upper':>8}  can be best")
     for context, own in found.items():
-        rows_of = counts.sums(context, own.arms)[0]
+        rows_of = counts.sums(context, own.arms).count
         for k, arm in enumerate(own.arms):
             word = "yes" if own.possible[k] else "no"
             rows = f"{rows_of[k]:,.0f}"
@@ -188,7 +194,7 @@ def _bounds(options: argparse.Namespace) -> None:
                 f"{context!s:<{width}}  {arm!s:<{names}}  {rows:>9}  {own.lower[k]:>8.4f}  {own.upper[k]:>8.4f}  {word}"
             )
     if options.output:
-        mb.logs.save_bounds(found, options.output, assumed)
+        mb.logs.save_bounds(found, options.output, assumptions=assumed)
         print(f"written: {options.output}")
     if options.plot:
         from meanbounds.plots import plot_contexts
@@ -201,12 +207,12 @@ def _sensitivity(options: argparse.Namespace) -> None:
     counts = _read(options)
     found = mb.logs.sensitivity(
         counts,
-        options.gap_low,
-        options.gap_high,
-        options.confidence,
-        options.shift,
-        options.method,
-        _arms(options, counts),
+        gap_low=options.gap_low,
+        gap_high=options.gap_high,
+        **_size_of_log(options),
+        shift=options.shift,
+        method=options.method,
+        arms=_arms(options, counts),
     )
     print(found.summary())
     if options.output:

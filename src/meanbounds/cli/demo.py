@@ -30,7 +30,7 @@ def compare_laboratories(laboratories: int) -> SignTest:
     pairs = []
     for seed in range(laboratories):
         lab = mb.HiddenContexts.random(visible=1, hidden=4, arms=5, seed=seed)
-        bounds = mb.logs.bounds(lab.sample(5000, seed), lab.gap_low, lab.gap_high, 0.95, arms=lab.arms)["z0"]
+        bounds = mb.logs.bounds(lab.sample(5000, seed), gap_low=lab.gap_low, gap_high=lab.gap_high, arms=lab.arms)["z0"]
         policies = {"UCB": mb.UCB(), "GLUE": mb.GLUE()}
         regret = mb.simulate(
             policies, lab.environment("z0"), bounds, horizon=5000, runs=10, seed=seed, checkpoints=1, progress=False
@@ -61,8 +61,8 @@ def write_page(folder: Path) -> str:
     lab = _world()
     lab.write_log(folder / "log.parquet", _ROWS, seed=_SEED)
     counts = mb.logs.read(folder / "log.parquet", context="context", arm="arm", reward="reward")
-    bounds = mb.logs.bounds(counts, lab.gap_low, lab.gap_high, confidence=0.95, arms=lab.arms)
-    mb.logs.save_bounds(bounds, folder / "bounds.json", {"confidence": 0.95})
+    bounds = mb.logs.bounds(counts, gap_low=lab.gap_low, gap_high=lab.gap_high, arms=lab.arms)
+    bounds.save(folder / "bounds.json")
     truth = dict(zip(lab.contexts, lab.marginal_means.tolist(), strict=True))
     figures = [plot_contexts(bounds, truth)]
     figure, axes = plt.subplots(len(bounds), 1, figsize=(6.4, 3.0 * len(bounds)), layout="constrained")
@@ -75,7 +75,7 @@ def write_page(folder: Path) -> str:
         rows.append((str(context), *(f"{regret.final[label].mean():.1f}" for label in policies)))
     figures.append(figure)
     trial = mb.stroke_trial()
-    stroke = mb.logs.bounds(trial.sample(100_000, seed=_SEED), trial.gap_low, trial.gap_high, confidence=0.95)
+    stroke = mb.logs.bounds(trial.sample(100_000, seed=_SEED), gap_low=trial.gap_low, gap_high=trial.gap_high)
     figures.append(plot_contexts(stroke, dict(zip(trial.contexts, trial.marginal_means.tolist(), strict=True))))
     result = compare_laboratories(_LABORATORIES)
     saved = (

@@ -1,24 +1,46 @@
-"""From a log written by experts who saw more than was recorded to bounds on the mean of each arm (Section 6)."""
+"""From a log written by experts who saw more than was recorded to bounds on the mean of each arm (Section 6).
 
-from meanbounds.logs.counts import Context, Counts, LogError
+`read` counts a log, `bounds` turns the counts into bounds, `sensitivity` says what hangs on the assumptions. Arms with
+features are in `hidden_parameter`: `linear_bounds`, `linear_bounds_from_log`, `linear_agent`. Worlds whose truth is
+known, to try this on, are in `meanbounds.worlds`.
+"""
+
+from meanbounds.logs.context_bounds import ContextBounds, load_bounds, save_bounds
+from meanbounds.logs.counts import ArmSums, Counts
+from meanbounds.logs.errors import BadRows, LogError, LogWarning
 from meanbounds.logs.expert import bounds, expert_bounds
-from meanbounds.logs.files import load_bounds, save_bounds
-from meanbounds.logs.hidden_parameter import LinearBounds, linear_agent, linear_bounds, linear_bounds_from_log
+from meanbounds.logs.hidden_parameter import (
+    LinearBounds,
+    LinearSetting,
+    linear_agent,
+    linear_bounds,
+    linear_bounds_from_log,
+)
+from meanbounds.logs.histogram import Histogram
+from meanbounds.logs.names import Context, natural_order
 from meanbounds.logs.reading import read
-from meanbounds.logs.sensitivity import Sensitivity, sensitivity
+from meanbounds.logs.sensitivity import Sensitivity, TippingPoint, sensitivity
 
 __all__ = [
+    "ArmSums",
+    "BadRows",
     "Context",
+    "ContextBounds",
     "Counts",
+    "Histogram",
     "LinearBounds",
+    "LinearSetting",
     "LogError",
+    "LogWarning",
     "Sensitivity",
+    "TippingPoint",
     "bounds",
     "expert_bounds",
     "linear_agent",
     "linear_bounds",
     "linear_bounds_from_log",
     "load_bounds",
+    "natural_order",
     "read",
     "save_bounds",
     "sensitivity",

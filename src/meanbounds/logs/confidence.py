@@ -12,10 +12,20 @@ from math import log, sqrt
 import numpy as np
 
 from meanbounds.divergence import bernoulli_kl_upper
+from meanbounds.logs.histogram import Histogram
 from meanbounds.support.types import Floats
 
-__all__ = ["METHODS", "Sample", "lower_limit", "upper_limit"]
+__all__ = ["DEFAULT_CONFIDENCE", "METHODS", "Sample", "check_confidence", "lower_limit", "upper_limit"]
 
+
+class _Default(float):
+    """A float that is told apart from one of the same value that a user gave."""
+
+    __slots__ = ()
+
+
+DEFAULT_CONFIDENCE = _Default(0.95)
+"""Probability with which all bounds hold at once, unless another one is given."""
 
 _BETS = np.arange(24)
 _LARGEST_BET = 0.9  # of the wealth
@@ -32,9 +42,7 @@ class Sample:
     rows: float
     total: float
     squares: float
-    values_low: Floats | None = None
-    values_high: Floats | None = None
-    counts: Floats | None = None
+    histogram: Histogram | None = None
 
     @classmethod
     def scaled(cls, rows: float, total: float, squares: float, low: float, high: float) -> Sample:
@@ -60,10 +68,41 @@ class Sample:
 
     def mirrored(self) -> Sample:
         """The same rows of one minus the variable."""
-        low, high = (None if values is None else 1.0 - values for values in (self.values_high, self.values_low))
-        return Sample(
-            self.rows, self.rows - self.total, self.rows - 2.0 * self.total + self.squares, low, high, self.counts
+        own = self.histogram
+        turned = None if own is None else Histogram(1.0 - own.values_high, 1.0 - own.values_low, own.count)
+        return Sample(self.rows, self.rows - self.total, self.rows - 2.0 * self.total + self.squares, turned)
+
+
+def check_confidence(confidence: float, infinite: bool) -> float | None:
+    """The probability that was asked for, or None for a log that is taken to be infinite.
+
+    Examples
+    --------
+    >>> check_confidence(0.9, infinite=False)
+    0.9
+    >>> check_confidence(0.9, infinite=True)
+    Traceback (most recent call last):
+    ValueError: infinite=True takes the log as it is, without a confidence; leave confidence=0.9 or infinite=True out
+    """
+    if infinite:
+        if confidence is not DEFAULT_CONFIDENCE:
+            raise ValueError(
+                f"infinite=True takes the log as it is, without a confidence; "
+                f"leave confidence={confidence!r} or infinite=True out"
+            )
+        return None
+    if confidence is None:
+        raise ValueError(
+            "confidence=None is not accepted: give a probability such as 0.95, or infinite=True to take shares and "
+            "means of the log for exact, as if it were infinite"
         )
+    if (
+        isinstance(confidence, bool)
+        or not isinstance(confidence, float | int | np.number)
+        or not 0.0 < confidence < 1.0
+    ):
+        raise ValueError(f"confidence must be a probability such as 0.95, between 0 and 1; got {confidence!r}")
+    return float(confidence)
 
 
 def upper_limit(sample: Sample, failure: float, method: str = "bernstein") -> float:
@@ -125,12 +164,13 @@ def _betting(sample: Sample, failure: float) -> float:
     A stake is best for one variance, sqrt(2 log(1 / failure) / (rows variance)); the mixture has those for variances
     1/4, 1/8, 1/16, ..., none above 0.9 / m, the first ones with more weight.
     """
-    if sample.counts is None or sample.values_high is None:
+    own = sample.histogram
+    if own is None:
         raise ValueError(
             'method="betting" needs how many rewards there are of each value: read the log with histogram=True'
         )
-    seen = sample.counts > 0.0
-    counts, values = sample.counts[seen], 1.0 - sample.values_high[seen]
+    seen = own.count > 0.0
+    counts, values = own.count[seen], 1.0 - own.values_high[seen]
     goal = -log(failure)
     stakes = np.sqrt(2.0 * goal / sample.rows * 4.0 * 2.0**_BETS)
     below, above = 0.0, float(counts @ values) / sample.rows  # nothing above the sample's mean is ruled out

@@ -2,75 +2,96 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from meanbounds.bounds import Arm
+from meanbounds.logs.errors import LogError
+from meanbounds.logs.histogram import Histogram, read_only
+from meanbounds.logs.names import EVERYTHING, Context, arm_names, context_names, in_order
+from meanbounds.support.saving import Saved
 from meanbounds.support.types import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["EVERYTHING", "MOST_VALUES", "Context", "Counts", "LogError", "bin_edges", "sort_key"]
+__all__ = ["ArmSums", "Counts", "check_range"]
 
-Context = str | int | tuple[str | int, ...]
-"""The name of a context: one value, or a tuple of them where several columns make a context."""
-
-
-EVERYTHING = "all"
-"""The one context of a log that is read without context columns."""
-
-MOST_VALUES = 256
-"""Up to this many different rewards are counted one by one; beyond, in as many equal bins."""
-
-_FORMAT = 1
-_SLACK = 2.0**-48  # relative; more than the rounding of a reward's bin, far less than a bin
+_FORMAT = 2  # 1 had the histogram's arrays side by side with the others
+_SUMS = ("count", "total", "squares")
 
 
-class LogError(ValueError):
-    """A log that cannot be counted as it is; the message says what is wrong, where, and what to do."""
+@dataclass(frozen=True, eq=False)
+class ArmSums:
+    """What a log says of each arm in one context: rows, sum of the rewards, sum of their squares.
+
+    Examples
+    --------
+    Two arms with 1,000 and 10 rows; rewards are 0 and 1, so that squares are the rewards themselves:
+
+    >>> import meanbounds as mb
+    >>> mb.logs.ArmSums(count=[1000, 10], total=[500.0, 4.0], squares=[500.0, 4.0]).count
+    array([1000.,   10.])
+    """
+
+    count: Floats
+    total: Floats
+    squares: Floats | None = None
+
+    def __init__(self, count: ArrayLike, total: ArrayLike, squares: ArrayLike | None = None) -> None:
+        object.__setattr__(self, "count", np.asarray(count, dtype=np.float64))
+        object.__setattr__(self, "total", np.asarray(total, dtype=np.float64))
+        object.__setattr__(self, "squares", None if squares is None else np.asarray(squares, dtype=np.float64))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Counts:
+class Counts(Saved):
     """Number of rows, sum and sum of squares of the rewards for each context and arm of a log.
+
+    `meanbounds.logs.read` makes them from a log; `meanbounds.logs.bounds` turns them into bounds.
 
     Parameters
     ----------
     contexts, arms
         Names, in the order of the arrays. A context made of several columns is a tuple; a log without context columns
-        has the one context ``"all"``.
+        has the one context ``"all"``. Arms that were never played have 0 rows.
     count, total, squares
         Arrays, contexts x arms: rows, sum of the rewards and sum of their squares, in reward units.
     low, high
         The range of the rewards.
     dropped
         For each kind of bad row how many were left out.
-    values_low, values_high
-        The different rewards that occur, twice the same array; or the two edges of each bin.
     histogram
-        Array, contexts x arms x values: how often each of them occurs; None if it was not counted.
+        How often each reward occurs, contexts x arms x values; None if it was not counted.
     context_names, arm_name, reward_name
         The columns that these counts were read from.
+    arms_listed
+        Whether the user listed the arms, rather than the log: then none can be missing.
 
     Examples
     --------
     >>> import meanbounds as mb
     >>> count, total = [[2, 1], [0, 3]], [[2, 0], [0, 1]]
-    >>> counts = mb.logs.Counts(["young", "old"], ["tPA", "watch"], count, total, squares=total)
+    >>> counts = mb.logs.Counts(["young", "old"], ["tPA", "watch"], count=count, total=total, squares=total)
     >>> counts
     Counts(6 rows, 2 contexts, 2 arms, rewards in [0.0, 1.0])
     >>> int(counts.count[counts.position("old")].sum())
     3
     >>> (counts + counts).rows
     12
+
+    They are kept in a JSON file; files of version 0.1 can be read too:
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "counts.json"
+    >>> counts.save(path)
+    >>> mb.logs.Counts.load(path) == counts
+    True
     """
 
     contexts: tuple[Context, ...]
@@ -81,87 +102,49 @@ class Counts:
     low: float = 0.0
     high: float = 1.0
     dropped: Mapping[str, int] = field(default_factory=dict)
-    values_low: Floats | None = None
-    values_high: Floats | None = None
-    histogram: Floats | None = None
+    histogram: Histogram | None = None
     context_names: tuple[str, ...] = ()
     arm_name: str = "arm"
     reward_name: str = "reward"
+    arms_listed: bool = False
 
     def __init__(
         self,
         contexts: Sequence[Context],
         arms: Sequence[Arm],
-        count: Any,
-        total: Any,
-        squares: Any,
+        *,
+        count: ArrayLike,
+        total: ArrayLike,
+        squares: ArrayLike,
         low: float = 0.0,
         high: float = 1.0,
         dropped: Mapping[str, int] | None = None,
-        values_low: Any = None,
-        values_high: Any = None,
-        histogram: Any = None,
+        histogram: Histogram | None = None,
         context_names: Sequence[str] = (),
         arm_name: str = "arm",
         reward_name: str = "reward",
+        arms_listed: bool = False,
     ) -> None:
-        names = tuple(tuple(_plain(x) for x in c) if isinstance(c, tuple | list) else _plain(c) for c in contexts)
-        columns = tuple(_plain(arm) for arm in arms)
-        shape = (len(names), len(columns))
-        low, high = check_range(low, high)
-        _check_names("context", names)
-        _check_names("arm", columns)
+        least, most = check_range(low, high)
         parts = {
-            "contexts": names,
-            "arms": columns,
-            "count": _array("count", count, shape),
-            "total": _array("total", total, shape),
-            "squares": _array("squares", squares, shape),
-            "low": low,
-            "high": high,
+            **_named_arrays(contexts, arms, {"count": count, "total": total, "squares": squares}),
+            "low": least,
+            "high": most,
             "dropped": {str(kind): int(number) for kind, number in (dropped or {}).items()},
-            "values_low": None,
-            "values_high": None,
-            "histogram": None,
+            "histogram": histogram,
             "context_names": tuple(context_names),
             "arm_name": arm_name,
             "reward_name": reward_name,
+            "arms_listed": bool(arms_listed),
         }
-        if histogram is not None:
-            if values_low is None or values_high is None:
-                raise LogError("a histogram needs values_low and values_high: the values, or the edges of its bins")
-            size = np.size(values_low)
-            parts["values_low"] = _array("values_low", values_low, (size,))
-            parts["values_high"] = _array("values_high", values_high, (size,))
-            parts["histogram"] = _array("histogram", histogram, (*shape, size))
         for name, part in parts.items():
             object.__setattr__(self, name, part)
-        self._check()
+        _check_sums(self)
+        _check_histogram(self)
 
-    def _check(self) -> None:
-        size = max(abs(self.low), abs(self.high))
-        slack = 1e-9 * size * np.maximum(self.count, 1.0)
-        least = self.total**2 / np.maximum(self.count, 1e-300)
-        most = (self.low + self.high) * self.total - self.low * self.high * self.count
-        wrong = (
-            (self.count < 0.0, "a negative number of rows"),
-            (
-                (self.total < self.low * self.count - slack) | (self.total > self.high * self.count + slack),
-                f"a total that rewards in [{self.low}, {self.high}] cannot have",
-            ),
-            (
-                (self.squares < least - slack * size) | (self.squares > most + slack * size),
-                f"a sum of squares that rewards in [{self.low}, {self.high}] with this total cannot have",
-            ),
-        )
-        for mask, what in wrong:
-            for z, k in np.argwhere(mask)[:1]:
-                numbers = ", ".join(f"{name}={getattr(self, name)[z, k]}" for name in ("count", "total", "squares"))
-                raise LogError(f"context {self.contexts[z]!r}, arm {self.arms[k]!r} has {what}: {numbers}")
-        if self.histogram is not None and not np.allclose(
-            self.histogram.sum(axis=2), self.count, rtol=1e-12, atol=1e-12
-        ):
-            raise LogError("the histogram must add up to count in each context and arm")
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, part in state.items():
+            object.__setattr__(self, name, read_only(name, part) if name in _SUMS else part)
 
     @property
     def rows(self) -> int:
@@ -171,35 +154,72 @@ class Counts:
     @property
     def exact(self) -> bool:
         """Whether the histogram holds single values rather than bins; False without a histogram."""
-        if self.values_low is None or self.values_high is None:
-            return False
-        return np.array_equal(self.values_low, self.values_high)
+        return self.histogram is not None and self.histogram.exact
 
     def position(self, context: Context) -> int:
-        """Place of a context in `contexts`; an unknown one is an error that lists the known ones."""
+        """Place of a context in `contexts`; an unknown one is an error that lists the known ones.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> rows = [[2], [1]]
+        >>> mb.logs.Counts(["young", "old"], ["a"], count=rows, total=rows, squares=rows).position("old")
+        1
+        """
         try:
             return self.contexts.index(context)
         except ValueError:
             known = ", ".join(map(repr, self.contexts[:10])) + (", ..." if len(self.contexts) > 10 else "")
             raise LookupError(f"unknown context {context!r}; the contexts are {known}") from None
 
-    def sums(self, context: Context = EVERYTHING, arms: Sequence[Arm] | None = None) -> tuple[Floats, Floats, Floats]:
+    def sums(self, context: Context = EVERYTHING, arms: Sequence[Arm] | None = None) -> ArmSums:
         """Rows, sum and sum of squares of each arm in one context, in the order of `arms`; zeros for arms without rows.
 
         Examples
         --------
         >>> import meanbounds as mb
-        >>> counts = mb.logs.Counts(["all"], ["a", "b"], [[2, 1]], [[2, 0]], [[2, 0]])
-        >>> counts.sums(arms=["b", "c"])
-        (array([1., 0.]), array([0., 0.]), array([0., 0.]))
+        >>> counts = mb.logs.Counts(["all"], ["a", "b"], count=[[2, 1]], total=[[2, 0]], squares=[[2, 0]])
+        >>> counts.sums(arms=["b", "c"]).count
+        array([1., 0.])
         """
         c, names = self.position(context), self.arms if arms is None else tuple(arms)
         here = {arm: k for k, arm in enumerate(self.arms)}
-        columns = (self.count[c], self.total[c], self.squares[c])
-        first, second, third = (
-            np.array([column[here[arm]] if arm in here else 0.0 for arm in names]) for column in columns
-        )
-        return first, second, third
+        columns = (getattr(self, name)[c] for name in _SUMS)
+        return ArmSums(*(np.array([column[here[arm]] if arm in here else 0.0 for arm in names]) for column in columns))
+
+    def with_arms(self, arms: Sequence[Arm]) -> Counts:
+        """The same counts with these arms in this order; those that the log never played have 0 rows.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> counts = mb.logs.Counts(["all"], ["high", "low"], count=[[2, 1]], total=[[2, 0]], squares=[[2, 0]])
+        >>> counts.with_arms(["low", "medium", "high"]).count
+        array([[1., 0., 2.]])
+        """
+        order = in_order("arm", self.arms, arms)
+        return self._spread(self.contexts, order, arms_listed=True)
+
+    def _spread(self, contexts: Sequence[Context], arms: Sequence[Arm], *, arms_listed: bool) -> Counts:
+        """The same counts among more contexts and arms, which have no rows."""
+        rows, columns = ({name: place for place, name in enumerate(names)} for names in (contexts, arms))
+        places = np.ix_([rows[name] for name in self.contexts], [columns[name] for name in self.arms])
+
+        def spread(array: Floats) -> Floats:
+            wide = np.zeros((len(contexts), len(arms), *array.shape[2:]))
+            wide[places] = array
+            return wide
+
+        own = self.histogram
+        histogram = None if own is None else Histogram(own.values_low, own.values_high, spread(own.count))
+        sums: dict[str, Any] = {name: spread(getattr(self, name)) for name in _SUMS}
+        return Counts(contexts, arms, **sums, **self._columns(), histogram=histogram, arms_listed=arms_listed)
+
+    def _columns(self) -> dict[str, Any]:
+        """What stays the same when rows are added or spread."""
+        return {
+            name: getattr(self, name) for name in ("low", "high", "dropped", "context_names", "arm_name", "reward_name")
+        }
 
     def __repr__(self) -> str:
         def number(size: int, word: str) -> str:
@@ -207,8 +227,8 @@ class Counts:
 
         parts = [number(self.rows, "row"), number(len(self.contexts), "context"), number(len(self.arms), "arm")]
         parts.append(f"rewards in [{self.low}, {self.high}]")
-        if self.values_low is not None:
-            parts.append(f"{number(len(self.values_low), 'value' if self.exact else 'bin')}")
+        if self.histogram is not None:
+            parts.append(number(len(self.histogram), "value" if self.exact else "bin"))
         if self.dropped:
             parts.append(f"{sum(self.dropped.values()):,} dropped")
         return f"Counts({', '.join(parts)})"
@@ -232,80 +252,86 @@ class Counts:
                 raise LogError(f"cannot add counts whose {name.replace('_', ' ')} differ: {mine!r} and {its!r}")
         contexts = _together("context", self.contexts, other.contexts)
         arms = _together("arm", self.arms, other.arms)
-        shape = (len(contexts), len(arms))
-        sums = {name: np.zeros(shape) for name in ("count", "total", "squares")}
         kinds = sorted({*self.dropped, *other.dropped})
-        edges = _common_values(self, other)
-        histogram = None if edges is None else np.zeros((*shape, len(edges[0])))
-        for part in (self, other):
-            place = np.ix_([contexts.index(c) for c in part.contexts], [arms.index(a) for a in part.arms])
-            for name, array in sums.items():
-                array[place] += getattr(part, name)
-            if histogram is not None and edges is not None:
-                histogram[place] += _moved(part, edges)
+        dropped = {kind: self.dropped.get(kind, 0) + other.dropped.get(kind, 0) for kind in kinds}
+        listed = self.arms_listed and other.arms_listed
+        one, two = (part._spread(contexts, arms, arms_listed=listed) for part in (self, other))
         return Counts(
             contexts,
             arms,
-            **sums,
-            low=self.low,
-            high=self.high,
-            dropped={kind: self.dropped.get(kind, 0) + other.dropped.get(kind, 0) for kind in kinds},
-            values_low=edges and edges[0],
-            values_high=edges and edges[1],
-            histogram=histogram,
-            context_names=self.context_names,
-            arm_name=self.arm_name,
-            reward_name=self.reward_name,
+            **{name: getattr(one, name) + getattr(two, name) for name in _SUMS},
+            **{**self._columns(), "dropped": dropped},
+            histogram=_added(one, two),
+            arms_listed=listed,
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists, safe for JSON."""
-        arrays = ("count", "total", "squares", "values_low", "values_high", "histogram")
+        """Plain numbers and lists, safe for JSON; `from_dict` is the inverse.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> counts = mb.logs.Counts(["all"], ["a"], count=[[2]], total=[[1]], squares=[[1]])
+        >>> mb.logs.Counts.from_dict(counts.to_dict()) == counts
+        True
+        """
         return {
             "format": _FORMAT,
+            **self._columns(),
             "context_names": list(self.context_names),
-            "arm_name": self.arm_name,
-            "reward_name": self.reward_name,
             "contexts": [list(c) if isinstance(c, tuple) else c for c in self.contexts],
             "arms": list(self.arms),
-            "low": self.low,
-            "high": self.high,
+            "arms_listed": self.arms_listed,
             "dropped": dict(self.dropped),
-            **{name: None if getattr(self, name) is None else getattr(self, name).tolist() for name in arrays},
+            **{name: getattr(self, name).tolist() for name in _SUMS},
+            "histogram": None if self.histogram is None else self.histogram.to_dict(),
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Counts:
-        """The inverse of `to_dict`."""
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`; also reads what version 0.1 wrote.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> old = {"contexts": ["all"], "arms": ["a"], "count": [[2]], "total": [[1]], "squares": [[1]]}
+        >>> mb.logs.Counts.from_dict(old).rows
+        2
+        """
         given = dict(data)
-        if given.pop("format", _FORMAT) != _FORMAT:
-            raise LogError(f"counts of format {data['format']!r}; this version reads format {_FORMAT}")
-        needed = ("contexts", "arms", "count", "total", "squares")
-        missing = [name for name in needed if name not in given]
+        form = given.pop("format", _FORMAT)
+        if form not in (1, _FORMAT):
+            raise LogError(f"counts of format {form!r}; this version reads formats 1 and {_FORMAT}")
+        if form == 1:
+            edges = {name: given.pop(name, None) for name in ("values_low", "values_high")}
+            if given.get("histogram") is not None:
+                given["histogram"] = {**edges, "count": given["histogram"]}
+        missing = [name for name in ("contexts", "arms", *_SUMS) if name not in given]
         unknown = [str(name) for name in given if name not in cls.__dataclass_fields__]
         if missing or unknown:
             said = [f"missing {', '.join(missing)}"] * bool(missing) + [f"unknown {', '.join(unknown)}"] * bool(unknown)
             raise LogError(f"these are not counts: {'; '.join(said)}")
+        if given.get("histogram") is not None:
+            given["histogram"] = Histogram(**given["histogram"])
         return cls(**given)
 
-    def save(self, path: str | Path) -> None:
-        """Write JSON to a file."""
-        Path(path).write_text(json.dumps(self.to_dict()) + "\n", encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path) -> Counts:
-        """Read what `save` wrote."""
-        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-
     def to_frame(self) -> pd.DataFrame:
-        """A pandas data frame, one row per context and arm: the context's columns, arm, count, total, squares, mean."""
+        """A pandas data frame, one row per context and arm: the context's columns, arm, count, total, squares, mean.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> counts = mb.logs.Counts(["all"], ["a", "b"], count=[[2, 0]], total=[[1, 0]], squares=[[1, 0]])
+        >>> counts.to_frame()["mean"].tolist()  # of an arm that was never played: not a number
+        [0.5, nan]
+        """
         import pandas as pd
 
         names = self.context_names or ("context",)
         index = [(c if isinstance(c, tuple) else (c,), arm) for c in self.contexts for arm in self.arms]
         columns: dict[str, Any] = {name: [c[i] for c, _ in index] for i, name in enumerate(names)}
         columns[self.arm_name] = [arm for _, arm in index]
-        for name in ("count", "total", "squares"):
+        for name in _SUMS:
             columns[name] = getattr(self, name).ravel()
         with np.errstate(invalid="ignore", divide="ignore"):
             columns["mean"] = (self.total / self.count).ravel()
@@ -323,52 +349,67 @@ def check_range(low: float, high: float) -> tuple[float, float]:
     return ends
 
 
-def sort_key(name: Context) -> tuple[Any, ...]:
-    """Numbers before text, then by value; contexts of several columns column by column."""
-    parts = name if isinstance(name, tuple) else (name,)
-    return tuple((isinstance(part, str), part) for part in parts)
+def _named_arrays(contexts: Sequence[Any], arms: Sequence[Any], sums: Mapping[str, ArrayLike]) -> dict[str, Any]:
+    names, columns = context_names(contexts), arm_names(arms)
+    arrays = {name: read_only(name, values) for name, values in sums.items()}
+    shape = (len(names), len(columns))
+    for name, array in arrays.items():
+        if array.shape != shape:
+            raise LogError(f"{name} must have the shape {shape}; it has {array.shape}")
+    return {"contexts": names, "arms": columns, **arrays}
 
 
-def bin_edges(low: float, high: float) -> tuple[Floats, Floats]:
-    """Lower and upper edges of equal bins, which overlap by a few roundings so that no reward is outside its own."""
-    edges = np.linspace(low, high, MOST_VALUES + 1)
-    slack = _SLACK * max(abs(low), abs(high))
-    return np.maximum(edges[:-1] - slack, low), np.minimum(edges[1:] + slack, high)
+def _check_sums(counts: Counts) -> None:
+    """Refuse sums that no rewards in the range can have."""
+    low, high, size = counts.low, counts.high, max(abs(counts.low), abs(counts.high))
+    slack = 1e-9 * size * np.maximum(counts.count, 1.0)
+    least = counts.total**2 / np.maximum(counts.count, 1e-300)
+    most = (low + high) * counts.total - low * high * counts.count
+    wrong = (
+        (counts.count < 0.0, "a negative number of rows"),
+        (
+            (counts.total < low * counts.count - slack) | (counts.total > high * counts.count + slack),
+            f"a total that rewards in [{low}, {high}] cannot have",
+        ),
+        (
+            (counts.squares < least - slack * size) | (counts.squares > most + slack * size),
+            f"a sum of squares that rewards in [{low}, {high}] with this total cannot have",
+        ),
+    )
+    for mask, what in wrong:
+        for z, k in np.argwhere(mask)[:1]:
+            numbers = ", ".join(f"{name}={getattr(counts, name)[z, k]}" for name in _SUMS)
+            raise LogError(f"context {counts.contexts[z]!r}, arm {counts.arms[k]!r} has {what}: {numbers}")
 
 
-def binned(values: Floats, low: float, high: float) -> NDArray[np.intp]:
-    """Which of the equal bins each value is in."""
-    return np.clip(np.floor((values - low) * (MOST_VALUES / (high - low))), 0, MOST_VALUES - 1).astype(np.intp)
+def _check_histogram(counts: Counts) -> None:
+    own = counts.histogram
+    if own is None:
+        return
+    shape = (*counts.count.shape, len(own))
+    if own.count.shape != shape:
+        raise LogError(f"the histogram's count must have the shape {shape}; it has {own.count.shape}")
+    if any(a > b for a, b in pairwise(own.values_low.tolist())):
+        raise LogError("the histogram's values_low must be in increasing order")
+    if not np.allclose(own.count.sum(axis=2), counts.count, rtol=1e-12, atol=1e-12):
+        raise LogError("the histogram must add up to count in each context and arm")
 
 
-def _common_values(one: Counts, other: Counts) -> tuple[Floats, Floats] | None:
-    if one.values_low is None or other.values_low is None:
+def _added(one: Counts, two: Counts) -> Histogram | None:
+    """The histogram of both, if both have one and there are values or bins that fit both."""
+    if one.histogram is None or two.histogram is None:
         return None
-    values = np.union1d(one.values_low, other.values_low)
-    if one.exact and other.exact and len(values) <= MOST_VALUES:
-        return values, values
-    edges = bin_edges(one.low, one.high)
-    bins = [part.values_low for part in (one, other) if not part.exact]
-    return edges if all(np.array_equal(low, edges[0]) for low in bins if low is not None) else None
-
-
-def _moved(part: Counts, edges: tuple[Floats, Floats]) -> Floats:
-    """A histogram on other values: more of them, or bins."""
-    if part.histogram is None or part.values_low is None:
-        raise LogError("there is no histogram to move")
-    exact = np.array_equal(*edges)
-    if part.exact and not exact:
-        places = binned(part.values_low, part.low, part.high)
-    else:
-        places = np.searchsorted(edges[0], part.values_low)
-    moved = np.zeros((*part.count.shape, len(edges[0])))
-    for place, counted in zip(places.tolist(), np.moveaxis(part.histogram, 2, 0), strict=True):
-        moved[:, :, place] += counted
-    return moved
+    edges = one.histogram.common_edges(two.histogram, one.low, one.high)
+    if edges is None:
+        return None
+    first, second = (part.moved_to(edges, one.low, one.high) for part in (one.histogram, two.histogram))
+    return Histogram(*edges, first.count + second.count)
 
 
 def _together(what: str, one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
-    names = sorted({*one, *other}, key=sort_key)
+    """The names of both logs: in the order of one that has all of them, else in natural order."""
+    whole = next((names for names in (one, other) if set(names) == {*one, *other}), None)
+    names = in_order(what, {*one, *other}, whole)
     texts: dict[str, Any] = {}
     for name in names:
         text = str(tuple(map(str, name)) if isinstance(name, tuple) else name)
@@ -379,36 +420,3 @@ def _together(what: str, one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
             )
         texts[text] = name
     return names
-
-
-def _plain(name: Any) -> Any:
-    return name.item() if isinstance(name, np.generic) else name
-
-
-def _check_names(what: str, names: Sequence[Any]) -> None:
-    if not names:
-        raise LogError(f"counts need at least one {what}")
-    for name in names:
-        parts = name if isinstance(name, tuple) and what == "context" else (name,)
-        if any(isinstance(part, bool) or not isinstance(part, str | int) for part in parts):
-            raise LogError(f"names of {what}s must be text or integers; got {name!r}")
-    seen: set[Hashable] = set()
-    for name in names:
-        if name in seen:
-            raise LogError(f"{what} {name!r} is named twice")
-        seen.add(name)
-
-
-def _array(name: str, values: Any, shape: tuple[int, ...]) -> Floats:
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise LogError(f"{name} must be an array of numbers; got {values!r}") from error
-    if array.shape != shape:
-        raise LogError(f"{name} must have the shape {shape}; it has {array.shape}")
-    if not np.all(np.isfinite(array)):
-        raise LogError(f"{name} holds a number that is not finite")
-    if name == "values_low" and any(a > b for a, b in pairwise(array.tolist())):
-        raise LogError("values_low must be in increasing order")
-    array.flags.writeable = False
-    return array

@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from meanbounds.logs.counts import LogError
+from meanbounds.logs.errors import LogError
 from meanbounds.logs.query import Column, Dialect
 from meanbounds.logs.sources import Frame, Source, Table, missing_columns, needed
 from meanbounds.support.progress import Progress

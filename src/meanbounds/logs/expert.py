@@ -5,41 +5,58 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations
-from math import log
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
-from meanbounds.logs.confidence import METHODS, Sample, lower_limit, upper_limit
+from meanbounds.logs.confidence import DEFAULT_CONFIDENCE, METHODS, check_confidence
+from meanbounds.logs.context_bounds import ContextBounds
+from meanbounds.logs.counts import Counts
+from meanbounds.logs.errors import LogError
+from meanbounds.logs.finite import Cells, Level, least_gap_above_bottom, limits_any_expert, limits_optimal_expert
+from meanbounds.logs.names import Context
 from meanbounds.support.types import Floats
 
-if TYPE_CHECKING:
-    from meanbounds.logs.counts import Context, Counts
-
-__all__ = ["ASSUMPTIONS", "bounds", "bounds_in", "expert_bounds"]
+__all__ = ["ASSUMPTIONS", "Assumed", "Gaps", "bounds", "bounds_in", "expert_bounds", "listed_arms"]
 
 
-Gaps = float | Sequence[float] | Floats | Mapping["Context", float]
+Gaps = float | Sequence[float] | Floats | Mapping[Context, float]
 """One gap for all contexts, or one for each."""
 
 ASSUMPTIONS = ("optimal-expert", "any-expert")
-_ALL_SUBSETS = 10  # arms up to which every set of other arms is in the family
 _RARE = 5  # rows of an arm below which others like it may well be missing
-_TRIED = 6  # sets of the family whose limit is computed, the most promising ones
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What is assumed of one context, with the gaps in reward units; no confidence means an infinite log."""
+
+    gap_low: float
+    gap_high: float
+    confidence: float | None
+    method: str = "bernstein"
+    shift: float = 0.0
+    assumption: str = "optimal-expert"
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}; got {self.method!r}")
+        if not 0.0 <= self.shift <= 1.0:
+            raise ValueError(f"shift is a total variation distance between 0 and 1; got {self.shift!r}")
+        if self.assumption not in ASSUMPTIONS:
+            raise ValueError(f"assumption must be one of {', '.join(map(repr, ASSUMPTIONS))}; got {self.assumption!r}")
 
 
 def expert_bounds(
     share: ArrayLike,
     contribution: ArrayLike,
-    gap_low: float,
-    gap_high: float,
+    *,
+    gap_low: float = 0.0,
+    gap_high: float | None = None,
     low: float = 0.0,
     high: float = 1.0,
-    *,
     arms: Iterable[Arm] | None = None,
     assumption: str = "optimal-expert",
 ) -> MeanBounds:
@@ -58,15 +75,20 @@ def expert_bounds(
         mu_k: the mean of the reward times whether arm k was played, p_k times the mean reward when it was. Not the
         conditional mean.
     gap_low
-        By how much the best arm is better than the second best, at least, for whatever the expert saw.
+        The least gap between the best and the second-best arm, in reward units, over every hidden type that the expert
+        could tell apart. With stars, 0.5 says that for each kind of user the best movie is at least half a star better
+        than any other. In most real tables two arms are about equally good for some type: it is 0, the default, unless
+        you know better.
     gap_high
-        By how much it is better than the worst, at most. Both in reward units.
+        The largest gap between the best and the worst arm, in reward units, over every hidden type. With stars, 2 says
+        that nobody would lose more than two stars by the worst choice. The width of the range by default, which
+        assumes nothing.
     low, high
         Range of the rewards.
     arms
         Names; 0, 1, 2, ... by default.
     assumption
-        ``"optimal-expert"``, as above; ``"any-expert"`` assumes nothing of the expert and takes no notice of the gaps.
+        ``"optimal-expert"``, as above; ``"any-expert"`` assumes nothing of the expert and does not use the gaps.
 
     Notes
     -----
@@ -90,47 +112,61 @@ def expert_bounds(
             f"each contribution is between low and high times its share: with low={low}, high={high}, "
             f"got {parts.tolist()} for shares {shares.tolist()}"
         )
-    unit = (parts - low * shares) / span
-    gaps = _check_gaps(gap_low / span, gap_high / span, assumption, "the log")
-    known = tuple(range(shares.size)) if arms is None else tuple(arms)
-    _check_gap_low(unit, gaps.low * shares, known, gap_low, "the log")
-    lower, upper = _infinite(shares, unit, gaps, assumption)
-    return _as_bounds(lower, upper, known, low, high, gap_low, gap_high, "the log")
+    names = tuple(range(shares.size)) if arms is None else tuple(arms)
+    assumed = Assumed(gap_low, span if gap_high is None else gap_high, None, assumption=assumption)
+    case = _Case("the log", names, low, high, assumed)
+    lower, upper = case.infinite(shares, (parts - low * shares) / span)
+    return case.as_bounds(lower, upper)
 
 
 def bounds(
     counts: Counts,
+    *,
     gap_low: Gaps = 0.0,
     gap_high: Gaps | None = None,
-    confidence: float | None = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+    infinite: bool = False,
     method: str = "bernstein",
     shift: float = 0.0,
     arms: Iterable[Arm] | None = None,
-    *,
     assumption: str = "optimal-expert",
-) -> dict[Context, MeanBounds]:
+) -> ContextBounds:
     """Bounds on each arm's mean in each context of a log.
 
     Parameters
     ----------
     counts
         What `meanbounds.logs.read` returned.
-    gap_low, gap_high
-        See `expert_bounds`: one number, or one for each context. ``gap_high`` is the width of the range by default,
-        which assumes nothing.
+    gap_low
+        The least gap between the best and the second-best arm, in reward units, over every hidden type of case that
+        the expert could tell apart: with stars, 0.5 means half a star. In most real tables it is 0, the default, since
+        two arms are about equally good for some type; a larger one makes bounds narrower, and false where it does not
+        hold. One number, or one for each context (a mapping, or a sequence in the order of ``counts.contexts``).
+    gap_high
+        The largest gap between the best and the worst arm, in reward units, over every hidden type. The width of the
+        range by default, which assumes nothing. One number, or one for each context.
     confidence
-        Probability with which all bounds hold at once. None takes the log for infinite: shares and means are what they
-        are in it.
+        Probability with which all bounds of all contexts hold at once.
+    infinite
+        True takes shares and means of the log for exact, as if it were infinite; there is no confidence then.
     method
-        How limits are computed, see `meanbounds.logs.confidence.upper_limit`.
+        How confidence limits are computed. ``"betting"`` is usually the narrowest and needs a log that was read with
+        ``histogram=True``; ``"bernstein"`` is for many rows, ``"kl"`` for few, and ``"hoeffding"`` the simplest.
     shift
-        How far, in total variation, the hidden context's law may have moved since the log was written. If only the
-        largest change s of a probability is known, with U hidden values, ``min(1, (U // 2) * s)`` will do.
+        How much the mix of hidden cases may have changed since the log was written: 0.1 means at most 10% of them
+        (total variation distance). If only the largest change s of a probability is known, with U hidden values,
+        ``min(1, (U // 2) * s)`` will do.
     arms
-        All arms, those that never appear in the log included; those of the log by default. The confidence is that of
-        bounds on arms that were chosen before the log was looked at: give them where some may be missing from it.
+        All arms, in the order you want, those that the log never played included: they get bounds too. By default
+        those of the counts. List the arms before you look at the log: picking them from the log voids the confidence.
     assumption
-        ``"optimal-expert"`` or ``"any-expert"``, see `expert_bounds`.
+        ``"optimal-expert"``: the expert always played the best arm. ``"any-expert"`` assumes nothing of the expert and
+        does not use the gaps.
+
+    Returns
+    -------
+    ContextBounds
+        A dictionary from context to `MeanBounds`, with ``assumptions`` that say what the bounds rest on.
 
     Notes
     -----
@@ -145,272 +181,155 @@ def bounds(
     >>> import meanbounds as mb
     >>> lab = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]])
     >>> counts = lab.sample(10_000, seed=7)
-    >>> mb.logs.bounds(counts, 0.3, 0.5)["z0"].lower.round(3)  # as if the log were infinite
-    array([0.504, 0.505])
-    >>> mb.logs.bounds(counts, 0.3, 0.5, confidence=0.95)["z0"].lower.round(3)
+    >>> found = mb.logs.bounds(counts, gap_low=0.3, gap_high=0.5)
+    >>> found
+    ContextBounds(1 context, 2 arms, confidence=0.95)
+    >>> found["z0"].lower.round(3)
     array([0.482, 0.489])
+    >>> mb.logs.bounds(counts, gap_low=0.3, gap_high=0.5, infinite=True)["z0"].lower.round(3)
+    array([0.504, 0.505])
     """
-    span = counts.high - counts.low
-    high_gaps = span if gap_high is None else gap_high
+    level = check_confidence(confidence, infinite)
+    if level is not None and arms is None:
+        _warn_of_rare_arms(counts)
+    counts = listed_arms(counts, arms)
+    lows = _by_context(gap_low, counts.contexts, "gap_low")
+    highs = _by_context(counts.high - counts.low if gap_high is None else gap_high, counts.contexts, "gap_high")
+    found = {}
+    for place, (context, least, most) in enumerate(zip(counts.contexts, lows, highs, strict=True)):
+        assumed = Assumed(least, most, level, method, shift, assumption)
+        found[context] = bounds_in(counts, place, assumed)
+    certain = {"infinite": True} if level is None else {"confidence": level}
+    said: dict[str, Any] = {"gap_low": _shortest(lows), "gap_high": _shortest(highs), **certain}
+    said |= {"method": method, "shift": shift, "assumption": assumption, "rows": counts.rows}
+    return ContextBounds(found, said)
+
+
+def bounds_in(counts: Counts, place: int, assumed: Assumed) -> MeanBounds:
+    """Bounds in the context at this place, such that those of all contexts hold at once; see `bounds`."""
+    case = _Case(f"context {counts.contexts[place]!r}", counts.arms, counts.low, counts.high, assumed)
+    if not counts.count[place].any():
+        return MeanBounds.vacuous(counts.arms, low=counts.low, high=counts.high)
+    cells = Cells.of(counts, place)
+    if assumed.confidence is None:
+        rows = cells.rows.sum()
+        lower, upper = case.infinite(cells.rows / rows, cells.total / rows)
+    else:
+        failure = (1.0 - assumed.confidence) / (2.0 * len(counts.contexts) * len(counts.arms))
+        lower, upper = case.finite(cells, Level(failure, assumed.method))
+    return case.as_bounds(lower - assumed.shift, upper + assumed.shift)
+
+
+def listed_arms(counts: Counts, arms: Iterable[Arm] | None) -> Counts:
+    """The counts with the arms that a user lists, if any."""
+    if arms is None:
+        return counts
+    try:
+        return counts.with_arms(tuple(arms))
+    except LogError as error:
+        raise BoundsError(str(error)) from error
+
+
+def _warn_of_rare_arms(counts: Counts) -> None:
     rare = [arm for arm, rows in zip(counts.arms, counts.count.sum(axis=0), strict=True) if 0.0 < rows < _RARE]
-    whole = bool(np.all(counts.count == np.floor(counts.count)))
-    if confidence is not None and arms is None and rare and whole:
+    if rare and not counts.arms_listed and np.all(counts.count == np.floor(counts.count)):
         warnings.warn(
             f"arms with fewer than {_RARE} rows in the whole log ({', '.join(map(repr, rare[:5]))}): others may be "
-            f"missing from it. The confidence is for arms that are fixed before the log is looked at: give arms=",
-            stacklevel=2,
+            f"missing from it. List all arms with arms=, before you look at the log: picking them from the log voids "
+            f"the confidence",
+            stacklevel=3,
         )
-    return {
-        context: bounds_in(
-            counts,
-            context,
-            _of_context(gap_low, context, counts.contexts, "gap_low"),
-            _of_context(high_gaps, context, counts.contexts, "gap_high"),
-            confidence,
-            method,
-            shift,
-            arms,
-            assumption,
-        )
-        for context in counts.contexts
-    }
 
 
-def bounds_in(
-    counts: Counts,
-    context: Context,
-    gap_low: float,
-    gap_high: float,
-    confidence: float | None = None,
-    method: str = "bernstein",
-    shift: float = 0.0,
-    arms: Iterable[Arm] | None = None,
-    assumption: str = "optimal-expert",
-) -> MeanBounds:
-    """Bounds in one context, such that those of all contexts hold at once; see `bounds`."""
-    names = counts.arms if arms is None else tuple(arms)
-    missing = [arm for arm in counts.arms if arm not in names]
-    if missing:
-        raise BoundsError(f"the log has arms that arms= leaves out: {', '.join(map(repr, missing))}")
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
-    if confidence is not None and not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence must be a probability such as 0.95, or None; got {confidence!r}")
-    if not 0.0 <= shift <= 1.0:
-        raise ValueError(f"shift is a total variation distance between 0 and 1; got {shift!r}")
-    span = counts.high - counts.low
-    where = f"context {context!r}"
-    gaps = _check_gaps(gap_low / span, gap_high / span, assumption, where)
-    cells = _cells(counts, counts.position(context), [names.index(arm) for arm in counts.arms], len(names))
-    rows = cells.rows.sum()
-    if rows == 0.0:
-        return MeanBounds.vacuous(names, low=counts.low, high=counts.high)
-    if confidence is None:
-        _check_gap_low(cells.total / rows, gaps.low * cells.rows / rows, names, gap_low, where)
-        lower, upper = _infinite(cells.rows / rows, cells.total / rows, gaps, assumption)
-    else:
-        if np.any(cells.rows != np.floor(cells.rows)):
-            raise BoundsError(
-                f"{where}: its counts are shares, not whole numbers: an infinite log; use confidence=None"
-            )
-        failure = (1.0 - confidence) / (2.0 * len(counts.contexts) * len(names))
-        if gaps.low > 0.0:
-            most = [_most_above(cells, k, gaps.low, failure, method) for k in range(len(names))]
-            _check_gap_low(np.array(most), np.zeros(len(names)), names, gap_low, where)
-        lower, upper = _finite(cells, gaps, assumption, failure, method)
-    lower, upper = lower - shift, upper + shift
-    return _as_bounds(lower, upper, names, counts.low, counts.high, gap_low, gap_high, where)
+def _by_context(gap: Gaps, contexts: Sequence[Context], name: str) -> list[float]:
+    """The gap of each context."""
+    if isinstance(gap, Mapping):
+        for context in contexts:
+            if context not in gap:
+                raise BoundsError(f"context {context!r}: {name} has no entry for it")
+        return [float(gap[context]) for context in contexts]
+    if isinstance(gap, int | float | np.number):
+        return [float(gap)] * len(contexts)
+    if len(gap) != len(contexts):
+        raise BoundsError(f"{name} has {len(gap)} numbers for {len(contexts)} contexts; give one, or one for each")
+    return [float(part) for part in gap]
+
+
+def _shortest(gaps: list[float]) -> float | list[float]:
+    return gaps[0] if len(set(gaps)) == 1 else gaps
 
 
 @dataclass(frozen=True)
-class _Gaps:
+class _Case:
+    """One context with its arms, range and assumptions: from what was counted to bounds, or to an error."""
+
+    where: str
+    names: tuple[Arm, ...]
     low: float
     high: float
+    assumed: Assumed
 
-
-@dataclass(frozen=True, eq=False)
-class _Cells:
-    """Rows, sums and sums of squares of each arm in one context, in units of the range, and perhaps a histogram."""
-
-    rows: Floats
-    total: Floats
-    squares: Floats
-    values_low: Floats | None
-    values_high: Floats | None
-    histogram: Floats | None  # arms x values
-
-
-def _cells(counts: Counts, c: int, places: list[int], arms: int) -> _Cells:
-    span = counts.high - counts.low
-    rows, total, squares = np.zeros((3, arms))
-    for place, count, sums, of_squares in zip(places, counts.count[c], counts.total[c], counts.squares[c], strict=True):
-        unit = Sample.scaled(float(count), float(sums), float(of_squares), counts.low, counts.high)
-        rows[place], total[place], squares[place] = unit.rows, unit.total, unit.squares
-    if counts.histogram is None or counts.values_low is None or counts.values_high is None:
-        return _Cells(rows, total, squares, None, None, None)
-    histogram = np.zeros((arms, counts.histogram.shape[2]))
-    histogram[places] = counts.histogram[c]
-    low, high = ((values - counts.low) / span for values in (counts.values_low, counts.values_high))
-    return _Cells(rows, total, squares, low, high, histogram)
-
-
-def _of_context(gap: Gaps, context: Context, contexts: tuple[Context, ...], name: str) -> float:
-    if isinstance(gap, Mapping):
-        if context not in gap:
-            raise BoundsError(f"context {context!r}: {name} has no entry for it")
-        return float(gap[context])
-    if isinstance(gap, int | float | np.number):
-        return float(gap)
-    if len(gap) != len(contexts):
-        raise BoundsError(f"{name} has {len(gap)} numbers for {len(contexts)} contexts; give one, or one for each")
-    return float(gap[contexts.index(context)])
-
-
-def _check_gaps(low: float, high: float, assumption: str, where: str) -> _Gaps:
-    if assumption not in ASSUMPTIONS:
-        raise ValueError(f"assumption must be one of {', '.join(map(repr, ASSUMPTIONS))}; got {assumption!r}")
-    if assumption == "any-expert":
-        return _Gaps(0.0, 1.0)
-    if not 0.0 <= low <= high + 1e-12 <= 1.0 + 2e-12:
-        raise BoundsError(
-            f"{where}: gaps need 0 <= gap_low <= gap_high <= high - low; as shares of the range they are {low:g} and "
-            f"{high:g}"
-        )
-    return _Gaps(low, min(high, 1.0))
-
-
-def _most_above(cells: _Cells, k: int, gap: float, failure: float, method: str) -> float:
-    """Upper limit on the mean of (reward - gap) where arm k was played, 0 elsewhere: not negative, if the gap holds."""
-    moved = np.arange(cells.rows.size) == k
-    return -gap + (1.0 + gap) * upper_limit(_sample(cells, -1, moved, -gap, 0.0, -gap), failure, method)
-
-
-def _check_gap_low(value: Floats, least: Floats, names: tuple[Arm, ...], gap_low: float, where: str) -> None:
-    """An arm that was best by at least the gap has a mean of at least the gap above the bottom of the range."""
-    if len(names) > 1:
-        for k in np.flatnonzero(value < least - 1e-12):
+    def gaps(self) -> tuple[float, float]:
+        """Both gaps as shares of the range, refusing what cannot be."""
+        if self.assumed.assumption == "any-expert":
+            return 0.0, 1.0
+        low, high = (gap / (self.high - self.low) for gap in (self.assumed.gap_low, self.assumed.gap_high))
+        if not 0.0 <= low <= high + 1e-12 <= 1.0 + 2e-12:
             raise BoundsError(
-                f"{where}, arm {names[k]!r}: gap_low={gap_low:g} is more than the log allows: where the arm was played "
-                f"it was better than others by that much, but its mean is less than that above the bottom of the range"
+                f"{self.where}: gaps need 0 <= gap_low <= gap_high <= high - low; as shares of the range they are "
+                f"{low:g} and {high:g}"
             )
+        return low, min(high, 1.0)
 
+    def infinite(self, share: Floats, contribution: Floats) -> tuple[Floats, Floats]:
+        """Both bounds in units of the range, as if the log went on for ever."""
+        gap_low, gap_high = self.gaps()
+        self.check_gap_low(contribution, gap_low * share)
+        if self.assumed.assumption == "any-expert":
+            return contribution.copy(), contribution + 1.0 - share
+        gain = np.maximum(contribution - gap_high * share, 0.0)
+        return contribution + gain.sum() - gain, contribution.sum() - gap_low * (1.0 - share)
 
-def _infinite(share: Floats, contribution: Floats, gaps: _Gaps, assumption: str) -> tuple[Floats, Floats]:
-    """Both bounds in units of the range, as if the log went on for ever."""
-    if assumption == "any-expert":
-        return contribution.copy(), contribution + 1.0 - share
-    gain = np.maximum(contribution - gaps.high * share, 0.0)
-    return contribution + gain.sum() - gain, contribution.sum() - gaps.low * (1.0 - share)
+    def finite(self, cells: Cells, level: Level) -> tuple[Floats, Floats]:
+        """Confidence limits on both bounds, in units of the range."""
+        gap_low, gap_high = self.gaps()
+        if np.any(cells.rows != np.floor(cells.rows)):
+            raise BoundsError(
+                f"{self.where}: its counts are shares, not whole numbers, as those of an infinite log are; give "
+                f"infinite=True to take them for exact"
+            )
+        if gap_low > 0.0:
+            self.check_gap_low(least_gap_above_bottom(cells, gap_low, level), np.zeros(len(cells)))
+        if self.assumed.assumption == "any-expert":
+            return limits_any_expert(cells, level)
+        return limits_optimal_expert(cells, gap_low, gap_high, level)
 
+    def check_gap_low(self, value: Floats, least: Floats) -> None:
+        """An arm that was best by at least the gap has a mean of at least the gap above the bottom of the range."""
+        if len(self.names) > 1:
+            for k in np.flatnonzero(value < least - 1e-12):
+                raise BoundsError(
+                    f"{self.where}, arm {self.names[k]!r}: gap_low={self.assumed.gap_low:g} is more than the log "
+                    f"allows: where the arm was played it was better than others by that much, but its mean is less "
+                    f"than that above the bottom of the range"
+                )
 
-def _finite(cells: _Cells, gaps: _Gaps, assumption: str, failure: float, method: str) -> tuple[Floats, Floats]:
-    """Confidence limits on the means that the bounds are, in units of the range."""
-    arms = cells.rows.size
-    lower, upper = np.empty(arms), np.empty(arms)
-    nobody = np.zeros(arms, dtype=np.bool_)
-    for k in range(arms):
-        if assumption == "any-expert":
-            upper[k] = upper_limit(_sample(cells, k, nobody, 0.0, 1.0, 0.0), failure, method)
-            lower[k] = lower_limit(_sample(cells, k, nobody, 0.0, 0.0, 0.0), failure, method)
-            continue
-        others = np.arange(arms) != k
-        floor = -gaps.low
-        upper[k] = floor + (1.0 - floor) * upper_limit(_sample(cells, k, others, floor, 0.0, floor), failure, method)
-        lower[k] = _best_lower(cells, k, gaps.high, failure, method)
-    return lower, upper
-
-
-def _best_lower(cells: _Cells, k: int, gap: float, failure: float, method: str) -> float:
-    """The best limit over the family of sets of other arms, each with its part of the failure probability.
-
-    The limit of any set is valid, so only those are computed that look best by mean and spread. The empty set, which
-    needs no gap, has half of the failure probability, and all of it where the gap is the whole range: others cannot
-    help then.
-    """
-    others = np.flatnonzero(np.arange(cells.rows.size) != k)
-    nobody = np.zeros(cells.rows.size, dtype=np.bool_)
-    alone = gap >= 1.0 or not others.size
-    best = lower_limit(_sample(cells, k, nobody, 0.0, 0.0, 0.0), failure if alone else failure / 2.0, method)
-    if alone:
-        return best
-    family = _family(others.size)[1:]
-    failure /= 2.0 * len(family)
-    rows, total, squares = cells.rows[others], cells.total[others], cells.squares[others]
-    count = cells.rows.sum()
-    mean = (cells.total[k] + family @ (total - gap * rows)) / count
-    square = (cells.squares[k] + family @ (squares - 2.0 * gap * total + gap * gap * rows)) / count
-    look = mean - np.sqrt(2.0 * np.maximum(square - mean**2, 0.0) * -log(failure) / count)
-    promising = np.union1d(np.argsort(look)[-_TRIED:], np.argmax(mean))
-    floor = -gap
-    for chosen in family[promising]:
-        moved = np.zeros(cells.rows.size, dtype=np.bool_)
-        moved[others[chosen]] = True
-        limit = lower_limit(_sample(cells, k, moved, floor, 0.0, floor), failure, method)
-        best = max(best, floor + (1.0 - floor) * limit)
-    return best
-
-
-@lru_cache(maxsize=64)
-def _family(others: int) -> NDArray[np.bool_]:
-    """Sets of other arms, fixed in advance, the empty one first: all if there are few arms, else all but one or two."""
-    if others < _ALL_SUBSETS:
-        every: NDArray[np.bool_] = (np.arange(2**others)[:, None] >> np.arange(others)) & 1 == 1
-        return every
-    sets = [np.zeros(others, dtype=np.bool_), np.ones(others, dtype=np.bool_)]
-    for size in (1, 2):
-        for left_out in combinations(range(others), size):
-            some = np.ones(others, dtype=np.bool_)
-            some[list(left_out)] = False
-            sets.append(some)
-    return np.array(sets)
-
-
-def _sample(cells: _Cells, k: int, moved: NDArray[np.bool_], by: float, rest: float, floor: float) -> Sample:
-    """Rows of: the reward of arm k, that of a moved arm plus `by`, `rest` for any other; from [floor, 1] to [0, 1]."""
-    still = np.arange(cells.rows.size) == k
-    idle = ~(still | moved)
-    rows, n = float(cells.rows.sum()), float(cells.rows[moved].sum())
-    left = float(cells.rows[idle].sum())
-    kept = still | moved
-    total = float(cells.total[kept].sum()) + by * n + rest * left
-    squares = float(cells.squares[kept].sum()) + 2.0 * by * float(cells.total[moved].sum()) + by * by * n
-    squares += rest * rest * left
-    width = 1.0 - floor
-    unit_total = (total - floor * rows) / width
-    unit_squares = (squares - 2.0 * floor * total + floor * floor * rows) / width**2
-    if cells.histogram is None or cells.values_low is None or cells.values_high is None:
-        return Sample(rows, unit_total, unit_squares)
-    low, high = (
-        np.concatenate([(values - floor) / width, (values + by - floor) / width, [(rest - floor) / width]])
-        for values in (cells.values_low, cells.values_high)
-    )
-    tallies = np.concatenate([cells.histogram[still].sum(axis=0), cells.histogram[moved].sum(axis=0), [left]])
-    return Sample(rows, unit_total, unit_squares, np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0), tallies)
-
-
-def _as_bounds(
-    lower: Floats,
-    upper: Floats,
-    names: tuple[Arm, ...],
-    low: float,
-    high: float,
-    gap_low: float,
-    gap_high: float,
-    where: str,
-) -> MeanBounds:
-    """From units of the range to reward units, refusing what cannot be."""
-    for k in np.flatnonzero(upper < -1e-12):
-        raise BoundsError(
-            f"{where}, arm {names[k]!r}: gap_low={gap_low:g} is more than the log allows: it would put the mean at "
-            f"most {low + (high - low) * upper[k]:.6g}, below the range of the rewards"
-        )
-    for k in np.flatnonzero(lower > upper + 1e-12):
-        raise BoundsError(
-            f"{where}, arm {names[k]!r}: the bounds cross: the mean would be at least "
-            f"{low + (high - low) * lower[k]:.6g} and at most {low + (high - low) * upper[k]:.6g}. With "
-            f"gap_low={gap_low:g} and gap_high={gap_high:g} no expert who always plays the best arm writes this log"
-        )
-    lower, upper = np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
-    lower = np.minimum(lower, upper)
-    lower, upper = (np.clip(low + (high - low) * side, low, high) for side in (lower, upper))
-    return MeanBounds(lower, upper, arms=names, low=low, high=high)
+    def as_bounds(self, lower: Floats, upper: Floats) -> MeanBounds:
+        """From units of the range to reward units, refusing what cannot be."""
+        low, high, assumed = self.low, self.high, self.assumed
+        for k in np.flatnonzero(upper < -1e-12):
+            raise BoundsError(
+                f"{self.where}, arm {self.names[k]!r}: gap_low={assumed.gap_low:g} is more than the log allows: it "
+                f"would put the mean at most {low + (high - low) * upper[k]:.6g}, below the range of the rewards"
+            )
+        for k in np.flatnonzero(lower > upper + 1e-12):
+            raise BoundsError(
+                f"{self.where}, arm {self.names[k]!r}: the bounds cross: the mean would be at least "
+                f"{low + (high - low) * lower[k]:.6g} and at most {low + (high - low) * upper[k]:.6g}. With "
+                f"gap_low={assumed.gap_low:g} and gap_high={assumed.gap_high:g} no expert who always plays the best "
+                f"arm writes this log"
+            )
+        upper = np.clip(upper, 0.0, 1.0)
+        lower = np.minimum(np.clip(lower, 0.0, 1.0), upper)
+        lower, upper = (np.clip(low + (high - low) * side, low, high) for side in (lower, upper))
+        return MeanBounds(lower, upper, arms=self.names, low=low, high=high)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from meanbounds.logs.counts import MOST_VALUES, LogError
+from meanbounds.logs.errors import LogError
+from meanbounds.logs.histogram import MOST_VALUES
 
 __all__ = ["KINDS", "Column", "Dialect", "Question"]
 
@@ -149,35 +150,27 @@ class Question:
         """Some rewards, without those that are bad."""
         return f"SELECT reward FROM ({self._good}) AS good LIMIT {SAMPLE}"
 
-    def totals(self) -> str:
-        """For each cell: its rows, the good ones, and the sums."""
-        keys = ", ".join(self._keys)
-        sums = ", ".join(self._sums)
-        return f"SELECT {keys}, COUNT(*), COUNT(reward), {sums} FROM ({self._good}) AS good GROUP BY {keys}"
-
-    def by_known_value(self, values: Sequence[float]) -> str:
-        """For each cell and place in a list of values (beyond its end: any other): its rows.
-
-        Small integers are faster to group by than numbers.
-        """
-        keys, number = ", ".join(self._keys), self.dialect.number
-        places = " ".join(f"WHEN number = {number(value)} THEN {place}" for place, value in enumerate(values))
-        inner = f"SELECT {keys}, CASE {places} ELSE {len(values)} END AS place FROM ({self._rows}) AS numbers"
-        return f"SELECT {keys}, place, COUNT(*) FROM ({inner}) AS places GROUP BY {keys}, place"
-
     def by_value(self, most: int) -> str:
         """For each cell and number, bad ones included: its rows."""
         value = "written" if self.reward.holds == "integer" else "number"  # DuckDB is faster without a cast
         keys = ", ".join((*self._keys, value))
         return f"SELECT {keys}, COUNT(*) FROM ({self._rows}) AS numbers GROUP BY {keys} LIMIT {most}"
 
-    def by_bin(self) -> str:
-        """For each cell and bin (NULL: bad rows): its rows, the good ones, and the sums."""
+    def by_cell(self, bins: bool) -> str:
+        """For each cell: its rows, the good ones, and the sums; with bins for each cell and bin (NULL: bad rows)."""
+        keys, sums = ", ".join(self._keys), ", ".join(self._sums)
+        if not bins:
+            return f"SELECT {keys}, COUNT(*), COUNT(reward), {sums} FROM ({self._good}) AS good GROUP BY {keys}"
         number = self.dialect.number
         place = f"FLOOR((reward - {number(self.low)}) * {number(MOST_VALUES / (self.high - self.low))})"
-        keys, sums = ", ".join(self._keys), ", ".join(self._sums)
         inner = f"SELECT {keys}, reward, CAST({place} AS {self.dialect.double}) AS bin FROM ({self._good}) AS good"
         return f"SELECT {keys}, bin, COUNT(*), COUNT(reward), {sums} FROM ({inner}) AS bins GROUP BY {keys}, bin"
+
+    def seen(self) -> str:
+        """The smallest and the largest finite reward, in the range or not."""
+        low, high = map(self.dialect.number, (-math.inf, math.inf))
+        finite = f"CASE WHEN number > {low} AND number < {high} THEN number END"
+        return f"SELECT MIN({finite}), MAX({finite}) FROM ({self._rows}) AS numbers"
 
     def _kinds(self) -> str:
         """The log with the kind of each row: its place in `KINDS`, or NULL for a good one."""

@@ -1,26 +1,73 @@
-"""How much hangs on what nobody knows: bounds and decisions over a grid of assumptions."""
+"""At which value of each assumption a different option would look best: bounds and decisions over a grid."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from math import floor, log10
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
-from meanbounds.logs.counts import Context, Counts
-from meanbounds.logs.expert import bounds_in
+from meanbounds.logs.confidence import DEFAULT_CONFIDENCE, check_confidence
+from meanbounds.logs.counts import Counts
+from meanbounds.logs.expert import Assumed, bounds_in, listed_arms
+from meanbounds.logs.names import Context
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Sensitivity", "sensitivity"]
+__all__ = ["Sensitivity", "TippingPoint", "sensitivity"]
 
 _STEPS = 24  # on the way from the base to the end of an assumption
 _HALVINGS = 25
+
+
+@dataclass(frozen=True)
+class TippingPoint:
+    """The value of one assumption beyond which other arms can be best in a context.
+
+    Attributes
+    ----------
+    context
+        Where.
+    assumption
+        Which one: ``"gap_low"``, ``"gap_high"``, ``"shift"`` or ``"confidence"``.
+    value
+        From which value on the arms that can be best are others; gaps are in reward units.
+    direction
+        ``"below"`` or ``"above"``: on which side of the value that is.
+    enter, leave
+        Arms that can be best there and cannot at the base, and the other way round.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> print(mb.logs.TippingPoint("old", "gap_low", 0.241, "below", enter=("heparin",), leave=()))
+    below gap_low 0.241: 'heparin' can be best too
+    >>> print(mb.logs.TippingPoint("old", "confidence", 0.9998, "above", enter=("heparin", "aspirin"), leave=()))
+    above confidence 0.9998: 'heparin' and 'aspirin' can be best too
+    >>> print(mb.logs.TippingPoint("old", "gap_low", 0.3, "above", enter=(), leave=("heparin",)))
+    above gap_low 0.3: 'heparin' can no longer be best
+    """
+
+    context: Context
+    assumption: str
+    value: float
+    direction: Literal["below", "above"]
+    enter: tuple[Arm, ...]
+    leave: tuple[Arm, ...]
+
+    def __str__(self) -> str:
+        ends = ((self.enter, "can be best too"), (self.leave, "can no longer be best"))
+        said = [f"{_listing(arms)} {what}" for arms, what in ends if arms]
+        return f"{self.direction} {self.assumption} {_number(self.assumption, self.value)}: {', '.join(said)}"
+
+
+Tips = Mapping[Context, Mapping[str, TippingPoint | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,50 +77,91 @@ class Sensitivity:
     Attributes
     ----------
     rows
-        One mapping for each context and each point of the grid: the assumptions, ``width`` (mean over arms of upper
-        less lower bound), ``pruned`` (arms that cannot be best), ``best_lower`` (l_max), ``saved`` (share of the
-        exploration that the bounds save, by the variance proxies that the theory multiplies it with), and
-        ``impossible``, why no bounds follow, where none do.
+        One mapping for each context and each point of the grid: the assumptions, ``can_be_best`` (the arms that can),
+        ``width`` (mean over arms of upper less lower bound), ``pruned`` (how many arms cannot be best), ``best_lower``
+        (l_max), ``saved`` (share of the exploration that the bounds save, by the variance proxies that the theory
+        multiplies it with), and ``impossible``, why no bounds follow, where none do.
     tipping
-        For each context and assumption the weaker value, nearest to that of `base`, at which the set of arms that can
-        be best is another; None if none is.
+        For each context and assumption the weaker value, nearest to that of `base`, from which on other arms can be
+        best, as a `TippingPoint`; None if there is none.
     stronger
         The same for stronger values, as far as they are possible.
     base
-        The assumptions that `tipping` starts from: the first of each grid.
+        The assumptions that `tipping` starts from: the first of each grid. A confidence of None is an infinite log.
     """
 
     rows: tuple[Mapping[str, Any], ...]
-    tipping: Mapping[Context, Mapping[str, float | None]]
-    stronger: Mapping[Context, Mapping[str, float | None]]
+    tipping: Tips
+    stronger: Tips
     base: Mapping[str, Any]
 
+    def changes(self, context: Context) -> tuple[TippingPoint, ...]:
+        """All tipping points of a context, weaker assumptions first.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> lab = mb.HiddenContexts([[[0.9, 0.4, 0.1], [0.3, 0.8, 0.2]]], [[0.8, 0.2]])
+        >>> found = mb.logs.sensitivity(lab.counts(), gap_low=0.5, gap_high=0.8, infinite=True)
+        >>> for point in found.changes("z0"):
+        ...     print(point)
+        below gap_low 0.2: 1 can be best too
+        above shift 0.12: 1 can be best too
+        """
+        sides = (self.tipping[context], self.stronger[context])
+        return tuple(point for side in sides for point in side.values() if point is not None)
+
     def to_frame(self) -> pd.DataFrame:
-        """A pandas data frame, a row for each context and each point of the grid."""
+        """A pandas data frame, a row for each context and each point of the grid.
+
+        After the columns of `rows`, ``weaker_gap_low``, ``stronger_gap_low`` and so on have the tipping points' values
+        (not a number where there is none), and ``changes`` what happens there, in words.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> lab = mb.HiddenContexts([[[0.9, 0.4, 0.1], [0.3, 0.8, 0.2]]], [[0.8, 0.2]])
+        >>> frame = mb.logs.sensitivity(lab.counts(), gap_low=0.5, gap_high=0.8, infinite=True).to_frame()
+        >>> frame["weaker_gap_low"].round(3).tolist(), frame["can_be_best"].tolist()
+        ([0.2], ['0'])
+        """
         import pandas as pd
 
-        return pd.DataFrame(list(self.rows))
+        return pd.DataFrame([self._flat(row) for row in self.rows])
+
+    def _flat(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        flat = {**row, "can_be_best": ", ".join(map(str, row["can_be_best"]))}
+        for side, tips in (("weaker", self.tipping), ("stronger", self.stronger)):
+            for name, point in tips[row["context"]].items():
+                flat[f"{side}_{name}"] = np.nan if point is None else point.value
+        flat["changes"] = "; ".join(map(str, self.changes(row["context"])))
+        return flat
 
     def summary(self) -> str:
-        """Table: for each context what the base assumptions give, and what would change the decision."""
-        header = ("context", "width", "pruned", "l_max", "saved", "the decision changes at")
-        lines = [header]
-        for context, tips in self.tipping.items():
+        """Text: for each context what the base assumptions give, and at which values other arms can be best.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> means, arms = [[[0.9, 0.4, 0.1], [0.3, 0.8, 0.2]]], ["tPA", "heparin", "watch"]
+        >>> lab = mb.HiddenContexts(means, [[0.8, 0.2]], arms=arms)
+        >>> print(mb.logs.sensitivity(lab.counts(), gap_low=0.5, gap_high=0.8, infinite=True).summary())
+        gap_low 0.5, gap_high 0.8, an infinite log, shift 0
+        <BLANKLINE>
+        z0: 'tPA' can be best; l_max 0.720, mean width 0.200, exploration saved 100%
+            below gap_low 0.2: 'heparin' can be best too
+            above shift 0.12: 'heparin' can be best too
+        """
+        lines = [_assumptions(self.base)]
+        for context in self.tipping:
             row = next(r for r in self.rows if r["context"] == context)
-            changes = ", ".join(
-                f"{name} {value:.3g}"
-                for side in (tips, self.stronger[context])
-                for name, value in side.items()
-                if value is not None
-            )
             if row["impossible"]:
-                lines.append((str(context), "-", "-", "-", "-", str(row["impossible"])))
+                lines += ["", f"{context}: {row['impossible']}"]
                 continue
-            numbers = (f"{row['width']:.3f}", str(row["pruned"]), f"{row['best_lower']:.3f}", f"{row['saved']:.0%}")
-            lines.append((str(context), *numbers, changes or "no value of any one assumption"))
-        widths = [max(len(line[c]) for line in lines) for c in range(len(header))]
-        text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
-        return "\n".join([text[0], "-" * len(text[0]), *text[1:]])
+            lines += ["", f"{context}: {_outcome(row)}"]
+            changes = self.changes(context) or ("no value of any one assumption changes this",)
+            lines += [f"    {change}" for change in changes]
+        return "\n".join(lines)
 
     def plot(self, value: str = "width", ax: Axes | None = None) -> Axes:
         """Heat map over both gaps; see `meanbounds.plots.plot_sensitivity`."""
@@ -84,23 +172,27 @@ class Sensitivity:
 
 def sensitivity(
     counts: Counts,
-    gap_low: float | Mapping[Context, float] | Sequence[float | Mapping[Context, float]],
+    *,
+    gap_low: float | Mapping[Context, float] | Sequence[float | Mapping[Context, float]] = 0.0,
     gap_high: float | Mapping[Context, float] | Sequence[float | Mapping[Context, float]] | None = None,
-    confidence: float | Sequence[float | None] | None = None,
+    confidence: float | Sequence[float] = DEFAULT_CONFIDENCE,
+    infinite: bool = False,
     shift: float | Sequence[float] = 0.0,
     method: str = "bernstein",
     arms: Sequence[Arm] | None = None,
 ) -> Sensitivity:
-    """Bounds over a grid of assumptions, and the smallest change of each that changes the decision.
+    """Bounds over a grid of assumptions, and at which value of each a different option would look best, and which one.
 
     Parameters
     ----------
     counts
         What `meanbounds.logs.read` returned.
     gap_low, gap_high, confidence, shift
-        What `meanbounds.logs.bounds` takes, each one value or a list of values to try. Gaps that differ by context are
-        one value: a mapping. The first of each is what the decision is judged from: smaller ``gap_low``, larger
-        ``gap_high``, ``shift`` and ``confidence`` assume less.
+        What `meanbounds.logs.bounds` takes, each one value or a list of values to try; gaps are in reward units (0.5 is
+        half a star). Gaps that differ by context are one value: a mapping. The first of each is what the decision is
+        judged from: smaller ``gap_low``, larger ``gap_high``, ``shift`` and ``confidence`` assume less.
+    infinite
+        True takes the log for infinite; there is no confidence then.
     method, arms
         As for `meanbounds.logs.bounds`.
 
@@ -108,39 +200,39 @@ def sensitivity(
     --------
     >>> import meanbounds as mb
     >>> lab = mb.HiddenContexts([[[0.9, 0.4, 0.1], [0.3, 0.8, 0.2]]], [[0.8, 0.2]])
-    >>> found = mb.logs.sensitivity(lab.counts(), gap_low=[0.5, 0.1], gap_high=0.8)
-    >>> found.rows[0]["pruned"], found.rows[1]["pruned"]
-    (2, 0)
-    >>> round(found.tipping["z0"]["gap_low"], 3)  # 0.88 - g 0.2 = 0.72 for the first arm, 0.88 - g 0.8 for the second
-    0.2
+    >>> found = mb.logs.sensitivity(lab.counts(), gap_low=[0.5, 0.1], gap_high=0.8, infinite=True)
+    >>> found.rows[0]["can_be_best"], found.rows[1]["can_be_best"]
+    ((0,), (0, 1, 2))
+    >>> print(found.tipping["z0"]["gap_low"])  # 0.88 - g 0.2 = 0.72 for the first arm, 0.88 - g 0.8 for the second
+    below gap_low 0.2: 1 can be best too
     """
+    counts = listed_arms(counts, arms)
     span = counts.high - counts.low
+    levels = confidence if isinstance(confidence, Sequence | np.ndarray) else [confidence]
     grids: dict[str, list[Any]] = {
         "gap_low": _several(gap_low),
         "gap_high": _several(span if gap_high is None else gap_high),
-        "confidence": _several(confidence),
+        "confidence": _several([check_confidence(level, infinite) for level in levels]),
         "shift": _several(shift),
     }
+    questions = [_Question(counts, place, method) for place in range(len(counts.contexts))]
     rows = []
     for point in product(*grids.values()):
         assumed = dict(zip(grids, point, strict=True))
-        for context in counts.contexts:
-            ask = _Question(counts, context, method, arms)
-            rows.append({"context": context, **ask.own(assumed), **ask.judge(assumed)})
+        rows += [{"context": ask.context, **ask.own(assumed), **ask.judge(assumed)} for ask in questions]
     base = {name: grid[0] for name, grid in grids.items()}
-    questions = {context: _Question(counts, context, method, arms) for context in counts.contexts}
     ends = (
         {"gap_low": 0.0, "gap_high": span, "shift": 1.0, "confidence": 1.0 - 1e-9},
         {"gap_low": span, "gap_high": 0.0, "shift": 0.0, "confidence": 0.0},
     )
-    tipping, stronger = (
+    weaker, stronger = (
         {
-            context: {name: ask.tip(base, name, end) for name, end in towards.items() if base[name] is not None}
-            for context, ask in questions.items()
+            ask.context: {name: ask.tip(base, name, end) for name, end in towards.items() if base[name] is not None}
+            for ask in questions
         }
         for towards in ends
     )
-    return Sensitivity(tuple(rows), tipping, stronger, base)
+    return Sensitivity(tuple(rows), weaker, stronger, base)
 
 
 def _several(value: Any) -> list[Any]:
@@ -150,31 +242,64 @@ def _several(value: Any) -> list[Any]:
     return values
 
 
+def _number(name: str, value: float) -> str:
+    """Three digits, but for a confidence as many as tell it from 1."""
+    if name != "confidence" or not 0.9 < value < 1.0:
+        return f"{value:.3g}"
+    return f"{value:.{1 - floor(log10(1.0 - value))}f}".rstrip("0")
+
+
+def _listing(arms: Sequence[Arm]) -> str:
+    shown = [repr(arm) for arm in arms]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _assumptions(base: Mapping[str, Any]) -> str:
+    def say(name: str, value: Any) -> str:
+        if value is None:
+            return "an infinite log"
+        return f"{name} by context" if isinstance(value, Mapping) else f"{name} {_number(name, value)}"
+
+    return ", ".join(say(name, value) for name, value in base.items())
+
+
+def _outcome(row: Mapping[str, Any]) -> str:
+    return (
+        f"{_listing(row['can_be_best'])} can be best; l_max {row['best_lower']:.3f}, "
+        f"mean width {row['width']:.3f}, exploration saved {row['saved']:.0%}"
+    )
+
+
 @dataclass(frozen=True)
 class _Question:
     """One context of one log, with all that is not varied."""
 
     counts: Counts
-    context: Context
+    place: int
     method: str
-    arms: Sequence[Arm] | None
+
+    @property
+    def context(self) -> Context:
+        return self.counts.contexts[self.place]
 
     def own(self, assumed: Mapping[str, Any]) -> dict[str, Any]:
         """The assumptions with those of this context, where they differ by context."""
         return {name: value[self.context] if isinstance(value, Mapping) else value for name, value in assumed.items()}
 
     def bounds(self, assumed: Mapping[str, Any]) -> MeanBounds:
-        return bounds_in(self.counts, self.context, method=self.method, arms=self.arms, **self.own(assumed))
+        return bounds_in(self.counts, self.place, Assumed(method=self.method, **self.own(assumed)))
 
     def judge(self, assumed: Mapping[str, Any]) -> dict[str, Any]:
         """What these assumptions give."""
         try:
             found = self.bounds(assumed)
         except BoundsError as error:
-            return {"width": np.nan, "pruned": np.nan, "best_lower": np.nan, "saved": np.nan, "impossible": str(error)}
+            unknown = dict.fromkeys(("width", "pruned", "best_lower", "saved"), np.nan)
+            return {"can_be_best": (), **unknown, "impossible": str(error)}
         worst = (found.high - found.low) ** 2 / 4.0
         explored = found.best_variance_proxy[found.possible].sum() if found.possible.sum() > 1 else 0.0
         return {
+            "can_be_best": found.pruned().arms,
             "width": float(np.mean(found.upper - found.lower)),
             "pruned": int(np.sum(~found.possible)),
             "best_lower": found.best_lower,
@@ -182,19 +307,19 @@ class _Question:
             "impossible": "",
         }
 
-    def decision(self, assumed: Mapping[str, Any]) -> tuple[bool, ...] | None:
+    def decision(self, assumed: Mapping[str, Any]) -> tuple[Arm, ...] | None:
         """Which arms can be best; None if the assumptions cannot hold."""
         try:
-            return tuple(self.bounds(assumed).possible.tolist())
-        except ValueError:
+            return self.bounds(assumed).pruned().arms
+        except BoundsError:
             return None
 
-    def tip(self, base: Mapping[str, Any], name: str, end: float) -> float | None:
+    def tip(self, base: Mapping[str, Any], name: str, end: float) -> TippingPoint | None:
         """The value nearest to the base, on the way to the end, at which the decision is another and possible."""
         decided = self.decision(base)
-        same: float = float(self.own(base)[name])
-        other: float | None = None
-        for value in np.linspace(same, end, _STEPS + 1)[1:].tolist():
+        start: float = float(self.own(base)[name])
+        same, other = start, None
+        for value in np.linspace(start, end, _STEPS + 1)[1:].tolist():
             found = self.decision({**base, name: value})
             if found is not None and found != decided:
                 other = value
@@ -204,8 +329,17 @@ class _Question:
             return None
         for _ in range(_HALVINGS):
             middle = 0.5 * (same + other)
-            if self.decision({**base, name: middle}) == decided:
+            if self.decision({**base, name: middle}) in (decided, None):
                 same = middle
             else:
                 other = middle
-        return other
+        return self._point(base, name, other)
+
+    def _point(self, base: Mapping[str, Any], name: str, value: float) -> TippingPoint | None:
+        before, after = self.decision(base), self.decision({**base, name: value})
+        if before is None or after is None:
+            return None
+        enter = tuple(arm for arm in after if arm not in before)
+        leave = tuple(arm for arm in before if arm not in after)
+        direction: Literal["below", "above"] = "below" if value < float(self.own(base)[name]) else "above"
+        return TippingPoint(self.context, name, value, direction, enter, leave)

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from meanbounds.logs.counts import LogError
+from meanbounds.logs.errors import LogError
 
 __all__ = ["Files", "Frame", "Source", "Table", "find_source", "missing_columns", "needed"]
 
@@ -72,6 +72,14 @@ class Frame:
             table = arrow.table(table)
         missing_columns(columns, table.column_names)
         return table.select(list(columns))
+
+    def categories(self, columns: Iterable[str]) -> dict[str, list[Any]]:
+        """The values, in order, of those columns that are ordered categoricals of pandas."""
+        if not _is_pandas(self.table):
+            return {}
+        types = {name: getattr(self.table[name], "dtype", None) for name in columns}
+        ordered = {name: kind for name, kind in types.items() if kind is not None and getattr(kind, "ordered", False)}
+        return {name: list(kind.categories) for name, kind in ordered.items()}
 
 
 @dataclass(frozen=True)

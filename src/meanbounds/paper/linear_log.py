@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import meanbounds as mb
-from meanbounds.logs import LinearBounds, linear_bounds
+from meanbounds.logs import LinearBounds, LinearSetting, linear_bounds
 
 __all__ = ["BOXES", "METHODS", "Draw", "Method", "World", "ball", "contains", "make_draw", "played", "usable"]
 
@@ -65,9 +65,15 @@ class Draw:
 
     def bounds(self, method: Method, box: str = "common") -> LinearBounds:
         """What the infinite log says of the arms' means."""
-        given = (self.visible, self.hidden, self.theta_known, self.share, self.mean)
+        return linear_bounds(self.setting(box), share=self.share, mean=self.mean, method=method)
+
+    def setting(self, box: str = "common") -> LinearSetting:
+        """What is known apart from the log."""
+        low, high = self.box(box)
         names = [f"arm {k + 1}" for k in range(len(self.hidden))]
-        return linear_bounds(*given, *self.box(box), method, arms=names)
+        return LinearSetting(
+            self.visible, self.hidden, theta_visible=self.theta_known, box_low=low, box_high=high, arms=names
+        )
 
     def environment(self) -> mb.Linear:
         """Where rewards come from online."""

@@ -84,7 +84,9 @@ def variants(source: Source, ratings: Ratings, work: Work, draws: int = 1) -> di
 
 def bounds_of(world: mb.HiddenContexts) -> mb.MeanBounds:
     """What an infinite log of this world says (Theorem 7)."""
-    (bounds,) = mb.logs.bounds(world.counts(), world.gap_low, world.gap_high, arms=world.arms).values()
+    (bounds,) = mb.logs.bounds(
+        world.counts(), gap_low=world.gap_low, gap_high=world.gap_high, infinite=True, arms=world.arms
+    ).values()
     return bounds
 
 

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import meanbounds as mb
-from meanbounds.logs import linear_bounds, linear_bounds_from_log
+from meanbounds.logs import ArmSums, linear_bounds, linear_bounds_from_log
 from meanbounds.paper.base import PHONE, Claim, Work, bound_claim, expecting
 from meanbounds.paper.linear_log import (
     BOXES,
@@ -260,12 +260,12 @@ def _logs(settings: Settings) -> pd.DataFrame:
         count, total, squares = (
             np.bincount(best, weights, settings.arms) for weights in (np.ones(settings.rows), rewards, rewards**2)
         )
-        given = (draw.visible, draw.hidden, draw.theta_known)
+        setting = draw.setting()
         mean = np.divide(total, count, out=np.zeros(settings.arms), where=count > 0)
         row: dict[str, float | bool] = {"draw": number}
         for method in ("corrected", "sharp"):
             try:
-                plugged = linear_bounds(*given, count / settings.rows, mean, *draw.box(), method, progress=False)
+                plugged = linear_bounds(setting, share=count / settings.rows, mean=mean, method=method, progress=False)
             except mb.BoundsError:
                 row[f"{method}_impossible"], row[f"{method}_excluded"] = True, 0
                 continue
@@ -274,7 +274,7 @@ def _logs(settings: Settings) -> pd.DataFrame:
             apart = [getattr(plugged, side) - getattr(draw.bounds(method), side) for side in ("lower", "upper")]
             row[f"{method}_apart"] = float(np.abs(apart).max())
         limits = linear_bounds_from_log(
-            *given, count, total, squares, *draw.box(), draw.known, draw.known + 1.0, progress=False
+            setting, ArmSums(count, total, squares), low=draw.known, high=draw.known + 1.0, progress=False
         )
         row["limits_excluded"] = int(np.count_nonzero(~contains(limits, draw.means)))
         sharp = draw.bounds("sharp")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import Arm, MeanBounds
-from meanbounds.logs.counts import Context, Counts
+from meanbounds.logs import Context, Counts, Histogram
 from meanbounds.policies import AnyPolicy
 from meanbounds.simulation.environments import Table
 from meanbounds.simulation.regret import Regret
@@ -60,7 +60,7 @@ class HiddenContexts:
     >>> world = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]])
     >>> world.marginal_means  # what the agent could learn: (0.9 + 0.3) / 2 and (0.4 + 0.6) / 2
     array([[0.6, 0.5]])
-    >>> bounds = mb.logs.bounds(world.counts(), gap_low=world.gap_low, gap_high=world.gap_high)["z0"]
+    >>> bounds = mb.logs.bounds(world.counts(), gap_low=world.gap_low, gap_high=world.gap_high, infinite=True)["z0"]
     >>> bounds.lower.round(3), bounds.upper.round(3)  # what the expert's log tells of them
     (array([0.5, 0.5]), array([0.6, 0.6]))
     """
@@ -361,9 +361,15 @@ class HiddenContexts:
     def _counted(self, histogram: Floats) -> Counts:
         """Counts with these numbers of each value: visible x arms x values."""
         count, total, squares = histogram.sum(axis=2), histogram @ self.values, histogram @ self.values**2
-        values = self.values
         return Counts(
-            self.contexts, self.arms, count, total, squares, self.low, self.high, {}, values, values, histogram
+            self.contexts,
+            self.arms,
+            count=count,
+            total=total,
+            squares=squares,
+            low=self.low,
+            high=self.high,
+            histogram=Histogram(self.values, self.values, histogram),
         )
 
     def _chunks(self, rows: int, seed: Seed) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]]:

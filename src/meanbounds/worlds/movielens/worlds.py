@@ -254,7 +254,9 @@ def occupation_worlds(
     >>> recipe = movielens.Recipe(penalty=2.0, cut=None, arms=5)
     >>> found = movielens.occupation_worlds(few, movielens.complete(few, recipe), recipe, seed=1)
     >>> world = found.worlds["Student"]
-    >>> bounds = mb.logs.bounds(world.counts(), world.gap_low, world.gap_high)["Student"]
+    >>> bounds = mb.logs.bounds(
+    ...     world.counts(), gap_low=world.gap_low, gap_high=world.gap_high, infinite=True
+    ... )["Student"]
     >>> bool((bounds.lower <= world.marginal_means[0] + 1e-12).all())
     True
     """

@@ -1,0 +1,150 @@
+"""Bounds of every context, and what they rest on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from meanbounds.bounds import BoundsError, MeanBounds
+from meanbounds.logs.names import Context
+from meanbounds.support.saving import Saved
+
+__all__ = ["ContextBounds", "load_bounds", "save_bounds"]
+
+_FORMAT = 1
+
+
+class ContextBounds(dict[Context, MeanBounds], Saved):
+    """Bounds on the arms' means in each context: a dictionary from context to `MeanBounds`.
+
+    `meanbounds.logs.bounds` returns one, and a `ContextualAgent` starts from it.
+
+    Parameters
+    ----------
+    found
+        Bounds by context.
+    assumptions
+        What they rest on, by name: ``gap_low``, ``gap_high`` (one number, or one for each context in order),
+        ``confidence`` or ``infinite``, ``method``, ``shift``, ``assumption``, and ``rows`` of the log.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> found = mb.logs.ContextBounds({"old": mb.MeanBounds([0.1], [0.4])}, {"confidence": 0.95})
+    >>> found
+    ContextBounds(1 context, 1 arm, confidence=0.95)
+    >>> found["old"]
+    MeanBounds([0.1], [0.4])
+    >>> found.assumptions["confidence"]
+    0.95
+    """
+
+    assumptions: dict[str, Any]
+
+    def __init__(
+        self, found: Mapping[Context, MeanBounds] | None = None, assumptions: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(found or {})
+        self.assumptions = dict(assumptions or {})
+
+    def __repr__(self) -> str:
+        arms = len({arm for own in self.values() for arm in own.arms})
+        sizes = [f"{size:,} {word}" + "s" * (size != 1) for size, word in ((len(self), "context"), (arms, "arm"))]
+        known = [f"{name}={value!r}" for name, value in self.assumptions.items() if name in ("confidence", "infinite")]
+        return f"ContextBounds({', '.join([*sizes, *known])})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers, safe for JSON; `from_dict` is the inverse.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> found = mb.logs.ContextBounds({"old": mb.MeanBounds([0.1], [0.4])}, {"infinite": True})
+        >>> mb.logs.ContextBounds.from_dict(found.to_dict()) == found
+        True
+        """
+        contexts = [
+            {"context": list(context) if isinstance(context, tuple) else context, **bounds.to_dict()}
+            for context, bounds in self.items()
+        ]
+        return {"format": _FORMAT, "assumptions": _plain(self.assumptions), "contexts": contexts}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`; also reads what version 0.1 wrote."""
+        contexts = data.get("contexts") if isinstance(data, Mapping) else None
+        if not isinstance(data, Mapping) or data.get("format") != _FORMAT or not isinstance(contexts, list):
+            raise BoundsError(f"this holds no bounds by context in format {_FORMAT}; write it with ContextBounds.save")
+        found: dict[Context, MeanBounds] = {}
+        for entry in contexts:
+            if not isinstance(entry, Mapping) or "context" not in entry:
+                raise BoundsError(f"bounds of a context need its name beside lower and upper; got {entry!r}")
+            context = entry["context"]
+            own = {name: value for name, value in entry.items() if name != "context"}
+            found[tuple(context) if isinstance(context, list) else context] = MeanBounds.from_dict(own)
+        return cls(found, data.get("assumptions"))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote, in this version or in 0.1.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, meanbounds as mb
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "bounds.json"
+        >>> mb.logs.ContextBounds({"old": mb.MeanBounds([0.1], [0.4])}, {"confidence": 0.9}).save(path)
+        >>> mb.logs.ContextBounds.load(path).assumptions
+        {'confidence': 0.9}
+        """
+        try:
+            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        except json.JSONDecodeError as error:
+            raise BoundsError(f"{path} is not JSON: {error}") from error
+        except BoundsError as error:
+            raise BoundsError(f"{path}: {error}") from error
+
+
+def save_bounds(
+    found: Mapping[Context, MeanBounds], path: str | Path, *, assumptions: Mapping[str, Any] | None = None
+) -> None:
+    """Write bounds by context as JSON, which `load_bounds` reads.
+
+    Parameters
+    ----------
+    found
+        Bounds by context, such as `meanbounds.logs.bounds` returns.
+    path
+        The file.
+    assumptions
+        What the bounds rest on; by default those that `found` carries.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, meanbounds as mb
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "bounds.json"
+    >>> mb.logs.save_bounds({"old": mb.MeanBounds([0.1], [0.4])}, path, assumptions={"confidence": 0.9})
+    >>> mb.logs.load_bounds(path)["old"]
+    MeanBounds([0.1], [0.4])
+    """
+    carried = found.assumptions if isinstance(found, ContextBounds) else {}
+    ContextBounds(found, carried if assumptions is None else assumptions).save(path)
+
+
+def load_bounds(path: str | Path) -> ContextBounds:
+    """Read bounds by context, with the assumptions that the file has; see `save_bounds` for an example."""
+    return ContextBounds.load(path)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, lists and dictionaries of Python in place of those of numpy."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value

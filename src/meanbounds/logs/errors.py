@@ -1,0 +1,134 @@
+"""What can be wrong with a log, as errors and warnings whose parts a program can read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["BadRows", "LogError", "LogWarning"]
+
+
+@dataclass(frozen=True)
+class BadRows:
+    """The rows of a log that cannot be counted.
+
+    Attributes
+    ----------
+    rows
+        How many rows the log has, good and bad.
+    kinds
+        How many rows there are of each bad kind, such as ``{"reward above range": 12}``.
+    examples
+        One row of each kind, as a mapping from column to value. Empty where rows were dropped.
+    seen
+        Smallest and largest finite reward in the log; None if it has none.
+    low, high
+        The range that rewards were expected in.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> bad = mb.logs.BadRows(200, {"reward above range": 150}, {}, seen=(1.0, 5.0), low=0.0, high=1.0)
+    >>> bad.number, bad.share, bad.outside_range
+    (150, 0.75, True)
+    """
+
+    rows: int
+    kinds: Mapping[str, int]
+    examples: Mapping[str, Mapping[str, Any]]
+    seen: tuple[float, float] | None
+    low: float
+    high: float
+
+    @property
+    def number(self) -> int:
+        """How many rows are bad, of whatever kind."""
+        return sum(self.kinds.values())
+
+    @property
+    def share(self) -> float:
+        """Bad rows as a share of all rows: 0.05 is one row in twenty."""
+        return self.number / self.rows
+
+    @property
+    def outside_range(self) -> bool:
+        """Whether some reward is a number outside the range, so that the range itself may be wrong."""
+        return any(kind.endswith("range") for kind in self.kinds)
+
+    @property
+    def advice(self) -> str:
+        """The range that was seen and the range to give instead, as a sentence; empty if no reward is outside.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> print(mb.logs.BadRows(200, {"reward above range": 150}, {}, seen=(1.0, 5.0), low=0.0, high=1.0).advice)
+        The rewards of this log go from 1 to 5, and the range is 0 to 1. If 1 to 5 is their scale, give low=1, high=5.
+        """
+        if not self.outside_range or self.seen is None:
+            return ""
+        least, most = self.seen
+        scale = f"{least:.12g} to {most:.12g}"
+        return (
+            f"The rewards of this log go from {scale}, and the range is {self.low:.12g} to {self.high:.12g}. "
+            f"If {scale} is their scale, give low={least:.12g}, high={most:.12g}."
+        )
+
+
+class LogError(ValueError):
+    """A log that cannot be counted as it is; the message says what is wrong, where, and what to do.
+
+    Attributes
+    ----------
+    kind
+        ``"bad rows"`` where rows cannot be counted, ``"empty"`` where a log has no row that can, else ``""``.
+    bad
+        For these two kinds which rows they are, a `BadRows`; else None.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> import pandas as pd
+    >>> stars = pd.DataFrame({"movie": ["a", "b"], "stars": [1, 5]})
+    >>> try:
+    ...     mb.logs.read(stars, arm="movie", reward="stars")
+    ... except mb.logs.LogError as error:
+    ...     print(error.kind, error.seen)
+    bad rows (1.0, 5.0)
+    """
+
+    kind: str
+    bad: BadRows | None
+
+    def __init__(self, message: str, *, kind: str = "", bad: BadRows | None = None) -> None:
+        super().__init__(message)
+        self.kind, self.bad = kind, bad
+
+    @property
+    def seen(self) -> tuple[float, float] | None:
+        """Smallest and largest finite reward in the log, where the error is about its rows."""
+        return None if self.bad is None else self.bad.seen
+
+
+class LogWarning(UserWarning):
+    """More than 5% of a log's rows were dropped; `bad` says which, as a `BadRows`.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import meanbounds as mb
+    >>> import pandas as pd
+    >>> stars = pd.DataFrame({"movie": ["a", "b"], "stars": [1, 5]})
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     counts = mb.logs.read(stars, arm="movie", reward="stars", on_bad="drop")
+    >>> print(str(caught[0].message).split(" The ")[0])
+    1 of 2 rows (50%) were dropped: reward above range, 1 row.
+    """
+
+    bad: BadRows | None
+
+    def __init__(self, message: str, *, bad: BadRows | None = None) -> None:
+        super().__init__(message)
+        self.bad = bad

@@ -1,0 +1,117 @@
+"""How many rewards there are of each value, or in each bin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanbounds.logs.errors import LogError
+from meanbounds.support.types import Floats
+
+__all__ = ["MOST_VALUES", "Histogram", "bin_edges", "binned"]
+
+MOST_VALUES = 256
+"""Up to this many different rewards are counted one by one; beyond, in as many equal bins."""
+
+_SLACK = 2.0**-48  # relative; more than the rounding of a reward's bin, far less than a bin
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """How many rewards there are of each value, or between the two edges of each bin.
+
+    Parameters
+    ----------
+    values_low, values_high
+        Lower and upper edge of each bin; twice the same array where single values were counted.
+    count
+        How often each occurs; the last axis is that of the values. In `Counts` it is contexts x arms x values.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> stars = mb.logs.Histogram([1, 2, 3, 4, 5], [1, 2, 3, 4, 5], count=[7, 0, 12, 30, 51])
+    >>> stars.exact, len(stars)
+    (True, 5)
+    """
+
+    values_low: Floats
+    values_high: Floats
+    count: Floats
+
+    def __init__(self, values_low: Any, values_high: Any, count: Any) -> None:
+        for name, values in (("values_low", values_low), ("values_high", values_high), ("count", count)):
+            object.__setattr__(self, name, read_only(name, values))
+        size = self.values_low.shape
+        if len(size) != 1 or self.values_high.shape != size or self.count.shape[-1:] != size:
+            raise LogError(
+                f"a histogram needs both edges of each bin and as many counts: values_low has shape {size}, "
+                f"values_high {self.values_high.shape}, and count {self.count.shape}"
+            )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, part in state.items():
+            object.__setattr__(self, name, read_only(name, part))
+
+    def __len__(self) -> int:
+        return self.values_low.size
+
+    @property
+    def exact(self) -> bool:
+        """Whether single values were counted rather than bins."""
+        return np.array_equal(self.values_low, self.values_high)
+
+    def at(self, place: Any) -> Histogram:
+        """The histogram of one context, arm or cell: its counts at this place of the leading axes."""
+        return Histogram(self.values_low, self.values_high, self.count[place])
+
+    def moved_to(self, edges: tuple[Floats, Floats], low: float, high: float) -> Histogram:
+        """The same counts on other values: more of them, or the equal bins of the range from low to high."""
+        if self.exact and not np.array_equal(*edges):
+            places = binned(self.values_low, low, high)
+        else:
+            places = np.searchsorted(edges[0], self.values_low)
+        moved = np.zeros((*self.count.shape[:-1], len(edges[0])))
+        for place, counted in zip(places.tolist(), np.moveaxis(self.count, -1, 0), strict=True):
+            moved[..., place] += counted
+        return Histogram(*edges, moved)
+
+    def common_edges(self, other: Histogram, low: float, high: float) -> tuple[Floats, Floats] | None:
+        """Values or bins on which both can be written without loss; None if there are none."""
+        values = np.union1d(self.values_low, other.values_low)
+        if self.exact and other.exact and len(values) <= MOST_VALUES:
+            return values, values
+        edges = bin_edges(low, high)
+        fits = all(part.exact or np.array_equal(part.values_low, edges[0]) for part in (self, other))
+        return edges if fits else None
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Plain lists, safe for JSON; ``Histogram(**lists)`` is the inverse."""
+        return {name: getattr(self, name).tolist() for name in ("values_low", "values_high", "count")}
+
+
+def read_only(name: str, values: Any) -> Floats:
+    """A copy as an array of finite numbers that cannot be written to."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise LogError(f"{name} must be an array of numbers; got {values!r}") from error
+    if not np.all(np.isfinite(array)):
+        raise LogError(f"{name} holds a number that is not finite")
+    array.flags.writeable = False
+    return array
+
+
+def bin_edges(low: float, high: float) -> tuple[Floats, Floats]:
+    """Lower and upper edges of equal bins, which overlap by a few roundings so that no reward is outside its own."""
+    edges = np.linspace(low, high, MOST_VALUES + 1)
+    slack = _SLACK * max(abs(low), abs(high))
+    return np.maximum(edges[:-1] - slack, low), np.minimum(edges[1:] + slack, high)
+
+
+def binned(values: Floats, low: float, high: float) -> NDArray[np.intp]:
+    """Which of the equal bins each value is in."""
+    return np.clip(np.floor((values - low) * (MOST_VALUES / (high - low))), 0, MOST_VALUES - 1).astype(np.intp)

@@ -1,0 +1,116 @@
+"""Names of contexts and arms: what they may be, and the order in which people read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from meanbounds.bounds import Arm
+from meanbounds.logs.errors import LogError
+
+__all__ = ["EVERYTHING", "Context", "arm_names", "context_names", "in_order", "natural_order"]
+
+Context = str | int | tuple[str | int, ...]
+"""The name of a context: one value, or a tuple of them where several columns make a context."""
+
+EVERYTHING = "all"
+"""The one context of a log that is read without context columns."""
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_BELOW = re.compile(r"(under|below|less than|up to|at most|<=?|≤)\s*(?=\d)")
+_ABOVE = re.compile(r"(over|above|more than|at least|>=?|≥)\s*(?=\d)")
+
+
+def natural_order(name: Context) -> tuple[Any, ...]:
+    """Key that sorts names as people read them, for ``sorted(names, key=natural_order)``.
+
+    Numbers come before text, by their value. In text, upper and lower case are the same and digits compare as whole
+    numbers: "arm 2" is before "arm 10". A text such as "under 65" is just before those that begin with its number, and
+    "over 65" just after. Contexts of several columns are compared column by column. An order that only a person knows
+    (low, medium, high) has to be given: ``arms=`` and ``contexts=`` of `meanbounds.logs.read`.
+
+    Examples
+    --------
+    >>> sorted(["arm 10", "Arm 2", "arm 1"], key=natural_order)
+    ['arm 1', 'Arm 2', 'arm 10']
+    >>> sorted(["85 and over", "under 65", "75 to 84", "65 to 74"], key=natural_order)
+    ['under 65', '65 to 74', '75 to 84', '85 and over']
+    >>> sorted(["b", 10, "9.5", 2], key=natural_order)
+    [2, '9.5', 10, 'b']
+    """
+    parts = name if isinstance(name, tuple) else (name,)
+    return tuple(_part_key(part) for part in parts)
+
+
+def _part_key(part: str | int) -> tuple[Any, ...]:
+    text = str(part).strip().casefold()
+    if _NUMBER.fullmatch(text):
+        return 0, float(text), (), str(part)
+    side = 0
+    for pattern, place in ((_BELOW, -1), (_ABOVE, 1)):
+        if found := pattern.match(text):
+            text, side = text[found.end() :], place
+    pieces = re.split(r"(\d+)", text)  # text and digits in turns, text first
+    words = tuple(_digits(piece) if turn % 2 else (piece, 0, "") for turn, piece in enumerate(pieces))
+    if side:  # only the number counts, so that "over 65" follows "65 to 74"
+        words = (*words[:2], ("\U0010ffff" if side > 0 else "", side, ""))
+    return 1, 0.0, words, str(part)
+
+
+def _digits(piece: str) -> tuple[str, int, str]:
+    """Digits that compare as a whole number of any size: first by their number, then one by one."""
+    digits = piece.lstrip("0")
+    return "", len(digits), digits
+
+
+def in_order(what: str, found: Iterable[Any], listed: Sequence[Any] | None) -> list[Any]:
+    """The names in the order the user gave, those without rows included; in natural order if none was given."""
+    names = set(found)
+    if listed is None:
+        return sorted(names, key=natural_order)
+    order = [_plain_parts(name) for name in listed]
+    missing = sorted(names.difference(order), key=natural_order)
+    if missing:
+        raise LogError(
+            f"the log has {what}s that {what}s= leaves out: {', '.join(map(repr, missing[:10]))}"
+            + ", ..." * (len(missing) > 10)
+        )
+    return order
+
+
+def context_names(names: Iterable[Any]) -> tuple[Context, ...]:
+    """Names of contexts as plain Python values, or an error that says which cannot be one."""
+    plain = tuple(map(_plain_parts, names))
+    _check("context", plain)
+    return plain
+
+
+def arm_names(names: Iterable[Any]) -> tuple[Arm, ...]:
+    """Names of arms as plain Python values, or an error that says which cannot be one."""
+    plain = tuple(map(_plain, names))
+    _check("arm", plain)
+    return plain
+
+
+def _plain_parts(name: Any) -> Any:
+    return tuple(map(_plain, name)) if isinstance(name, tuple | list) else _plain(name)
+
+
+def _plain(name: Any) -> Any:
+    return name.item() if isinstance(name, np.generic) else name
+
+
+def _check(what: str, names: Sequence[Any]) -> None:
+    if not names:
+        raise LogError(f"counts need at least one {what}")
+    seen: set[Hashable] = set()
+    for name in names:
+        parts = name if isinstance(name, tuple) and what == "context" else (name,)
+        if any(isinstance(part, bool) or not isinstance(part, str | int) for part in parts):
+            raise LogError(f"names of {what}s must be text or integers; got {name!r}")
+        if name in seen:
+            raise LogError(f"{what} {name!r} is named twice")
+        seen.add(name)
