@@ -156,7 +156,17 @@ def compare(
 ) -> dict[str, Comparison]:
     """Every policy in a world, without and with counting."""
     ignore, count = (
-        mb.simulate(*(policies, world.environment, world.bounds, horizon, runs, seed, 1), delay=delay, pending=pending)
+        mb.simulate(
+            policies,
+            world.environment,
+            world.bounds,
+            horizon=horizon,
+            runs=runs,
+            seed=seed,
+            checkpoints=1,
+            delay=delay,
+            pending=pending,
+        )
         for pending in ("ignore", "count")
     )
     best = int(world.environment.means.argmax())

@@ -64,8 +64,9 @@ def play(
         if counts:
             clock = t
             for arm in range(size):
-                unanswered = arms.count(arm) - sums[0, arm]
-                means = sums[1:, arm] / sums[0, arm] if sums[0, arm] else np.full(3, middle[arm])
+                unanswered, means = arms.count(arm) - sums[0, arm], np.full(3, middle[arm])
+                if sums[0, arm]:
+                    unanswered, means = min(unanswered, sums[0, arm]), sums[1:, arm] / sums[0, arm]
                 seen[1:, arm] += unanswered * means
                 seen[0, arm] += unanswered
         total, squares, ones = seen[1:].tolist()

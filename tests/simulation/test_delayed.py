@@ -20,7 +20,7 @@ from meanbounds.kernels.random.stream import child, delay_key, reward_key
 from meanbounds.simulation import Delay
 from meanbounds.simulation.tasks import _DelayedTask, task_for
 from tests import naive_delayed, strategies
-from tests.interpreted import run_interpreted
+from tests.children import run_interpreted
 from tests.naive import TWINS
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -160,14 +160,14 @@ def test_no_reward_can_be_used_before_it_is_due() -> None:
 
 
 def test_as_if_answered() -> None:
-    """Arm 0: 2 rewards, 1.0 and 0.5, 3 pulls out: 2 + 3 plays, 1.5 + 3 * 0.75 in total. Arm 1: none, 2 out, middle 0.4.
+    """Arm 0: 2 rewards, 1.0 and 0.5, 3 pulls out, of which 2 count: 4 plays, 1.5 + 2 * 0.75 in total.
 
-    Arm 2 has nothing out and stays as it is; the last row, the kernel's memory, is not by arm.
+    Arm 1: no reward, 2 out, middle 0.4. Arm 2 has nothing out and stays as it is; the last row, the kernel's memory, is not by arm.
     """
     state = np.array([[2.0, 0, 4], [1.5, 0, 1], [1.25, 0, 1], [1, 0, 1], [7, 8, 9]])
     out = np.empty_like(state)
     delayed.as_if_answered(state, np.array([3.0, 2, 0]), np.array([0.5, 0.4, 0.5]), out)
-    expected = np.array([[5.0, 2, 4], [3.75, 0.8, 1], [3.125, 0.8, 1], [2.5, 0.8, 1], [7, 8, 9]])
+    expected = np.array([[4.0, 2, 4], [3.0, 0.8, 1], [2.5, 0.8, 1], [2.0, 0.8, 1], [7, 8, 9]])
     np.testing.assert_allclose(out, expected, rtol=1e-15)
     assert state[0].tolist() == [2.0, 0.0, 4.0]
 

@@ -62,8 +62,7 @@ class Described(Saved):
 
     def settings(self) -> dict[str, Any]:
         """As `to_dict`, with the name of a function where a parameter is one: to be read, not to be loaded."""
-        parameters = {name: f"<{value!r}>" if callable(value) else value for name, value in asdict(self).items()}
-        return {"policy": type(self).__name__, **parameters}
+        return {"policy": type(self).__name__, **{name: _plain(value) for name, value in asdict(self).items()}}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Any:
@@ -86,6 +85,13 @@ class Described(Saved):
             if key not in parameters:
                 raise ValueError(f"{name} has no parameter {key!r}; its parameters are {', '.join(parameters)}")
         return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()})
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON holds it."""
+    if isinstance(value, tuple):
+        return list(value)
+    return f"<{value!r}>" if callable(value) else value
 
 
 def _is_built_in(kind: type[Described]) -> bool:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.tables import state_of
 from meanbounds.kernels.arms.textbook import choose, observe, regret
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.rewards import draw
@@ -59,18 +60,26 @@ def middle_of(lower: Floats, upper: Floats, low: Floats, high: Floats) -> Floats
 
 @compiled
 def as_if_answered(state_table: Floats, waiting: Floats, middle: Floats, out: Floats) -> None:
-    """Write the state as it would be if each unanswered pull had returned the arm's mean so far.
+    """Write the state as it would be if unanswered pulls had returned the arm's mean so far.
 
-    `waiting` counts the unanswered pulls of each arm; an arm without any reward gets `middle` (see `middle_of`) for
-    its mean. Sums of squares and of rounded rewards grow at their own mean. Row 0 of `out` then counts pulls.
+    `waiting` counts the unanswered pulls of each arm. An arm without any reward gets `middle` (see `middle_of`) for its
+    mean; of the others at most as many pulls count as rewards have come, or else a few bad rewards and many lost ones
+    would make an arm look surely bad. Sums of squares and of rounded rewards grow at their own mean.
     """
+    seen, supposed = state_of(state_table), state_of(out)
+    out[:] = state_table
     for arm in range(waiting.size):
-        plays = state_table[0, arm]
-        for row in range(1, 4):
-            mean = state_table[row, arm] / plays if plays > 0.0 else middle[arm]
-            out[row, arm] = state_table[row, arm] + waiting[arm] * mean
-        out[0, arm] = plays + waiting[arm]
-        out[4, arm] = state_table[4, arm]
+        plays, more = seen.plays[arm], waiting[arm]
+        if plays > 0.0:
+            more = min(more, plays)
+            supposed.total[arm] += more * (seen.total[arm] / plays)
+            supposed.squares[arm] += more * (seen.squares[arm] / plays)
+            supposed.ones[arm] += more * (seen.ones[arm] / plays)
+        else:
+            supposed.total[arm] += more * middle[arm]
+            supposed.squares[arm] += more * middle[arm]
+            supposed.ones[arm] += more * middle[arm]
+        supposed.plays[arm] += more
 
 
 @compiled
@@ -131,7 +140,7 @@ def play(
     streams, key = reward_key(block.seed, block.first_run), policy_key(block.seed, block.first_run)
     rounding, lateness = rounding_key(block.seed, block.first_run), delay_key(block.seed, block.first_run)
     seen = np.empty_like(state)
-    updates = int(state[0].sum())
+    updates = int(state_of(state).plays.sum())
     for c in range(stops.size):
         while t <= stops[c]:
             updates = _deliver(state, out, t, updates, rounding)
@@ -141,16 +150,17 @@ def play(
             if counts:
                 as_if_answered(state, out.waiting, middle, seen)
                 arm = choose(code, plan_table, parameters, seen, block.log_f[clock], t - 1, key)
-                state[4] = seen[4]  # what the kernel remembers of its own
+                state_of(state).memory[:] = state_of(seen).memory  # what the kernel remembers of its own
             else:
                 arm = choose(code, plan_table, parameters, state, block.log_f[clock], t - 1, key)
             delay = draw_delay(delays, lateness, t - 1)
             if delay != LOST and t + 1 + delay <= stops[-1]:
-                number = int(state[0, arm] + out.waiting[arm])
+                number = int(state_of(state).plays[arm] + out.waiting[arm])
                 _send(out, t, delay, arm, draw(block.rewards, arm, child(streams, arm), number))
             out.waiting[arm] += 1.0
             t += 1
             if t > stops[c]:
-                as_if_answered(state, out.waiting, middle, seen)
+                seen[:] = state
+                state_of(seen).plays[:] += out.waiting  # pulls, answered or not
                 block.curves[0, c] = regret(block.gaps, seen)
     return t
