@@ -162,7 +162,8 @@ def test_no_reward_can_be_used_before_it_is_due() -> None:
 def test_as_if_answered() -> None:
     """Arm 0: 2 rewards, 1.0 and 0.5, 3 pulls out, of which 2 count: 4 plays, 1.5 + 2 * 0.75 in total.
 
-    Arm 1: no reward, 2 out, middle 0.4. Arm 2 has nothing out and stays as it is; the last row, the kernel's memory, is not by arm.
+    Arm 1: no reward, 2 out, middle 0.4. Arm 2 has nothing out and stays as it is; the last row, the kernel's memory,
+    is not by arm.
     """
     state = np.array([[2.0, 0, 4], [1.5, 0, 1], [1.25, 0, 1], [1, 0, 1], [7, 8, 9]])
     out = np.empty_like(state)
