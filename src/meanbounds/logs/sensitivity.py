@@ -172,13 +172,12 @@ class _Question:
             found = self.bounds(assumed)
         except BoundsError as error:
             return {"width": np.nan, "pruned": np.nan, "best_lower": np.nan, "saved": np.nan, "impossible": str(error)}
-        worst = (found.high - found.low) ** 2 / 4.0
         explored = found.best_variance_proxy[found.possible].sum() if found.possible.sum() > 1 else 0.0
         return {
             "width": float(np.mean(found.upper - found.lower)),
             "pruned": int(np.sum(~found.possible)),
             "best_lower": found.best_lower,
-            "saved": float(1.0 - explored / worst.sum()),
+            "saved": float(1.0 - explored / found.worst_variance_proxy.sum()),
             "impossible": "",
         }
 
