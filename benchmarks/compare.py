@@ -14,6 +14,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -169,6 +170,7 @@ def main(revision: str, parts: Sequence[str]) -> int:
     """Print the table; the exit status."""
     from benchmarks.revision_jobs import JOBS
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the folder is removed
     names = [name for name in (*JOBS, _IMPORT_NAME) if not parts or any(part in name for part in parts)]
     with tempfile.TemporaryDirectory(prefix="meanbounds-") as folder:
         old, new = check_out(revision, Path(folder) / "old"), copy_working_tree(Path(folder) / "new")

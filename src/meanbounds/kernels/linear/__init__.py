@@ -1,4 +1,9 @@
-"""Linear policies: one parameter shared by all arms, and any set of arms on offer in a round."""
+"""Arms with features: one parameter is shared by all of them, and any set of arms may be on offer in a round.
+
+`pool` describes the arms and the rule of a policy, `design` the ridge regression, `restrict` which arms can be best,
+`decide` a round, `settle` ties, and `play` whole simulated runs. An agent uses `decide` and `observe`. The cone
+programs behind exact indices are in `meanbounds.kernels.solvers`; checks of what a user gives in `meanbounds.linear`.
+"""
 
 from meanbounds.kernels.linear.decide import decide, indices
 from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, new_design, observe, radius

@@ -1,4 +1,4 @@
-"""A round: which arms can be best, their indices, and the choice."""
+"""One round of a linear policy: find the arms that can be best, compute their indices, choose."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, radius, spread
 from meanbounds.kernels.linear.pool import EXACT, PLAIN, RESTRICTED_MAX, Pool, Rule, own_bounds
 from meanbounds.kernels.linear.restrict import narrow, restrict, restricted_proxy
-from meanbounds.kernels.linear.settle import rounding, settle
+from meanbounds.kernels.linear.settle import Now, rounding, settle
 from meanbounds.kernels.solvers.cone import Known, maximise
 from meanbounds.support.types import Floats, Integers
 
@@ -190,7 +190,8 @@ def decide(
     _fill(pool, rule, known, design, reach, kept, mean, square, False, scores)
     if rule.noise == RESTRICTED_MAX:
         design.numbers[PROXY] = max(design.numbers[PROXY], restricted_proxy(pool, rule, offered, kept))
-    place = settle(scores, count, kept, pool.offset, mean, square, pool.length, reach, rule.norm_high, number, key)
+    now = Now(reach, rule.norm_high, number, key)
+    place = settle(scores, count, kept, pool.offset, mean, square, pool.length, now)
     return int(kept[place]), count, reach
 
 

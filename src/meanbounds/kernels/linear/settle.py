@@ -1,8 +1,9 @@
-"""Which of several indices to take, where some are equal."""
+"""The arm with the largest index, and how ties are broken."""
 
 from __future__ import annotations
 
 from math import inf, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,9 +11,18 @@ from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import uniform
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["rounding", "settle"]
+__all__ = ["Now", "rounding", "settle"]
 
 _SAME = 1e-10
+
+
+class Now(NamedTuple):
+    """The numbers of a round."""
+
+    reach: float  # radius of the confidence set
+    norm_high: float
+    number: int  # of the round, counted from 0: it addresses the random number
+    key: np.uint64  # of the policy's own randomness
 
 
 @compiled
@@ -46,17 +56,15 @@ def settle(
     mean: Floats,
     square: Floats,
     length: Floats,
-    reach: float,
-    norm_high: float,
-    number: int,
-    key: np.uint64,
+    now: Now,
 ) -> int:
-    """Place of the index to take, among the first `size`: a largest one.
+    """Place of the largest index among the first `size` scores.
 
-    Clipping makes ties. Of arms whose indices are equal, the one with the largest index before clipping is taken, the
-    least known one as a rule: a choice at random would explore less for the same regret. What is equal still is settled
-    by a random number.
+    Clipping makes ties. Among arms with equal indices the one with the largest index before clipping wins, which as a
+    rule is the one played least: a random choice would explore less for the same regret. Ties that remain are broken by
+    a random number.
     """
+    reach, norm_high, number, key = now
     top = _largest(scores, size)
     arm = kept[top]
     least = scores[top] - rounding(scores[top], length[arm], offset[arm], norm_high)
