@@ -146,15 +146,15 @@ def compare(old: Path, new: Path, names: Sequence[str]) -> list[Compared]:
     """All ratios of these jobs."""
     found = [Compared(name) for name in names if name != _IMPORT_NAME]
     for pair in range(PAIRS):
-        children = Child("old", old), Child("new", new)
+        before, after = Child("old", old), Child("new", new)
         try:
             for compared in found:
                 print(f"pair {pair + 1} of {PAIRS}: {compared.name}", file=sys.stderr, flush=True)
                 if not compared.why_not:
-                    take_turns(compared, *(_turn(child, compared.name) for child in children), TURNS)
+                    take_turns(compared, _turn(before, compared.name), _turn(after, compared.name), TURNS)
         finally:
-            for child in children:
-                child.close()
+            before.close()
+            after.close()
     if _IMPORT_NAME in names:
         imported = Compared(_IMPORT_NAME)
         take_turns(imported, lambda: _import_seconds(old), lambda: _import_seconds(new), IMPORT_TURNS)
