@@ -30,8 +30,15 @@ lint: .venv/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/.bench kernels  ## speed against other libraries, as ratios, into benchmarks/RESULTS.md
+# `make bench` compares with other libraries. `make bench BASE=revision` compares the working tree with an older revision
+# of this one: both run the same jobs in alternating processes, and it fails if a job is slower by more than 10% in three
+# quarters of its turns. JOBS="GLUE OFUL" runs only the jobs whose names contain one of these words.
+bench: .venv/.bench kernels  ## speed against other libraries, or against BASE=revision, as ratios
+ifdef BASE
+	$(BIN)/python -m benchmarks.compare $(BASE) $(JOBS)
+else
 	$(BIN)/python -m benchmarks.run
+endif
 
 picture: .venv/.demo kernels  ## the pictures of README and guide
 	$(BIN)/meanbounds demo -o docs/images --picture-only

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from unittest import mock
 
 import meanbounds as mb
 from benchmarks.contestants.base import Floats
 from benchmarks.timing import Case
 from benchmarks.workloads import HORIZON, RUNS, SEED, LinearWorkload, Setting
+from meanbounds import kernels
 from meanbounds.policies import AnyPolicy
 
 POLICIES: Mapping[str, AnyPolicy] = {"UCB": mb.UCB(), "KL-UCB": mb.KLUCB()}
 
 ALL_CORES = "meanbounds, all cores"
 ONE_THREAD = "meanbounds, one thread"
+FAST_LOOP, PLAIN_LOOP = "fast loop", "plain loop"
+LOOP_RUNS = 20
 WORKERS: Mapping[str, int | None] = {ALL_CORES: None, ONE_THREAD: 1}
 
 
@@ -64,6 +69,17 @@ def linear_simulations(workload: LinearWorkload) -> list[Case]:
 def linear_bounded(label: str, policy: AnyPolicy, workload: LinearWorkload) -> Case:
     """A linear policy that is given bounds, whether it uses them or not."""
     return _simulation(label, policy, workload.environment, workload.bounds, RUNS, None)
+
+
+def linear_loops(workload: LinearWorkload) -> list[Case]:
+    """OFUL with the fast loop, and with the plain one that makes the same decisions."""
+    fast = _simulation(FAST_LOOP, mb.OFUL(), workload.environment, None, LOOP_RUNS, 1)
+
+    def plain(horizon: int) -> object:
+        with mock.patch.object(kernels, "play_linear", kernels.linear.play):
+            return fast.play(horizon)
+
+    return [fast, replace(fast, label=PLAIN_LOOP, play=plain)]
 
 
 def _simulation(

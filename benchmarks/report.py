@@ -38,6 +38,7 @@ def report(results: Results, targets: Sequence[Target], load: float) -> str:
         "Policies with bounds": _bounded(results),
         "Linear simulation": _linear_simulations(results),
         "Linear policies with bounds": _linear_bounded(results),
+        "The fast loop of linear policies": _linear_loops(results),
         "Cone programs": _solvers(results),
         "What an exact index costs": _solves(results),
         "Reading a log": _logs(results),
@@ -145,6 +146,15 @@ def _linear_simulations(results: Results) -> str:
 def _linear_bounded(results: Results) -> str:
     rows = [_row(results.linear_bounded, label, "OFUL") for label in LINEAR_BOUNDED]
     return f"In bold, how many times longer than OFUL.\n\n{_table(('', *results.linear_bounded), rows)}"
+
+
+def _linear_loops(results: Results) -> str:
+    intro = (
+        "OFUL on one thread with `kernels/fast/oful.py` and with `kernels/linear/play.py`, which makes the same "
+        "decisions. In bold, how many times longer than the fast loop."
+    )
+    rows = [_row(results.linear_loops, label, ours.FAST_LOOP) for label in (ours.FAST_LOOP, ours.PLAIN_LOOP)]
+    return f"{intro}\n\n{_table(('', *results.linear_loops), rows)}"
 
 
 def _solvers(results: Results) -> str:

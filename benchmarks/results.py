@@ -51,6 +51,7 @@ class Results:
     bounded: dict[str, Race] = field(default_factory=dict)
     linear_simulations: dict[str, Race] = field(default_factory=dict)
     linear_bounded: dict[str, Race] = field(default_factory=dict)
+    linear_loops: dict[str, Race] = field(default_factory=dict)
     solves: dict[int, Race] = field(default_factory=dict)
     solvers: dict[str, tuple[Race, float]] = field(default_factory=dict)
     logs: list[LogResult] = field(default_factory=list)
@@ -118,6 +119,7 @@ def _measure_linear(results: Results) -> None:
     for workload in LINEAR_WORKLOADS:  # in races of their own: the closer the turns, the more alike their noise
         cases = [ours.linear_bounded(label, policy, workload) for label, policy in LINEAR_BOUNDED.items()]
         results.linear_bounded[workload.name] = _race(results, f"{workload.title}, with bounds", cases)
+        results.linear_loops[workload.name] = _race(results, f"{workload.title}, loops", ours.linear_loops(workload))
     for offered in solves.OFFERED:
         _say(f"exact indices, {offered} arms on offer")
         results.solves[offered] = solves.solves(offered)

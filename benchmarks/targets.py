@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from benchmarks import fresh
-from benchmarks.ours import ALL_CORES
+from benchmarks.ours import ALL_CORES, FAST_LOOP, PLAIN_LOOP
 from benchmarks.results import AGENTS, Results
 from benchmarks.workloads import SETTINGS
 
@@ -79,6 +79,8 @@ def _linear_targets(results: Results) -> list[Target]:
         ]
         ratio = results.linear_bounded[name].ratio("R-OFUL", "OFUL")
         found.append(Target(f"R-OFUL / OFUL on {name}", ratio, "<=", 1.0, "x"))
+        ratio = results.linear_loops[name].ratio(PLAIN_LOOP, FAST_LOOP)
+        found.append(Target(f"OFUL on {name}: plain loop / fast loop", ratio, ">=", 1.5, "x"))
     return found
 
 

@@ -173,6 +173,20 @@ class MeanBounds(Saved):
         return np.atleast_1d(variance_proxy_from_bounds(self.lower, self.upper, low=self.low, high=self.high))
 
     @property
+    def worst_variance_proxy(self) -> NDArray[np.float64]:
+        """Each arm's variance proxy from its reward range alone: ``(high - low)**2 / 4`` (Hoeffding's lemma).
+
+        No bounds on the mean give a larger one; UCB and B-UCB use it.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.MeanBounds([0.7, 1.0], [0.9, 3.0], low=0.0, high=[1.0, 4.0]).worst_variance_proxy
+        array([0.25, 4.  ])
+        """
+        return (self.high - self.low) ** 2 / 4.0
+
+    @property
     def best_variance_proxy(self) -> NDArray[np.float64]:
         """What each arm's variance proxy would be if it were the best one: its mean is then at least `best_lower`.
 

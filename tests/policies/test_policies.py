@@ -45,13 +45,13 @@ def test_no_forced_play_of_an_arm_whose_cap_is_never_reached() -> None:
     """Arm 1 can be best by its bounds, but its cap 0.6 is below arm 0's index as long as that earns 1."""
     bounds = mb.MeanBounds([0.5, 0.1], [1.0, 0.6])
     regret = mb.simulate(mb.GLUE(), mb.Bernoulli([1.0, 0.5]), bounds, horizon=1000, runs=5, seed=3)
-    assert regret.plays[repr(mb.GLUE())].tolist() == [[1000, 0]] * 5
+    assert regret.plays["GLUE"].tolist() == [[1000, 0]] * 5
 
 
 def test_bimed_where_the_leader_is_one() -> None:
     """An arm that always earned 1 leads at 1; any other arm that ever failed has infinite cost: no 0 times infinity."""
     regret = mb.simulate(mb.BIMED(), mb.Bernoulli([1.0, 0.5, 0.2]), None, horizon=500, runs=20, seed=4)
-    plays = regret.plays[repr(mb.BIMED())]
+    plays = regret.plays["BIMED"]
     assert np.all(plays.sum(axis=1) == 500)
     assert np.all(plays[:, 0] > 400)
 
@@ -59,9 +59,7 @@ def test_bimed_where_the_leader_is_one() -> None:
 def test_ossb_with_equal_truncated_means() -> None:
     """All arms are exactly known and equal: each counts as best, none has to explore, ties are broken at random."""
     bounds = mb.MeanBounds([0.5] * 3, [0.5] * 3)
-    plays = mb.simulate(mb.OSSB(), mb.Bernoulli([0.5] * 3), bounds, horizon=3000, runs=1, seed=5).plays[
-        repr(mb.OSSB())
-    ][0]
+    plays = mb.simulate(mb.OSSB(), mb.Bernoulli([0.5] * 3), bounds, horizon=3000, runs=1, seed=5).plays["OSSB"][0]
     assert plays.min() > 850
 
 

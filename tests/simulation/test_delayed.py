@@ -155,7 +155,7 @@ def test_no_reward_can_be_used_before_it_is_due() -> None:
     lost = run(delay=Delay(0, lost=1.0), pending="count")
     assert_same(lost, run(delay=299, pending="count"))
     assert_same(lost, run(delay=10**15, pending="count"))
-    few = [run(delay=delay, horizon=3, runs=400, checkpoints=3).plays[repr(mb.GLUE())] for delay in (1, 2)]
+    few = [run(delay=delay, horizon=3, runs=400, checkpoints=3).plays["GLUE"] for delay in (1, 2)]
     assert not np.array_equal(few[0], few[1])
 
 

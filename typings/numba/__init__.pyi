@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Value = TypeVar("_Value")
 
 __version__: str
 
@@ -11,3 +12,5 @@ class _Config:
     DISABLE_JIT: int
 
 config: _Config
+
+def literally(value: _Value) -> _Value: ...

@@ -1,4 +1,11 @@
-"""Compiled loops. `play` picks the one for a kernel code; everything else is imported from the module it lives in."""
+"""Compiled loops, and nothing else: numbers and arrays in, numbers and arrays out.
+
+`arms` holds each policy's round for arms without features, `linear` the same for arms with features, `fast` quicker
+loops that make the same decisions, `solvers` the optimisation problems behind bounds and indices, and `random` the
+random numbers and rewards. What a policy is called, checks of what a user gives, and anything with a name rather than a
+number belongs to the rooms that import this one. `play` and `play_linear` run a block of simulated runs with the
+fastest loop there is.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one way a kernel is compiled."""
+"""The decorator that compiles every kernel in the same way."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.support.types import Floats
 
-__all__ = ["LinearArms", "as_features"]
+__all__ = ["LinearArms", "as_features", "check_norms"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,3 +69,23 @@ def as_features(features: ArrayLike, arms: Iterable[Arm]) -> Floats:
     for k in np.flatnonzero(~np.all(np.isfinite(rows), axis=1)):
         raise ValueError(f"arm {names[k]!r}: its features {rows[k].tolist()} are not all finite numbers")
     return rows
+
+
+def check_norms(norm_high: float, norm_low: float = 0.0) -> tuple[float, float]:
+    """Limits on the norm of the shared parameter, as plain numbers; refuse them unless 0 <= norm_low <= norm_high.
+
+    Examples
+    --------
+    >>> check_norms(2, 1)
+    (2.0, 1.0)
+    """
+    for name, value in (("norm_high", norm_high), ("norm_low", norm_low)):
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+            raise ValueError(f"{name} must be a number with 0 <= norm_low <= norm_high; got {value!r}")
+    if not 0.0 < norm_high < np.inf:
+        raise ValueError(f"norm_high must be a positive number with 0 <= norm_low <= norm_high; got {norm_high!r}")
+    if not 0.0 <= norm_low <= norm_high:
+        raise ValueError(
+            f"norm_low must be between 0 and norm_high = {norm_high} (0 <= norm_low <= norm_high); got {norm_low!r}"
+        )
+    return float(norm_high), float(norm_low)

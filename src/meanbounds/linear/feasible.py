@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
 from meanbounds.kernels.solvers.cone import Known, maximise_each, scaled
-from meanbounds.linear.arms import LinearArms, as_features
+from meanbounds.linear.arms import LinearArms, as_features, check_norms
 from meanbounds.support.progress import Progress
 from meanbounds.support.types import Booleans, Floats
 
@@ -118,14 +118,9 @@ class FeasibleSet:
     def __init__(
         self, arms: LinearArms, *, norm_high: float, norm_low: float = 0.0, extra: Extra | None = None
     ) -> None:
-        if not (0.0 <= norm_low <= norm_high < np.inf and norm_high > 0.0):
-            raise ValueError(
-                f"the norms need 0 <= norm_low <= norm_high, norm_high positive and finite; got "
-                f"norm_low={norm_low}, norm_high={norm_high}"
-            )
         rows, low, high = _extra(extra, arms.dimension)
         bounds = arms.bounds
-        self.arms, self.norm_high, self.norm_low = arms, float(norm_high), float(norm_low)
+        self.arms, (self.norm_high, self.norm_low) = arms, check_norms(norm_high, norm_low)
         self._names = [f"arm {arm!r}" for arm in bounds.arms] + [f"extra constraint {k}" for k in range(len(rows))]
         self._shift = np.concatenate([arms.offset, np.zeros(len(rows))])
         matrix = np.vstack([arms.features, rows])

@@ -296,14 +296,13 @@ class _Question:
         except BoundsError as error:
             unknown = dict.fromkeys(("width", "pruned", "best_lower", "saved"), np.nan)
             return {"can_be_best": (), **unknown, "impossible": str(error)}
-        worst = (found.high - found.low) ** 2 / 4.0
         explored = found.best_variance_proxy[found.possible].sum() if found.possible.sum() > 1 else 0.0
         return {
             "can_be_best": found.pruned().arms,
             "width": float(np.mean(found.upper - found.lower)),
             "pruned": int(np.sum(~found.possible)),
             "best_lower": found.best_lower,
-            "saved": float(1.0 - explored / worst.sum()),
+            "saved": float(1.0 - explored / found.worst_variance_proxy.sum()),
             "impossible": "",
         }
 

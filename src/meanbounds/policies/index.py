@@ -5,20 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from meanbounds.bounds import MeanBounds
 from meanbounds.kernels.arms import textbook
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies.base import Policy
 from meanbounds.policies.plan import Plan, make_plan
 
 __all__ = ["BKLUCB", "BUCB", "GLUE", "KLUCB", "UCB", "ImprovedUCB", "UCBoost"]
-
-
-def _worst_proxy(bounds: MeanBounds) -> NDArray[np.float64]:
-    return (bounds.high - bounds.low) ** 2 / 4.0
 
 
 @dataclass(frozen=True)
@@ -39,7 +31,7 @@ class UCB(Policy):
     def prepare(self, known: Knowledge) -> Plan:
         """Every arm, no cap."""
         bounds = known.bounds
-        return make_plan(bounds, proxy=_worst_proxy(bounds))
+        return make_plan(bounds, proxy=bounds.worst_variance_proxy)
 
 
 @dataclass(frozen=True)
@@ -59,7 +51,7 @@ class BUCB(Policy):
     def prepare(self, known: Knowledge) -> Plan:
         """Prune and clip."""
         bounds = known.bounds
-        return make_plan(bounds, bounds.possible, cap=bounds.upper, proxy=_worst_proxy(bounds))
+        return make_plan(bounds, bounds.possible, cap=bounds.upper, proxy=bounds.worst_variance_proxy)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from meanbounds.kernels import linear as kernel
 from meanbounds.kernels.linear import Pool, Rule
 from meanbounds.kernels.solvers.cone import Known
 from meanbounds.linear import FeasibleSet, LinearArms, TightBounds
+from meanbounds.linear.arms import check_norms
 from meanbounds.policies.described import Described
 
 __all__ = ["OFUL", "ROFUL", "LinearPlan", "LinearPolicy"]
@@ -65,10 +66,20 @@ class LinearPolicy(Described, ABC):
     noise: str = "weighted"
 
     def __post_init__(self) -> None:
-        self._check_number("norm_high", "a positive number", 0.0, np.inf)
+        self._check_norms()
         self._check_number("regularisation", "a positive number", 0.0, np.inf)
         self._check_number("failure", "a probability between 0 and 1", 0.0, 1.0)
         self._check_choice("noise", _NOISE)
+
+    def _check_norms(self) -> None:
+        """Refuse limits that no norm is between, and keep the others as plain numbers."""
+        names = [name for name in ("norm_high", "norm_low") if hasattr(self, name)]
+        try:
+            limits = check_norms(*(getattr(self, name) for name in names))
+        except ValueError as error:
+            raise ValueError(f"{type(self).__name__}: {error}") from None
+        for name, value in zip(names, limits, strict=False):
+            object.__setattr__(self, name, value)
 
     def _check_number(self, name: str, what: str, above: float, below: float) -> None:
         """Refuse what is no number between the two, and keep the others as plain numbers."""
@@ -111,9 +122,8 @@ class LinearPolicy(Described, ABC):
         printed: bool = False,
     ) -> LinearPlan:
         """Plan for these arms with these bounds; `feasible` is what exact indices are limited to."""
-        worst = (bounds.high - bounds.low) ** 2 / 4.0
         own = bounds.variance_proxy
-        fixed = worst.max() if self.noise == "weighted" else own.max()
+        fixed = bounds.worst_variance_proxy.max() if self.noise == "weighted" else own.max()
         self.check_scale(float(arms.length.max()))
         peaks = bounds.peaks if isinstance(bounds, TightBounds) else np.full(arms.features.shape, np.nan)
         pool = Pool(
@@ -233,9 +243,6 @@ class ROFUL(LinearPolicy):
         self._check_choice("tighten", _TIGHTEN)
         self._check_choice("online", (True, False))
         self._check_choice("printed", (True, False))
-        self._check_number(
-            "norm_low", f"between 0 and norm_high = {self.norm_high}", -1e-300, self.norm_high * (1 + 1e-12)
-        )
 
     @classmethod
     def paper(cls, *, norm_high: float = 1.0, norm_low: float = 0.0, failure: float = 0.01) -> ROFUL:

@@ -1,1 +1,5 @@
-"""Arms that have nothing in common: each policy's round as its definition says it, and the tables that it reads."""
+"""Arms without features: one round of every policy, written as its definition says, and the tables that it reads.
+
+`textbook` is where to start: it chooses an arm, takes in a reward and plays whole runs, for any policy by its code. An
+agent runs on these functions. Loops that save work over many rounds are in `meanbounds.kernels.fast`.
+"""

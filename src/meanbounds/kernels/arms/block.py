@@ -1,4 +1,4 @@
-"""A block of runs to play."""
+"""Some simulated runs that are played in one call."""
 
 from __future__ import annotations
 

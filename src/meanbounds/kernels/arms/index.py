@@ -1,4 +1,4 @@
-"""Index of UCB, B-UCB, ImprovedUCB and GLUE: they differ in candidates, proxies and caps, not here."""
+"""The index that UCB, B-UCB, ImprovedUCB and GLUE share; their plans differ in candidates, proxies and caps."""
 
 from __future__ import annotations
 

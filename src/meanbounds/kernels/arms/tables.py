@@ -1,4 +1,4 @@
-"""What kernels read and write: a plan (what the policy decided before the first round) and a state (what was seen).
+"""The two tables of every kernel: a plan (decided before the first round) and a state (the rewards so far).
 
 Both are float64 tables with one column per arm: one array crosses the border between Python and machine code ten times
 faster than a tuple of arrays. Inside a kernel, `plan_of` and `state_of` give the rows their names.

@@ -1,6 +1,6 @@
-"""Every policy's round as its definition says it, by kernel code; the agent runs on this.
+"""One round of every policy, written as its definition says and chosen by the policy's code; agents run on this.
 
-`meanbounds.kernels.fast` makes the same decisions faster where that pays.
+`meanbounds.kernels.fast` plays whole runs faster, with the same decisions.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def observe(state_table: Floats, arm: int, reward: float, number: int, key: np.u
 
 @compiled
 def regret(gaps: Floats, state_table: Floats) -> float:
-    """Pseudo-regret so far, summed in the order of the arms."""
+    """Pseudo-regret so far: each arm's gap times its plays, summed in the order of the arms."""
     plays = state_of(state_table).plays
     value = 0.0
     for arm in range(gaps.size):
@@ -129,15 +129,16 @@ def play(code: int, plan_table: Floats, parameters: Floats, block: Block) -> Non
     """Play a block of runs, round by round."""
     states, log_f, stops = block.states, block.log_f, block.stops
     for run in range(states.shape[0]):
-        state = states[run]
+        table = states[run]
+        plays = state_of(table).plays
         streams = reward_key(block.seed, block.first_run + run)
         key = policy_key(block.seed, block.first_run + run)
         rounding = rounding_key(block.seed, block.first_run + run)
         t = block.first_round
         for c in range(stops.size):
             while t <= stops[c]:
-                arm = choose(code, plan_table, parameters, state, log_f[t - block.first_round], t - 1, key)
-                reward = draw(block.rewards, arm, child(streams, arm), int(state[0, arm]))
-                observe(state, arm, reward, t - 1, rounding)
+                arm = choose(code, plan_table, parameters, table, log_f[t - block.first_round], t - 1, key)
+                reward = draw(block.rewards, arm, child(streams, arm), int(plays[arm]))
+                observe(table, arm, reward, t - 1, rounding)
                 t += 1
-            block.curves[run, c] = regret(block.gaps, state)
+            block.curves[run, c] = regret(block.gaps, table)

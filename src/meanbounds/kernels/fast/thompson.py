@@ -1,4 +1,4 @@
-"""Thompson sampling that rebuilds only the hat of the arm that was played."""
+"""Thompson sampling over whole runs: only the arm that was played gets a new envelope to sample from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["play_thompson"]
 
 @compiled
 def play_thompson(plan_table: Floats, parameters: Floats, block: Block) -> None:
-    """`textbook.play` for Thompson sampling: only the arm that was played needs a new hat."""
+    """`textbook.play` for Thompson sampling; the envelope (hat) of an arm is kept until the arm is played."""
     states, rewards, stops = block.states, block.rewards, block.stops
     seed, first_run, first_round = block.seed, block.first_run, block.first_round
     gaps, curves = block.gaps, block.curves

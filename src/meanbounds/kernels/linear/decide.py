@@ -1,4 +1,4 @@
-"""A round: which arms can be best, their indices, and the choice."""
+"""One round of a linear policy: find the arms that can be best, compute their indices, choose."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, radius, spread
 from meanbounds.kernels.linear.pool import EXACT, PLAIN, RESTRICTED_MAX, Pool, Rule, own_bounds
 from meanbounds.kernels.linear.restrict import narrow, restrict, restricted_proxy
-from meanbounds.kernels.linear.settle import rounding, settle
+from meanbounds.kernels.linear.settle import Now, rounding, settle
 from meanbounds.kernels.solvers.cone import Known, maximise
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["binding", "decide", "exact_index", "indices", "measure"]
+__all__ = ["binding", "decide", "exact_index", "fill", "indices", "learn", "measure"]
 
 
 @compiled
@@ -102,7 +102,7 @@ def exact_index(pool: Pool, design: Design, known: Known, norm_high: float, reac
 
 
 @compiled
-def _fill(
+def fill(
     pool: Pool,
     rule: Rule,
     known: Known,
@@ -146,7 +146,7 @@ def _fill(
 
 
 @compiled
-def _learn(pool: Pool, reach: float, offered: Integers, mean: Floats, square: Floats) -> int:
+def learn(pool: Pool, reach: float, offered: Integers, mean: Floats, square: Floats) -> int:
     """Bound the arms on offer by the confidence set: how many of these bounds contradict those known."""
     refused = 0
     for arm in offered:
@@ -177,7 +177,7 @@ def decide(
     if rule.online:
         if not up_to_date:
             measure(pool, design, offered, mean, square)
-        design.numbers[CONTRADICTIONS] += _learn(pool, reach, offered, mean, square)
+        design.numbers[CONTRADICTIONS] += learn(pool, reach, offered, mean, square)
     room = np.empty(offered.size, np.int64)
     count, refused = restrict(pool, rule, offered, room)
     design.numbers[CONTRADICTIONS] += refused
@@ -187,10 +187,11 @@ def decide(
     if not (up_to_date or rule.online):
         measure(pool, design, kept, mean, square)
     scores = np.empty(count)
-    _fill(pool, rule, known, design, reach, kept, mean, square, False, scores)
+    fill(pool, rule, known, design, reach, kept, mean, square, False, scores)
     if rule.noise == RESTRICTED_MAX:
         design.numbers[PROXY] = max(design.numbers[PROXY], restricted_proxy(pool, rule, offered, kept))
-    place = settle(scores, count, kept, pool.offset, mean, square, pool.length, reach, rule.norm_high, number, key)
+    now = Now(reach, rule.norm_high, number, key)
+    place = settle(scores, count, kept, pool.offset, mean, square, pool.length, now)
     return int(kept[place]), count, reach
 
 
@@ -204,11 +205,11 @@ def indices(pool: Pool, rule: Rule, known: Known, design: Design, offered: Integ
     measure(own, still, offered, mean, square)
     reach = radius(still, rule)
     if rule.online:
-        _learn(own, reach, offered, mean, square)
+        learn(own, reach, offered, mean, square)
     room = np.empty(offered.size, np.int64)
     count, _ = restrict(own, rule, offered, room)
     scores = np.empty(count)
-    _fill(own, rule, known, still, reach, room[:count], mean, square, True, scores)
+    fill(own, rule, known, still, reach, room[:count], mean, square, True, scores)
     out = np.full(offered.size, -inf)
     for k in range(count):
         for place in range(offered.size):

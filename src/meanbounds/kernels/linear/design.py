@@ -1,4 +1,4 @@
-"""Ridge regression that is kept up to date: the matrix, its inverse, the estimate and the radius around it."""
+"""Ridge regression, updated with every reward: the matrix, its inverse, the estimate and the confidence radius."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Update(NamedTuple):
 
 @compiled
 def new_design(dimension: int, regularisation: float) -> Design:
-    """Before anything was seen."""
+    """The regression before the first reward."""
     return Design(
         np.eye(dimension) * regularisation,
         np.eye(dimension) / regularisation,
@@ -93,7 +93,7 @@ def invert(matrix: Floats, moment: Floats, inverse: Floats, estimate: Floats) ->
 
 @compiled
 def refresh(design: Design, regularisation: float) -> None:
-    """The inverse, the estimate and the determinant from the matrix itself: rounding errors of updates are gone."""
+    """Compute inverse, estimate and determinant from the matrix itself, without the rounding errors of updates."""
     log_determinant = invert(design.precision.copy(), design.moment, design.inverse, design.estimate)
     design.numbers[LOG_DETERMINANT] = max(0.0, log_determinant - design.moment.size * log(regularisation))
 
@@ -141,7 +141,10 @@ def observe(design: Design, rule: Rule, x: Floats, target: float, proxy: float, 
 
 @compiled
 def radius(design: Design, rule: Rule) -> float:
-    """How far the parameter can be from the estimate, in the norm of V, with the probability that was asked for."""
+    """Radius of the confidence set: the parameter is this close to the estimate with probability ``1 - failure``.
+
+    Distances are in the norm of V.
+    """
     numbers, d = design.numbers, design.moment.size
     proxy = rule.proxy if rule.noise == WEIGHTED else numbers[PROXY]
     if rule.noise == POOL_MAX:

@@ -1,4 +1,4 @@
-"""Whole runs of a linear policy."""
+"""Whole simulated runs of a linear policy."""
 
 from __future__ import annotations
 

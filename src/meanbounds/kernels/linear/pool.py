@@ -1,4 +1,4 @@
-"""What a linear kernel reads: the arms, and how to decide among them."""
+"""What a linear kernel reads: a table of the arms, and the rule by which the policy chooses among them."""
 
 from __future__ import annotations
 

@@ -1,18 +1,28 @@
-"""Which of several indices to take, where some are equal."""
+"""The arm with the largest index, and how ties are broken."""
 
 from __future__ import annotations
 
 from math import inf, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import uniform
-from meanbounds.support.types import Floats, Integers
+from meanbounds.support.types import Booleans, Floats, Integers
 
-__all__ = ["rounding", "settle"]
+__all__ = ["Now", "rounding", "settle", "tied"]
 
 _SAME = 1e-10
+
+
+class Now(NamedTuple):
+    """The numbers of a round."""
+
+    reach: float  # radius of the confidence set
+    norm_high: float
+    number: int  # of the round, counted from 0: it addresses the random number
+    key: np.uint64  # of the policy's own randomness
 
 
 @compiled
@@ -38,7 +48,7 @@ def _largest(scores: Floats, size: int) -> int:
 
 
 @compiled
-def settle(
+def tied(
     scores: Floats,
     size: int,
     kept: Integers,
@@ -46,25 +56,16 @@ def settle(
     mean: Floats,
     square: Floats,
     length: Floats,
-    reach: float,
-    norm_high: float,
-    number: int,
-    key: np.uint64,
+    now: Now,
+    out: Booleans,
 ) -> int:
-    """Place of the index to take, among the first `size`: a largest one.
-
-    Clipping makes ties. Of arms whose indices are equal, the one with the largest index before clipping is taken, the
-    least known one as a rule: a choice at random would explore less for the same regret. What is equal still is settled
-    by a random number.
+    """Mark the places that may be taken, and count them: those of the largest index, and among equals of the largest
+    index before clipping.
     """
+    reach, norm_high, _, _ = now
     top = _largest(scores, size)
     arm = kept[top]
     least = scores[top] - rounding(scores[top], length[arm], offset[arm], norm_high)
-    ties = 0
-    for k in range(size):
-        ties += scores[k] >= least
-    if ties == 1:
-        return top
     best, slack = -inf, 0.0
     for k in range(size):
         if scores[k] >= least:
@@ -76,12 +77,40 @@ def settle(
     for k in range(size):
         arm = kept[k]
         plain = offset[arm] + mean[arm] + reach * sqrt(max(square[arm], 0.0))
-        ties += scores[k] >= least and plain >= best - slack
-    skip = int(uniform(key, number) * ties) if ties > 1 else 0
+        out[k] = scores[k] >= least and plain >= best - slack
+        ties += out[k]
+    return ties
+
+
+@compiled
+def settle(
+    scores: Floats,
+    size: int,
+    kept: Integers,
+    offset: Floats,
+    mean: Floats,
+    square: Floats,
+    length: Floats,
+    now: Now,
+) -> int:
+    """Place of the largest index among the first `size` scores.
+
+    Clipping makes ties. Among arms with equal indices the one with the largest index before clipping wins, which as a
+    rule is the one played least: a random choice would explore less for the same regret. Ties that remain are broken by
+    a random number.
+    """
+    top = _largest(scores, size)
+    least = scores[top] - rounding(scores[top], length[kept[top]], offset[kept[top]], now.norm_high)
+    ties = 0
     for k in range(size):
-        arm = kept[k]
-        plain = offset[arm] + mean[arm] + reach * sqrt(max(square[arm], 0.0))
-        if scores[k] >= least and plain >= best - slack:
+        ties += scores[k] >= least
+    if ties == 1:
+        return top
+    equal = np.empty(size, np.bool_)
+    ties = tied(scores, size, kept, offset, mean, square, length, now, equal)
+    skip = int(uniform(now.key, now.number) * ties) if ties > 1 else 0
+    for k in range(size):
+        if equal[k]:
             if skip == 0:
                 return k
             skip -= 1

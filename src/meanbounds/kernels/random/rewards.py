@@ -1,4 +1,4 @@
-"""Reward streams: the n-th pull of an arm in a run gives the same reward under every policy."""
+"""Simulated rewards: the n-th pull of an arm in a run gives the same reward whichever policy pulls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers addressed by where they are used, not by when.
+"""Random numbers with addresses: a number depends on what it is for, not on how many were drawn before it.
 
 A key stands for a stream; its n-th number is a hash of (key, n) (SplitMix64's finaliser over a Weyl sequence), so any
 number can be had without those before it. Streams are numbered within streams: seed -> run -> arm -> n-th pull.

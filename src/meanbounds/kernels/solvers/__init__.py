@@ -1,1 +1,6 @@
-"""Solvers for the small programs that bounds lead to: a cone solver and a dual simplex, both certified."""
+"""Optimisation problems with numbers for an answer.
+
+`cone` finds the largest product of features with a parameter that is limited by bounds, its norm and an ellipsoid;
+`simplex` solves linear programs and `sparse` multiplies with sparse matrices. What the problems mean is left to those
+who state them: `meanbounds.linear`, `meanbounds.logs` and `meanbounds.kernels.linear`.
+"""

@@ -1,0 +1,87 @@
+"""How long an arm may be played without another look at the others, and the loop that plays it for so long."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.random.rewards import UNIFORM, Law, Rewards, draw, draw_simple
+from meanbounds.support.types import Floats
+
+__all__ = ["Calendar", "Seen", "Stretch", "add", "hold", "no_stretch"]
+
+
+Seen = tuple[float, float, float]
+"""Plays, total and squares of an arm: numbers rather than arrays, each look into which costs 5 ns."""
+
+
+class Stretch(NamedTuple):
+    """When to stop playing an arm that leads now. Means are in units of the arm's range.
+
+    The arm surely leads while its mean is at least `level`, or while ``plays * d(mean) < budget``, where d is how far
+    the mean is from the level in the policy's own divergence. For means within `reach` of `centre`, d is at most
+    ``flat + slope * e + bend * e**2``, e the distance from the centre.
+    """
+
+    wake: float  # stop when log f reaches this: another arm may then lead
+    most_plays: float  # stop when the arm has been played this often
+    level: float
+    centre: float
+    reach: float
+    flat: float
+    slope: float
+    bend: float
+    budget: float
+
+
+class Calendar(NamedTuple):
+    """The rounds that a hold may take: up to `stop`, with log f(t) at place ``t - first_round``."""
+
+    stop: int
+    log_f: Floats
+    first_round: int
+
+
+@compiled
+def add(seen: Seen, reward: float) -> Seen:
+    """What was seen of an arm, and one more reward."""
+    plays, total, squares = seen
+    return plays + 1.0, total + reward, squares + reward * reward
+
+
+@compiled
+def no_stretch() -> Stretch:
+    """Play the arm once, then look at all arms again."""
+    return Stretch(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@compiled
+def hold(
+    stretch: Stretch,
+    calendar: Calendar,
+    t: int,
+    rewards: Rewards,
+    law: Law,
+    key: np.uint64,
+    arm: int,
+    seen: Seen,
+) -> tuple[int, Seen]:
+    """Play `arm` in round t, and again while it surely leads: the first round not played, and what was seen by then."""
+    wake, most_plays, level, centre, reach, flat, slope, bend, budget = stretch
+    stop, log_f, first_round = calendar
+    plays, total, squares = seen
+    pull, simple = int(plays), law[0] <= UNIFORM
+    while True:
+        reward = draw_simple(law, key, pull) if simple else draw(rewards, arm, key, pull)
+        plays, total, squares = add((plays, total, squares), reward)
+        pull += 1
+        t += 1
+        if t > stop or log_f[t - first_round] >= wake or plays >= most_plays:
+            break
+        if total < level * plays:
+            e = total - centre * plays
+            if abs(e) > reach * plays or (flat * plays + slope * e) * plays + bend * e * e >= budget * plays:
+                break
+    return t, (plays, total, squares)

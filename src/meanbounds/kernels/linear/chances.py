@@ -1,0 +1,61 @@
+"""The chance that the next pull takes each arm on offer: ties share it, and nothing else is random."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.linear.decide import fill, learn, measure
+from meanbounds.kernels.linear.design import Design, radius
+from meanbounds.kernels.linear.pool import Pool, Rule, own_bounds
+from meanbounds.kernels.linear.restrict import restrict
+from meanbounds.kernels.linear.settle import Now, tied
+from meanbounds.kernels.solvers.cone import Known
+from meanbounds.support.types import Floats, Integers
+
+__all__ = ["chances", "possible"]
+
+
+@compiled
+def _still(design: Design) -> Design:
+    """The same design, in which counting contradictions leaves no trace."""
+    return Design(design.precision, design.inverse, design.moment, design.estimate, design.numbers.copy())
+
+
+@compiled
+def possible(pool: Pool, rule: Rule, design: Design, offered: Integers) -> Integers:
+    """The arms on offer that can be best; changes nothing."""
+    own = own_bounds(pool)
+    if rule.online:
+        mean, square = np.zeros(pool.length.size), np.zeros(pool.length.size)
+        measure(own, design, offered, mean, square)
+        learn(own, radius(design, rule), offered, mean, square)
+    room = np.empty(offered.size, np.int64)
+    count, _ = restrict(own, rule, offered, room)
+    return room[:count]
+
+
+@compiled
+def chances(pool: Pool, rule: Rule, known: Known, design: Design, offered: Integers) -> Floats:
+    """For each arm on offer the chance that `decide` takes it; changes nothing."""
+    own, still = own_bounds(pool), _still(design)
+    mean, square = np.zeros(pool.length.size), np.zeros(pool.length.size)
+    measure(own, still, offered, mean, square)
+    reach = radius(still, rule)
+    if rule.online:
+        learn(own, reach, offered, mean, square)
+    room = np.empty(offered.size, np.int64)
+    count, _ = restrict(own, rule, offered, room)
+    kept = room[:count]
+    equal, ties = np.ones(count, np.bool_), 1
+    if count > 1:
+        scores = np.empty(count)
+        fill(own, rule, known, still, reach, kept, mean, square, False, scores)
+        now = Now(reach, rule.norm_high, 0, np.uint64(0))
+        ties = tied(scores, count, kept, own.offset, mean, square, own.length, now, equal)
+    out = np.zeros(offered.size)
+    for k in range(count):
+        for place in range(offered.size):
+            if offered[place] == kept[k] and equal[k]:
+                out[place] = 1.0 / ties
+    return out
