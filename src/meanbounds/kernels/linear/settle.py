@@ -59,9 +59,7 @@ def tied(
     now: Now,
     out: Booleans,
 ) -> int:
-    """Mark the places that may be taken, and count them: those of the largest index, and among equals of the largest
-    index before clipping.
-    """
+    """Mark the places that may be taken and count them: a largest index, of equals a largest one before clipping."""
     reach, norm_high, _, _ = now
     top = _largest(scores, size)
     arm = kept[top]
