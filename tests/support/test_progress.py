@@ -73,9 +73,14 @@ def test_what_the_program_prints_stays_where_it_was(capsys: pytest.CaptureFixtur
 
 def test_an_error_ends_the_bar() -> None:
     stream = Terminal()
-    with pytest.raises(KeyboardInterrupt), Progress(2, "working", stream=stream, patience=-1.0) as bar:
-        bar.advance()
-        raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        with Progress(2, "working", stream=stream, patience=-1.0) as bar:
+            bar.advance()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert stream.getvalue().endswith("\x1b[1A\x1b[2K")
 
 

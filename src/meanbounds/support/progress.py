@@ -88,9 +88,15 @@ class Progress:
     def _shown(self) -> Bar:
         """Start the bar, with the time that has already passed."""
         from rich.console import Console
-        from rich.progress import BarColumn, ProgressColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            ProgressColumn,
+            TaskProgressColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
         from rich.progress import Progress as Bar
-        from rich.progress import TimeRemainingColumn
 
         columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False)]
         if self._total:

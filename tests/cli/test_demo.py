@@ -1,0 +1,106 @@
+"""The demo: its page shows how averages mislead, and can be read on a phone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+import meanbounds as mb
+from meanbounds.cli import demo_page, main
+from meanbounds.paper.page import image
+from tests.servers import browser
+
+SMALLEST = 11.0  # pixels
+
+
+@pytest.fixture
+def few_laboratories(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_page, "_LABORATORIES", 5)
+
+
+@pytest.mark.usefixtures("few_laboratories")
+def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "-o", str(tmp_path)]) == 0
+    assert (tmp_path / "regret.png").stat().st_size > 20_000
+    assert "less than UCB" in capsys.readouterr().out
+    names = {"bounds.json", "index.html", "log.parquet", "regret.parquet", "regret.png", "summary.txt"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_picture_only(tmp_path: Path) -> None:
+    assert main(["demo", "-o", str(tmp_path), "--picture-only"]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["regret.png"]
+
+
+@pytest.mark.usefixtures("few_laboratories")
+def test_the_page_shows_naive_means_beside_bounds_and_truth(tmp_path: Path) -> None:
+    said = demo_page.write_page(tmp_path)
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert page.count("data:image/png;base64,") == 6  # three pictures, each for a wide and for a narrow window
+    assert said.split(" (")[0] in page
+    found = mb.logs.load_bounds(tmp_path / "bounds.json")
+    assert len(found) == 3
+    rows = dict(re.findall(r"<tr><td>(\w+, \w)</td>(.*?)</tr>", page))
+    assert len(rows) == 15
+    counts = mb.logs.read(tmp_path / "log.parquet", context="context", arm="arm", reward="reward")
+    world, misleading = demo_page._world(), 0
+    for z, (context, own) in enumerate(found.items()):
+        played, total = counts.sums(context, own.arms)[:2]
+        for k, arm in enumerate(own.arms):
+            naive, lower, upper, truth = re.findall(r"<td>(.*?)</td>", rows[f"{context}, {arm}"])
+            assert naive == (f"{total[k] / played[k]:.2f}" if played[k] else "no rows")
+            assert (lower, upper) == (f"{own.lower[k]:.2f}", f"{own.upper[k]:.2f}")
+            assert truth == f"{world.marginal_means[z, k]:.2f}"
+            misleading += bool(played[k]) and total[k] / played[k] > own.upper[k]
+    assert misleading >= 5  # naive means that the bounds rule out
+
+
+@pytest.mark.usefixtures("few_laboratories")
+def test_text_in_pictures_can_be_read_on_a_phone_and_on_a_desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: dict[int, list[Figure]] = {390: [], 1200: []}
+
+    def kept(figure: Figure, words: str, *, narrow: Figure) -> str:
+        drawn[390].append(narrow)
+        drawn[1200].append(figure)
+        return image(figure, words, narrow=narrow)
+
+    monkeypatch.setattr(demo_page, "image", kept)
+    demo_page.write_page(tmp_path)
+    with browser() as window:
+        for width, figures in drawn.items():
+            tab = window.new_page(viewport={"width": width, "height": 800})
+            tab.goto((tmp_path / "index.html").as_uri())
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width
+            shown = tab.evaluate("[...document.images].map(i => [i.clientWidth, i.clientHeight])")
+            assert len(shown) == len(figures) == 3
+            for figure, (across, down) in zip(figures, shown, strict=True):
+                inches = figure.get_size_inches()
+                assert down / across == pytest.approx(inches[1] / inches[0], rel=0.02)  # the right one of the two
+                points = [float(text.get_fontsize()) for text in figure.findobj(Text) if text.get_text().strip()]
+                assert min(points) / 72.0 * across / inches[0] >= SMALLEST
+                assert_inside(figure)
+
+
+def assert_inside(figure: Figure) -> None:
+    """Nothing is cut off at the edge of its picture."""
+    figure.canvas.draw()
+    width, height = figure.get_size_inches()
+    box = figure.get_tightbbox()
+    assert min(box.x0, box.y0) >= -0.02
+    assert box.x1 <= width + 0.02
+    assert box.y1 <= height + 0.02
+
+
+def test_labels_are_names_of_policies() -> None:
+    """A picture gives a policy its colour by its name."""
+    assert list(demo_page._POLICIES) == ["UCB", "GLUE", "Thompson sampling"]
+
+
+def test_the_number_that_the_demo_prints() -> None:
+    result = demo_page.compare_laboratories(30)
+    assert result.won > result.lost
+    assert result.first < result.second
