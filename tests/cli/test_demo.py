@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -17,18 +20,36 @@ from tests.servers import browser
 SMALLEST = 11.0  # pixels
 
 
-@pytest.fixture
-def few_laboratories(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo_page, "_LABORATORIES", 5)
+@dataclass(frozen=True)
+class Written:
+    """One run of the command: what it wrote, what it printed, and the figures of the page by the window's width."""
+
+    folder: Path
+    said: str
+    figures: dict[int, list[Figure]]
 
 
-@pytest.mark.usefixtures("few_laboratories")
-def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "-o", str(tmp_path)]) == 0
-    assert (tmp_path / "regret.png").stat().st_size > 20_000
-    assert "less than UCB" in capsys.readouterr().out
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    folder, figures, said = tmp_path_factory.mktemp("demo"), {390: [], 1200: []}, io.StringIO()
+
+    def kept(figure: Figure, words: str, *, narrow: Figure) -> str:
+        figures[390].append(narrow)
+        figures[1200].append(figure)
+        return image(figure, words, narrow=narrow)
+
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
+        patch.setattr(demo_page, "_LABORATORIES", 5)
+        patch.setattr(demo_page, "image", kept)
+        assert main(["demo", "-o", str(folder)]) == 0
+    return Written(folder, said.getvalue(), figures)
+
+
+def test_demo(written: Written) -> None:
+    assert (written.folder / "regret.png").stat().st_size > 20_000
+    assert "less than UCB" in written.said
     names = {"bounds.json", "index.html", "log.parquet", "regret.parquet", "regret.png", "summary.txt"}
-    assert {path.name for path in tmp_path.iterdir()} == names
+    assert {path.name for path in written.folder.iterdir()} == names
 
 
 def test_picture_only(tmp_path: Path) -> None:
@@ -36,17 +57,15 @@ def test_picture_only(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["regret.png"]
 
 
-@pytest.mark.usefixtures("few_laboratories")
-def test_the_page_shows_naive_means_beside_bounds_and_truth(tmp_path: Path) -> None:
-    said = demo_page.write_page(tmp_path)
-    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+def test_the_page_shows_naive_means_beside_bounds_and_truth(written: Written) -> None:
+    page = (written.folder / "index.html").read_text(encoding="utf-8")
     assert page.count("data:image/png;base64,") == 6  # three pictures, each for a wide and for a narrow window
-    assert said.split(" (")[0] in page
-    found = mb.logs.load_bounds(tmp_path / "bounds.json")
+    assert re.findall(r"Over 5 made-up worlds, GLUE", page)
+    found = mb.logs.load_bounds(written.folder / "bounds.json")
     assert len(found) == 3
     rows = dict(re.findall(r"<tr><td>(\w+, \w)</td>(.*?)</tr>", page))
     assert len(rows) == 15
-    counts = mb.logs.read(tmp_path / "log.parquet", context="context", arm="arm", reward="reward")
+    counts = mb.logs.read(written.folder / "log.parquet", context="context", arm="arm", reward="reward")
     world, misleading = demo_page._world(), 0
     for z, (context, own) in enumerate(found.items()):
         played, total = counts.sums(context, own.arms)[:2]
@@ -59,21 +78,11 @@ def test_the_page_shows_naive_means_beside_bounds_and_truth(tmp_path: Path) -> N
     assert misleading >= 5  # naive means that the bounds rule out
 
 
-@pytest.mark.usefixtures("few_laboratories")
-def test_text_in_pictures_can_be_read_on_a_phone_and_on_a_desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: dict[int, list[Figure]] = {390: [], 1200: []}
-
-    def kept(figure: Figure, words: str, *, narrow: Figure) -> str:
-        drawn[390].append(narrow)
-        drawn[1200].append(figure)
-        return image(figure, words, narrow=narrow)
-
-    monkeypatch.setattr(demo_page, "image", kept)
-    demo_page.write_page(tmp_path)
+def test_text_in_pictures_can_be_read_on_a_phone_and_on_a_desk(written: Written) -> None:
     with browser() as window:
-        for width, figures in drawn.items():
+        for width, figures in written.figures.items():
             tab = window.new_page(viewport={"width": width, "height": 800})
-            tab.goto((tmp_path / "index.html").as_uri())
+            tab.goto((written.folder / "index.html").as_uri())
             assert tab.evaluate("document.documentElement.scrollWidth") <= width
             shown = tab.evaluate("[...document.images].map(i => [i.clientWidth, i.clientHeight])")
             assert len(shown) == len(figures) == 3

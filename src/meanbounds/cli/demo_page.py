@@ -159,7 +159,7 @@ class _Panels:
         """A figure of this width with panels of this height, with one key for all of its panels."""
         rows = -(-len(self.titles) // columns)
         figure, axes = plt.subplots(rows, columns, figsize=(width, height * rows + 0.4), squeeze=False)
-        figure.set_layout_engine("constrained", h_pad=0.08)
+        figure.set_layout_engine("constrained", h_pad=0.08, w_pad=0.08)
         for place, (ax, title) in enumerate(zip(axes.flat, self.titles, strict=True)):
             self.draw(ax, place)
             ax.set_title(title, loc="left", fontsize=11, parse_math=False)

@@ -18,8 +18,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "study",
         type=Path,
         metavar="STUDY.toml",
-        help="the file, for example study.toml: policies, environment, bounds, horizon, runs and seed; the guide's part "
-        "on study files shows one",
+        help="the file, for example study.toml: policies, environment, bounds, horizon, runs and seed; the guide's "
+        "part on study files shows one",
     )
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("study"), metavar="DIR", help="folder to write to; default: study"
