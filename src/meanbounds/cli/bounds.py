@@ -9,7 +9,7 @@ from pathlib import Path
 
 import meanbounds as mb
 from meanbounds.cli.command import Command
-from meanbounds.cli.log_options import add_log_options, assumptions, listed_arms, read_log
+from meanbounds.cli.log_options import add_log_options, assumptions, listed_arms, naive_means, read_log
 from meanbounds.cli.messages import in_natural_order, quantity
 from meanbounds.support.tables import text_table
 
@@ -99,11 +99,12 @@ def _table(options: argparse.Namespace, counts: mb.logs.Counts, found: Mapping[m
     rows: list[Sequence[str]] = []
     for context in (list(found)[k] for k in in_natural_order(list(found))):
         own = found[context]
-        played, total = counts.sums(context, own.arms)[:2]
-        everything = max(sum(played), 1.0)
+        naive = naive_means(counts, context, own.arms)
+        everything = max(sum(played for played, _ in naive), 1.0)
         for k in range(len(own)) if options.arms else in_natural_order(own.arms):
-            mean = f"{total[k] / played[k]:.{decimals}f}" if played[k] else "never played"
-            row = [str(own.arms[k]), f"{played[k]:,.0f}", f"{played[k] / everything:.1%}", mean]
+            played, mean = naive[k]
+            average = "never played" if mean is None else f"{mean:.{decimals}f}"
+            row = [str(own.arms[k]), f"{played:,.0f}", f"{played / everything:.1%}", average]
             row += [f"{end:.{decimals}f}" for end in (own.lower[k], own.upper[k])]
             row.append("yes" if own.possible[k] else "no")
             rows.append(row if options.context is None else [_name(context), *row])

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 import meanbounds as mb
+from meanbounds.cli.log_options import naive_means
 from meanbounds.cli.messages import in_natural_order
 from meanbounds.paper.page import image, page, table
 from meanbounds.plots import plot_bounds, plot_regret
@@ -106,19 +107,13 @@ def _saved(result: SignTest) -> str:
     )
 
 
-def _naive_means(counts: mb.logs.Counts, context: str, arms: Sequence[Any]) -> list[float]:
-    """The plain average of each arm's rows in one context; NaN for an arm that was never played."""
-    played, total = counts.sums(context, arms)[:2]
-    return [float(t / n) if n else float("nan") for n, t in zip(played, total, strict=True)]
-
-
 def _naive_table(lab: mb.HiddenContexts, counts: mb.logs.Counts, bounds: Mapping[Any, mb.MeanBounds]) -> str:
     """Naive mean, bounds and truth of each treatment in each clinic."""
     rows = []
     for z, (context, own) in enumerate(bounds.items()):
-        naive = _naive_means(counts, context, own.arms)
-        for k, arm in enumerate(own.arms):
-            average = "no rows" if np.isnan(naive[k]) else f"{naive[k]:.2f}"
+        naive = naive_means(counts, context, own.arms)
+        for k, (arm, (_, mean)) in enumerate(zip(own.arms, naive, strict=True)):
+            average = "no rows" if mean is None else f"{mean:.2f}"
             known = (own.lower[k], own.upper[k], lab.marginal_means[z, k])
             rows.append((f"{context}, {arm}", average, *(f"{number:.2f}" for number in known)))
     return table(["treatment", "naive mean", "lower", "upper", "truth"], rows)
@@ -200,7 +195,7 @@ def _bounds_picture(lab: mb.HiddenContexts, counts: mb.logs.Counts, bounds: Mapp
         """One clinic."""
         own = bounds[contexts[place]]
         plot_bounds(own, lab.marginal_means[place].tolist(), ax=ax)
-        naive = _naive_means(counts, contexts[place], own.arms)
+        naive = [np.nan if mean is None else mean for _, mean in naive_means(counts, contexts[place], own.arms)]
         ax.plot(naive, range(len(own)), "x", color="#b00000", markersize=7, markeredgewidth=2, label="naive mean")
 
     panels = _Panels([str(context) for context in contexts], draw, height=2.1, narrow_height=2.1, columns=3)

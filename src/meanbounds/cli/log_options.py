@@ -7,12 +7,13 @@ import inspect
 import sys
 import textwrap
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import meanbounds as mb
 from meanbounds.cli.messages import banner, in_options, quantity
 
-__all__ = ["add_log_options", "assumptions", "listed_arms", "read_log"]
+__all__ = ["add_log_options", "assumptions", "listed_arms", "naive_means", "read_log"]
 
 _MANY = 0.05  # share of dropped rows above which a quiet line is not enough
 
@@ -188,10 +189,11 @@ def _dropped_many(options: argparse.Namespace, counts: mb.logs.Counts) -> list[s
 def _range_seen(options: argparse.Namespace) -> list[str]:
     """A sentence with the least and the largest reward of the log, and the option to give, if they can be had."""
     counts = _read(options, low=-1e100, high=1e100, on_bad="drop")
-    if counts.values_low is None or not counts.exact:
+    values = getattr(counts, "values_low", None)
+    if values is None or not counts.exact:
         return []
     low, high = options.range
-    least, most = (f"{end:.12g}" for end in (counts.values_low.min(), counts.values_low.max()))
+    least, most = (f"{end:.12g}" for end in (values.min(), values.max()))
     return [
         f"The rewards of this log go from {least} to {most}, and the range is {low:.12g} to {high:.12g}. If {least} to "
         f"{most} is their scale, give --range {least} {most}."
@@ -204,3 +206,22 @@ def listed_arms(options: argparse.Namespace, counts: mb.logs.Counts) -> list[str
         return None
     whole = all(isinstance(arm, int) for arm in counts.arms)
     return [int(arm) if whole and arm.lstrip("-").isdigit() else arm for arm in options.arms]
+
+
+def naive_means(
+    counts: mb.logs.Counts, context: mb.logs.Context, arms: Sequence[str | int]
+) -> list[tuple[float, float | None]]:
+    """Rows of each arm in one context, and their plain average; None for an arm that was never played.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.cli.log_options import naive_means
+    >>> counts = mb.logs.Counts(["all"], ["a", "b"], count=[[4, 0]], total=[[3, 0]], squares=[[3, 0]])
+    >>> naive_means(counts, "all", ["b", "a"])
+    [(0.0, None), (4.0, 0.75)]
+    """
+    place = counts.position(context)
+    sums = dict(zip(counts.arms, zip(counts.count[place], counts.total[place], strict=True), strict=True))
+    found = [sums.get(arm, (0.0, 0.0)) for arm in arms]
+    return [(float(rows), float(total / rows) if rows else None) for rows, total in found]
