@@ -122,11 +122,11 @@ def test_many_dropped_rows_cannot_be_missed(stars: Path, capsys: pytest.CaptureF
     assert bounds(stars, *COLUMNS, "--on-bad", "drop") == 0
     out, err = capsys.readouterr()
     kept = int((pd.read_csv(stars)["reward"] <= 1).sum())
-    share = f"{2000 - kept:,} of 2,000 rows ({(2000 - kept) / 2000:.0%}) were dropped"
+    share = rf"{2000 - kept:,} of 2,000 rows \({int((2000 - kept) / 20)}[.\d]*%\) were dropped"
     assert err.startswith("=" * 60)
     joined = " ".join(err.split())
-    assert f"WARNING: {share}" in joined  # before the table
-    assert f"meanbounds: warning: {share}" in err  # and after it
+    assert re.search(f"WARNING: {share}", joined)  # before the table
+    assert re.search(f"meanbounds: warning: {share}", err)  # and after it
     assert "from 1 to 5" in joined
     assert "--range 1 5" in joined
     assert not PYTHON_ARGUMENTS.search(err)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from meanbounds.cli.messages import in_natural_order, in_options
+from meanbounds.cli.messages import in_options
 
 
 @pytest.mark.parametrize(
@@ -32,10 +32,3 @@ from meanbounds.cli.messages import in_natural_order, in_options
 )  # fmt: skip
 def test_arguments_become_options(message: str, shown: str) -> None:
     assert in_options(message) == shown
-
-
-def test_natural_order() -> None:
-    names = ["arm 10", "Arm 2", "arm 1", 10, 2, "under 65", "65 to 74", ("b", 10), ("b", 9)]
-    assert [names[place] for place in in_natural_order(names)] == [
-        2, 10, "under 65", "65 to 74", "arm 1", "Arm 2", "arm 10", ("b", 9), ("b", 10),
-    ]  # fmt: skip

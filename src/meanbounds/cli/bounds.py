@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import meanbounds as mb
 from meanbounds.cli.command import Command
 from meanbounds.cli.log_options import add_log_options, assumptions, listed_arms, naive_means, read_log
-from meanbounds.cli.messages import in_natural_order, quantity
+from meanbounds.cli.messages import quantity
 from meanbounds.support.tables import text_table
 
 __all__ = ["COMMAND"]
@@ -41,15 +41,15 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     """Print the bounds, and write and draw them where that was asked for."""
     counts = read_log(options)
-    assumed = {**assumptions(options), "assumption": "any-expert" if options.any_expert else "optimal-expert"}
-    found = mb.logs.bounds(counts, **assumed, arms=listed_arms(options, counts))
+    expert = "any-expert" if options.any_expert else "optimal-expert"
+    found = mb.logs.bounds(counts, **assumptions(options), arms=listed_arms(options, counts), assumption=expert)
     print(_header(options, counts, found))
     print()
     print(_table(options, counts, found))
     print()
     print(_NAIVE)
     if options.output:
-        mb.logs.save_bounds(found, options.output, assumptions=assumed)
+        found.save(options.output)
         print(f"written: {options.output}")
     if options.plot:
         from meanbounds.plots import plot_contexts
@@ -58,7 +58,7 @@ def _run(options: argparse.Namespace) -> None:
         print(f"written: {options.plot}")
 
 
-def _header(options: argparse.Namespace, counts: mb.logs.Counts, found: Mapping[mb.logs.Context, mb.MeanBounds]) -> str:
+def _header(options: argparse.Namespace, counts: mb.logs.Counts, found: mb.logs.ContextBounds) -> str:
     """What was counted, and what the bounds rest on."""
     arms = next(iter(found.values())).arms
     played = {arm for arm, rows in zip(counts.arms, counts.count.sum(axis=0), strict=True) if rows}
@@ -92,17 +92,15 @@ def _assumed(options: argparse.Namespace, counts: mb.logs.Counts) -> str:
     return f"assumed: {', '.join(parts)}; then all bounds hold at once with probability {options.confidence:.12g}"
 
 
-def _table(options: argparse.Namespace, counts: mb.logs.Counts, found: Mapping[mb.logs.Context, mb.MeanBounds]) -> str:
+def _table(options: argparse.Namespace, counts: mb.logs.Counts, found: mb.logs.ContextBounds) -> str:
     """A row for each context and arm: what the log has of it, and its bounds."""
     decimals = min(12, max(0, 4 - math.floor(math.log10(counts.high - counts.low))))
     header = ["arm", "rows", "share", "naive mean", "lower", "upper", "can be best"]
     rows: list[Sequence[str]] = []
-    for context in (list(found)[k] for k in in_natural_order(list(found))):
-        own = found[context]
+    for context, own in found.items():
         naive = naive_means(counts, context, own.arms)
         everything = max(sum(played for played, _ in naive), 1.0)
-        for k in range(len(own)) if options.arms else in_natural_order(own.arms):
-            played, mean = naive[k]
+        for k, (played, mean) in enumerate(naive):
             average = "never played" if mean is None else f"{mean:.{decimals}f}"
             row = [str(own.arms[k]), f"{played:,.0f}", f"{played / everything:.1%}", average]
             row += [f"{end:.{decimals}f}" for end in (own.lower[k], own.upper[k])]

@@ -17,7 +17,6 @@ from matplotlib.ticker import MaxNLocator
 
 import meanbounds as mb
 from meanbounds.cli.log_options import naive_means
-from meanbounds.cli.messages import in_natural_order
 from meanbounds.paper.page import image, page, table
 from meanbounds.plots import plot_bounds, plot_regret
 from meanbounds.simulation.pairs import SignTest, sign_test
@@ -66,7 +65,7 @@ def write_page(folder: Path) -> str:
     lab.write_log(folder / "log.parquet", _ROWS, seed=_SEED)
     counts = mb.logs.read(folder / "log.parquet", context="context", arm="arm", reward="reward")
     bounds = mb.logs.bounds(counts, gap_low=lab.gap_low, gap_high=lab.gap_high, confidence=0.95, arms=lab.arms)
-    mb.logs.save_bounds(bounds, folder / "bounds.json", assumptions={"confidence": 0.95})
+    bounds.save(folder / "bounds.json")
     regrets = lab.simulate(_POLICIES, bounds, horizon=5000, runs=100, seed=_SEED, progress=False)
     saved = _saved(compare_laboratories(_LABORATORIES))
     parts = {
@@ -107,7 +106,7 @@ def _saved(result: SignTest) -> str:
     )
 
 
-def _naive_table(lab: mb.HiddenContexts, counts: mb.logs.Counts, bounds: Mapping[Any, mb.MeanBounds]) -> str:
+def _naive_table(lab: mb.HiddenContexts, counts: mb.logs.Counts, bounds: mb.logs.ContextBounds) -> str:
     """Naive mean, bounds and truth of each treatment in each clinic."""
     rows = []
     for z, (context, own) in enumerate(bounds.items()):
@@ -187,7 +186,7 @@ def _leave_room(ax: Axes) -> None:
         ax.set_yticks(ax.get_yticks(), folded, parse_math=False)
 
 
-def _bounds_picture(lab: mb.HiddenContexts, counts: mb.logs.Counts, bounds: Mapping[Any, mb.MeanBounds]) -> str:
+def _bounds_picture(lab: mb.HiddenContexts, counts: mb.logs.Counts, bounds: mb.logs.ContextBounds) -> str:
     """Bounds, truth and naive means, a panel for each clinic."""
     contexts = list(bounds)
 
@@ -221,14 +220,14 @@ def _stroke_picture() -> str:
     found = mb.logs.bounds(
         trial.sample(100_000, seed=_SEED), gap_low=trial.gap_low, gap_high=trial.gap_high, confidence=0.95
     )
-    contexts = list(found)
-    order = in_natural_order(contexts)
+    bands = sorted(found, key=mb.logs.natural_order)
 
     def draw(ax: Axes, place: int) -> None:
         """One age band."""
-        plot_bounds(found[contexts[order[place]]], trial.marginal_means[order[place]].tolist(), ax=ax)
+        means = trial.marginal_means[trial.contexts.index(bands[place])]
+        plot_bounds(found[bands[place]], means.tolist(), ax=ax)
 
-    panels = _Panels([str(contexts[place]) for place in order], draw, height=2.4, narrow_height=3.2, columns=2)
+    panels = _Panels(list(map(str, bands)), draw, height=2.4, narrow_height=3.2, columns=2)
     return panels.picture("each treatment's bounds and estimated mean in the stroke trial, by age band")
 
 

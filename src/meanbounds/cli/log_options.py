@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import sys
 import textwrap
 import warnings
@@ -14,8 +13,6 @@ import meanbounds as mb
 from meanbounds.cli.messages import banner, in_options, quantity
 
 __all__ = ["add_log_options", "assumptions", "listed_arms", "naive_means", "read_log"]
-
-_MANY = 0.05  # share of dropped rows above which a quiet line is not enough
 
 
 def add_log_options(parser: argparse.ArgumentParser, *, several: bool) -> None:
@@ -129,10 +126,7 @@ def _add_assumptions(parser: argparse.ArgumentParser, several: bool) -> None:
 
 def assumptions(options: argparse.Namespace) -> dict[str, Any]:
     """What is assumed, as arguments of `meanbounds.logs.bounds` and `meanbounds.logs.sensitivity`."""
-    size: dict[str, Any] = {"confidence": options.confidence}
-    if options.infinite:
-        named = "infinite" in inspect.signature(mb.logs.bounds).parameters
-        size = {"infinite": True} if named else {"confidence": None}
+    size = {"infinite": True} if options.infinite else {"confidence": options.confidence}
     gaps = {"gap_low": options.gap_low, "gap_high": options.gap_high}
     return {**gaps, **size, "shift": options.shift, "method": options.method}
 
@@ -142,62 +136,23 @@ def read_log(options: argparse.Namespace) -> mb.logs.Counts:
     low, high = options.range
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        try:
-            counts = _read(options, low=low, high=high, on_bad=options.on_bad)
-        except mb.logs.LogError as error:
-            raise _with_range_seen(error, options) from error
+        counts = mb.logs.read(
+            options.log,
+            context=options.context,
+            arm=options.arm,
+            reward=options.reward,
+            low=low,
+            high=high,
+            on_bad=options.on_bad,
+            histogram=True if options.method == "betting" else "auto",
+        )
     for kind, number in counts.dropped.items():
         print(f"dropped: {quantity(number, 'row')}, {kind}")
-    said = [in_options(str(warning.message)) for warning in caught] or _dropped_many(options, counts)
-    for text in said:
-        print(banner(textwrap.fill(text, 100)), file=sys.stderr)
-        warnings.warn(text, stacklevel=2)  # said once more at the end, where a long table does not hide it
+    for warning in caught:
+        if isinstance(warning.message, mb.logs.LogWarning):
+            print(banner(textwrap.fill(in_options(str(warning.message)), 100)), file=sys.stderr)
+        warnings.warn(warning.message, stacklevel=2)  # also at the end, where a long table does not hide it
     return counts
-
-
-def _read(options: argparse.Namespace, **more: Any) -> mb.logs.Counts:
-    """Count the log that the options name."""
-    return mb.logs.read(
-        options.log,
-        context=options.context,
-        arm=options.arm,
-        reward=options.reward,
-        histogram=True if options.method == "betting" else "auto",
-        **more,
-    )
-
-
-def _with_range_seen(error: mb.logs.LogError, options: argparse.Namespace) -> mb.logs.LogError:
-    """The same error, with the range of the rewards in the log where the given range does not fit them."""
-    text = str(error)
-    if getattr(error, "seen", None) is None and " range: " in text:
-        text = "\n".join([text, *_range_seen(options)])
-    return mb.logs.LogError(text)
-
-
-def _dropped_many(options: argparse.Namespace, counts: mb.logs.Counts) -> list[str]:
-    """What to say if so many rows were dropped that the range, or the log, is likely to be wrong."""
-    dropped = sum(counts.dropped.values())
-    share = dropped / (counts.rows + dropped)
-    if share <= _MANY:
-        return []
-    text = f"{dropped:,} of {quantity(counts.rows + dropped, 'row')} ({share:.0%}) were dropped"
-    seen = _range_seen(options) if any(kind.endswith("range") for kind in counts.dropped) else []
-    return [". ".join([text, *seen])]
-
-
-def _range_seen(options: argparse.Namespace) -> list[str]:
-    """A sentence with the least and the largest reward of the log, and the option to give, if they can be had."""
-    counts = _read(options, low=-1e100, high=1e100, on_bad="drop")
-    values = getattr(counts, "values_low", None)
-    if values is None or not counts.exact:
-        return []
-    low, high = options.range
-    least, most = (f"{end:.12g}" for end in (values.min(), values.max()))
-    return [
-        f"The rewards of this log go from {least} to {most}, and the range is {low:.12g} to {high:.12g}. If {least} to "
-        f"{most} is their scale, give --range {least} {most}."
-    ]
 
 
 def listed_arms(options: argparse.Namespace, counts: mb.logs.Counts) -> list[str | int] | None:
@@ -221,7 +176,7 @@ def naive_means(
     >>> naive_means(counts, "all", ["b", "a"])
     [(0.0, None), (4.0, 0.75)]
     """
-    place = counts.position(context)
-    sums = dict(zip(counts.arms, zip(counts.count[place], counts.total[place], strict=True), strict=True))
-    found = [sums.get(arm, (0.0, 0.0)) for arm in arms]
-    return [(float(rows), float(total / rows) if rows else None) for rows, total in found]
+    sums = counts.sums(context, arms)
+    return [
+        (float(rows), float(total / rows) if rows else None) for rows, total in zip(sums.count, sums.total, strict=True)
+    ]

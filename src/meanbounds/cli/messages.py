@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
 
-__all__ = ["banner", "in_natural_order", "in_options", "quantity"]
+__all__ = ["banner", "in_options", "quantity"]
 
 _NUMBER = r"(-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf|nan))"
 _OPTIONS = (
@@ -61,33 +59,6 @@ def quantity(number: int, word: str) -> str:
     ('1 arm', '20,000 rows')
     """
     return f"{number:,} {word}" + "s" * (number != 1)
-
-
-def in_natural_order(names: Sequence[Any]) -> list[int]:
-    """Places of the names in the order in which people read them: numbers by value, also inside text.
-
-    "under 65" comes before "65 to 74".
-
-    Examples
-    --------
-    >>> from meanbounds.cli.messages import in_natural_order
-    >>> names = ["arm 10", "arm 2", "75 and over", "under 65", "65 to 74"]
-    >>> [names[place] for place in in_natural_order(names)]
-    ['under 65', '65 to 74', '75 and over', 'arm 2', 'arm 10']
-    """
-
-    def key(place: int) -> list[tuple[Any, ...]]:
-        """Text and digits in turns; digits count as a number."""
-        parts = names[place] if isinstance(names[place], tuple) else (names[place],)
-        found = []
-        for part in parts:
-            text, below = re.subn(r"^(under|below|less than|up to|<=?)\s*(?=\d)", "", str(part).casefold())
-            pieces = re.split(r"(\d+)", text)
-            words = [int(piece) if turn % 2 else piece for turn, piece in enumerate(pieces)]
-            found.append((isinstance(part, str), [*words[:2], ""] if below else words, -below))
-        return found
-
-    return sorted(range(len(names)), key=key)
 
 
 def banner(text: str) -> str:
