@@ -17,6 +17,7 @@ _OPTIONS = (
     (rf"\b(gap_low|gap_high|confidence|shift)=(?:{_NUMBER})?", lambda found: _option(found[1], found[2])),
     (r"\b(arms|contexts|context|arm|reward)=(?!\S)", r"--\1"),
     (r"(?<![\w-])(gap_low|gap_high)(?!\w)", lambda found: _option(found[1])),
+    (r"(?<![\w-])(confidence|shift)(?= \d)", r"--\1"),
     (r"\bhigh - low\b", "the width of --range"),
     (r"^(confidence|shift|method)(?= (?:must|is))", r"--\1"),
     (r"^context, arm and reward\b", "--context, --arm and --reward"),
