@@ -77,7 +77,7 @@ def write_page(folder: Path) -> str:
         "saved": html.escape(saved),
         "stroke": _stroke_picture(),
     }
-    (folder / "index.html").write_text(page("From a log to decisions", _BODY.format(**parts)), encoding="utf-8")
+    (folder / "index.html").write_text(page("From a log to decisions", _BODY.format(**parts), _STYLE), encoding="utf-8")
     return saved
 
 
@@ -142,12 +142,15 @@ class _Panels:
     columns: int
 
     def picture(self, words: str) -> str:
-        """HTML with both versions."""
+        """HTML with both versions; the style of the page shows the one that fits the window."""
         wide, narrow = self._figure(_WIDE, self.height, self.columns), self._figure(_NARROW, self.narrow_height, 1)
-        shown = image(wide, words, narrow=narrow)
+        shown = [
+            f'<div class="{name}">{image(figure, words)}</div>'
+            for name, figure in (("broad", wide), ("narrow", narrow))
+        ]
         plt.close(wide)
         plt.close(narrow)
-        return shown
+        return "\n".join(shown)
 
     def _figure(self, width: float, height: float, columns: int) -> Figure:
         """A figure of this width with panels of this height, with one key for all of its panels."""
@@ -230,6 +233,12 @@ def _stroke_picture() -> str:
     panels = _Panels(list(map(str, bands)), draw, height=2.4, narrow_height=3.2, columns=2)
     return panels.picture("each treatment's bounds and estimated mean in the stroke trial, by age band")
 
+
+_STYLE = """
+.broad img { max-width: none; }
+.narrow { display: none; }
+@media (max-width: 600px) { .broad { display: none; } .narrow { display: block; } }
+"""
 
 _BODY = """\
 <p>An expert who saw everything chose among five treatments, {rows} times. The log kept the clinic, the treatment and

@@ -43,21 +43,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
 
 
-def image(figure: Figure | bytes, words: str, *, narrow: Figure | bytes | None = None) -> str:
-    """A picture, a figure or the bytes of a PNG file, with what it shows in words for those who cannot see it.
-
-    `narrow` is shown instead where the window is narrow, as on a phone: text in it has to be larger.
-    """
-    shown = f'<img alt="{html.escape(words)}" src="{_address(figure)}">'
-    if narrow is None:
-        return shown
-    return f'<picture><source media="(max-width: 600px)" srcset="{_address(narrow, 220)}">{shown}</picture>'
-
-
-def _address(figure: Figure | bytes, dots_per_inch: int = 130) -> str:
-    """The whole picture as an address, so that the page needs no other file."""
+def image(figure: Figure | bytes, words: str) -> str:
+    """A picture, a figure or the bytes of a PNG file, with what it shows in words for those who cannot see it."""
     if not isinstance(figure, bytes):
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=dots_per_inch)
+        figure.savefig(buffer, format="png", dpi=130)
         figure = buffer.getvalue()
-    return f"data:image/png;base64,{base64.b64encode(figure).decode()}"
+    data = base64.b64encode(figure).decode()
+    return f'<img alt="{html.escape(words)}" src="data:image/png;base64,{data}">'
