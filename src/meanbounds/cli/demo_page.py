@@ -230,7 +230,7 @@ def _stroke_picture() -> str:
         means = trial.marginal_means[trial.contexts.index(bands[place])]
         plot_bounds(found[bands[place]], means.tolist(), ax=ax)
 
-    panels = _Panels(list(map(str, bands)), draw, height=2.4, narrow_height=3.2, columns=2)
+    panels = _Panels(list(map(str, bands)), draw, height=3.0, narrow_height=3.2, columns=2)
     return panels.picture("each treatment's bounds and estimated mean in the stroke trial, by age band")
 
 
