@@ -17,7 +17,6 @@ from scipy import stats
 
 import meanbounds as mb
 from meanbounds import plots
-from meanbounds.cli import demo, main
 from meanbounds.logs import Histogram, finite
 from meanbounds.logs.confidence import METHODS, Sample, lower_limit, upper_limit
 
@@ -703,42 +702,3 @@ class TestPictures:
         assert "not\npossible" in texts
         with pytest.raises(ValueError, match="value must be one of 'width'"):
             found.plot("colour")
-
-
-class TestCommandLine:
-    def test_lab_bounds_sensitivity(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["lab", "-o", str(tmp_path), "--rows", "2000", "--arms", "3"]) == 0
-        assert "next: meanbounds bounds" in capsys.readouterr().out
-        log = ["--context", "context", "--arm", "arm", "--reward", "reward"]
-        options = ["--gap-low", "0.01", "--gap-high", "1", "--confidence", "0.9"]
-        out, picture = tmp_path / "bounds.json", tmp_path / "bounds.png"
-        command = ["bounds", str(tmp_path / "log.parquet"), *log, *options, "-o", str(out), "--plot", str(picture)]
-        assert main(command) == 0
-        said = capsys.readouterr().out
-        assert "2,000 rows, 3 contexts, 3 arms" in said
-        found = mb.logs.load_bounds(out)
-        assert list(found) == ["z0", "z1", "z2"]
-        assert picture.stat().st_size > 1000
-        command = ["sensitivity", str(tmp_path / "log.parquet"), *log, "--gap-low", "0.05", "0.0"]
-        command += ["-o", str(tmp_path / "grid.csv"), "--plot", str(tmp_path / "grid.png")]
-        assert main(command) == 0
-        assert "z0: " in capsys.readouterr().out
-        assert (tmp_path / "grid.csv").read_text().count("\n") == 7
-
-    def test_mistakes_are_named(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["bounds", str(tmp_path / "nothing.parquet"), "--arm", "a", "--reward", "r"]) == 2
-        assert "nothing.parquet" in capsys.readouterr().err
-
-    def test_the_page_of_the_demo(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("meanbounds.cli.demo._LABORATORIES", 5)
-        said = demo.write_page(tmp_path)
-        page = (tmp_path / "index.html").read_text(encoding="utf-8")
-        assert page.count("data:image/png;base64,") == 3
-        assert said.split(" (")[0] in page
-        assert len(mb.logs.load_bounds(tmp_path / "bounds.json")) == 3
-
-
-def test_the_number_that_the_demo_prints() -> None:
-    result = demo.compare_laboratories(30)
-    assert result.won > result.lost
-    assert result.first < result.second

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import importlib
-import io
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 import meanbounds as mb
-from meanbounds.support.progress import Progress
 
 module = importlib.import_module("meanbounds.simulation.run")  # mb.simulate is the function
 ENVIRONMENT = mb.Bernoulli([0.9, 0.8, 0.5])
@@ -217,20 +215,3 @@ def test_plots_draw_a_line_and_a_name_per_policy(band: str | None) -> None:
     assert min(np.diff(heights)) > 0.03  # names do not overlap
     with pytest.raises(ValueError, match="band must be one of"):
         run().plot(band="sigma")
-
-
-def test_progress_only_where_someone_watches_and_only_if_it_takes_long() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    for stream, patience, shown in (
-        (Terminal(), -1.0, True),
-        (Terminal(), 60.0, False),
-        (io.StringIO(), -1.0, False),
-    ):
-        with Progress(4, "working", stream=stream, patience=patience) as bar:
-            bar._last -= 1.0
-            bar.advance(2)
-        assert ("working [############............]  50%" in stream.getvalue()) is shown
-        assert stream.getvalue() == "" or stream.getvalue().endswith("\r")

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from meanbounds.support.tables import text_table
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
@@ -182,7 +184,8 @@ class Regret:
 
     def summary(self) -> str:
         """Table of the final regret, best policy first."""
-        rows: list[tuple[str, ...]] = [("policy", "mean", "+- (95%)", "median", "95th pct.", "best arm played")]
+        header = ("policy", "mean", "+- (95%)", "median", "95th pct.", "best arm played")
+        rows = []
         for label in sorted(self.labels, key=lambda name: float(self.final[name].mean())):
             final = self.final[label]
             half = self.band(label)[1][-1] - self.mean(label)[-1]
@@ -194,12 +197,7 @@ class Regret:
                     "-" if np.isnan(share := self._best_share(label)) else f"{share:.1%}",
                 )
             )
-        widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
-        lines = [
-            "  ".join(x.ljust(w) if c == 0 else x.rjust(w) for c, (x, w) in enumerate(zip(row, widths, strict=True)))
-            for row in rows
-        ]
-        return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+        return text_table(header, rows, align="lrrrrr")
 
     def _best_share(self, label: str) -> float:
         """Share of the rounds in which a best arm of those on offer was played."""

@@ -5,39 +5,61 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
 
 __all__ = ["Progress"]
 
 
 class Progress:
-    """Bar on standard error, shown from the third second on and only on a terminal.
+    """Progress bar on standard error.
+
+    On a terminal the bar is drawn by `rich` and disappears when the work is done. Where there is no terminal, a bar
+    that was asked for with ``progress=True`` becomes one line of plain text at the end.
 
     Parameters
     ----------
     total
-        How many units there are to do; 0 if nobody knows, then the time so far is shown.
+        How many units of work there are; 0 if that is unknown, then the elapsed time is shown instead of a bar.
     title
-        What is being done.
-    show
-        True or False to force it; None to look whether the stream is a terminal.
+        What is being done, such as "simulating".
+    progress
+        True shows it, False does not, None shows it if the stream is a terminal.
     stream
         Where to write; standard error by default.
+    patience
+        Seconds to wait before anything is shown: what takes less needs no bar.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from meanbounds.support.progress import Progress
+    >>> with Progress(20, "working", True) as bar:  # shows nothing: it takes less than two seconds
+    ...     for _ in range(20):
+    ...         bar.advance()
+    >>> with Progress(0, "working", True, stream=sys.stdout, patience=0.0) as bar:
+    ...     bar.advance()
+    working 0:00:00
     """
 
     def __init__(
         self,
         total: int,
         title: str,
-        show: bool | None = None,
+        progress: bool | None = None,
+        *,
         stream: TextIO | None = None,
         patience: float = 2.0,
     ) -> None:
         self._stream = sys.stderr if stream is None else stream
-        self._show = self._stream.isatty() if show is None else show
-        self._total, self._title, self._patience = total, title, patience
-        self._done, self._width = 0, 0
-        self._start = self._last = time.monotonic()
+        self._wanted = self._stream.isatty() if progress is None else progress
+        self._total, self._title = total, title
+        self._done = 0
+        self._first = time.monotonic() + patience
+        self._start = time.monotonic()
+        self._bar: Bar | None = None
 
     def __enter__(self) -> Progress:
         return self
@@ -45,26 +67,48 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._width:
-            self._stream.write("\r" + " " * self._width + "\r")
-            self._stream.flush()
+        if self._bar is not None:
+            self._bar.stop()
 
     def advance(self, units: int = 1) -> None:
-        """Say that more is done."""
-        self._done += units
-        now = time.monotonic()
-        if not self._show or now - self._start < self._patience or now - self._last < 0.1:
-            return
-        self._last = now
-        text = self._text(now - self._start)
-        self._stream.write("\r" + text.ljust(self._width))
-        self._stream.flush()
-        self._width = len(text)
+        """Count more units as done, and show the bar if it is time.
 
-    def _text(self, seconds: float) -> str:
-        if not self._total or not self._done:
-            return f"{self._title}, {seconds:.0f} s"
-        share = self._done / self._total
-        filled = int(24 * share)
-        left = seconds * (1.0 / share - 1.0)
-        return f"{self._title} [{'#' * filled}{'.' * (24 - filled)}] {share:4.0%}, {left:.0f} s left"
+        Examples
+        --------
+        >>> from meanbounds.support.progress import Progress
+        >>> with Progress(1_000, "reading", False) as bar:
+        ...     bar.advance(250)
+        """
+        self._done += units
+        if self._bar is None and self._wanted and time.monotonic() >= self._first:
+            self._bar = self._shown()
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=self._done)
+
+    def _shown(self) -> Bar:
+        """Start the bar, with the time that has already passed."""
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            ProgressColumn,
+            TaskProgressColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+        from rich.progress import Progress as Bar
+
+        columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False)]
+        if self._total:
+            columns += [BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), TextColumn("left")]
+        else:
+            columns.append(TimeElapsedColumn())
+        console = Console(file=self._stream)
+        # What the program prints stays on its own stream: a bar on standard error must not take standard output over.
+        bar = Bar(
+            *columns, console=console, transient=console.is_terminal, redirect_stdout=False, redirect_stderr=False
+        )
+        task = bar.add_task(self._title, total=self._total or None)
+        bar.tasks[task].start_time = bar.get_time() - (time.monotonic() - self._start)
+        bar.start()
+        return bar

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from meanbounds.divergence import bernoulli_kl
 from meanbounds.kernels.arms import textbook
 from meanbounds.policies import BKLUCB, BUCB, GLUE, KLUCB, OSSB, UCB, ImprovedUCB, Policy
 from meanbounds.policies.exploration import DEFAULT
+from meanbounds.support.tables import text_table
 from meanbounds.support.types import Floats
 from meanbounds.theory.given import Form, check_form, check_means, check_optimism, used_bounds
 
@@ -185,21 +185,12 @@ class Comparison:
 
     def __str__(self) -> str:
         """The table, aligned."""
-        cells: list[Sequence[str]] = [("algorithm", "rewards", "meta-prunes", "regret / log n")]
-        for row in self.rows:
-            answer = "yes" if row.meta_prunes else "no"
-            cells.append((row.algorithm, row.rewards, answer, f"{row.constant:.4g}"))
-        cells.append(("lower bound", "two-point", "", f"{self.lower_bound:.4g}"))
-        widths = [max(len(line[c]) for line in cells) for c in range(4)]
-        lines = [
-            "  ".join(
-                text.rjust(width) if c == 3 else text.ljust(width)
-                for c, (text, width) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in cells
+        header = ("algorithm", "rewards", "meta-prunes", "regret / log n")
+        rows = [
+            (row.algorithm, row.rewards, "yes" if row.meta_prunes else "no", f"{row.constant:.4g}") for row in self.rows
         ]
-        rule = "-" * len(lines[0])
-        return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1]])
+        last = ("lower bound", "two-point", "", f"{self.lower_bound:.4g}")
+        return text_table(header, rows, align="lllr", footer=last)
 
 
 _TABLE: tuple[tuple[str, Policy, str, bool], ...] = (

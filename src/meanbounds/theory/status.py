@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.policies import GLUE
+from meanbounds.support.tables import text_table
 from meanbounds.theory.constants import asymptotic_plays
 from meanbounds.theory.given import check_means, check_optimism
 from meanbounds.theory.glue import meta_pruned_plays
@@ -48,7 +49,7 @@ class ArmStatuses:
         return tuple(fate.arm for fate in self.rows if fate.kind == kind)
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.rows))
+        return text_table(None, [(repr(row.arm), row.kind, row.sentence) for row in self.rows], align="lll")
 
 
 _KINDS = ("best", "live", "meta-pruned", "pruned")

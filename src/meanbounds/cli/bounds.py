@@ -1,0 +1,125 @@
+"""``meanbounds bounds``: bounds on every arm's mean from the log of an expert who saw more than was recorded."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import meanbounds as mb
+from meanbounds.cli.command import Command
+from meanbounds.cli.log_options import add_log_options, assumptions, listed_arms, naive_means, read_log
+from meanbounds.cli.messages import quantity
+from meanbounds.support.tables import text_table
+
+__all__ = ["COMMAND"]
+
+_NAIVE = (
+    "naive mean: the plain average of the arm's rows. It is not an estimate of the arm's mean, because the expert "
+    "chose which cases got the arm."
+)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    """The log, what is assumed, and where to put the bounds."""
+    add_log_options(parser, several=False)
+    parser.add_argument(
+        "--any-expert",
+        action="store_true",
+        help="assume nothing of the expert, who may have played any arm; gaps are then not used, and the bounds are "
+        "wider as a rule",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="BOUNDS.json", help="write the bounds, for example to bounds.json"
+    )
+    parser.add_argument(
+        "--plot", type=Path, metavar="PICTURE.png", help="draw the bounds of each context, for example to bounds.png"
+    )
+
+
+def _run(options: argparse.Namespace) -> None:
+    """Print the bounds, and write and draw them where that was asked for."""
+    counts = read_log(options)
+    expert = "any-expert" if options.any_expert else "optimal-expert"
+    found = mb.logs.bounds(counts, **assumptions(options), arms=listed_arms(options, counts), assumption=expert)
+    print(_header(options, counts, found))
+    print()
+    print(_table(options, counts, found))
+    print()
+    print(_NAIVE)
+    if options.output:
+        found.save(options.output)
+        print(f"written: {options.output}")
+    if options.plot:
+        from meanbounds.plots import plot_contexts
+
+        plot_contexts(found).savefig(options.plot, dpi=150)
+        print(f"written: {options.plot}")
+
+
+def _header(options: argparse.Namespace, counts: mb.logs.Counts, found: mb.logs.ContextBounds) -> str:
+    """What was counted, and what the bounds rest on."""
+    arms = next(iter(found.values())).arms
+    played = {arm for arm, rows in zip(counts.arms, counts.count.sum(axis=0), strict=True) if rows}
+    never = [str(arm) for arm in arms if arm not in played]
+    sizes = f"{quantity(counts.rows, 'row')}, {quantity(len(found), 'context')}, {quantity(len(arms), 'arm')}"
+    if never:
+        sizes += f" ({', '.join(never)} never played)"
+    elif options.arms is None:
+        sizes += " (those in the log; if there are others, list all of them with --arms)"
+    if dropped := sum(counts.dropped.values()):
+        everything = counts.rows + dropped
+        sizes += f"; {dropped:,} of {quantity(everything, 'row')} were dropped ({dropped / everything:.1%})"
+    return "\n".join([sizes, _assumed(options, counts)])
+
+
+def _assumed(options: argparse.Namespace, counts: mb.logs.Counts) -> str:
+    """The assumptions, in one line."""
+    if options.any_expert:
+        parts = ["nothing of the expert"]
+    else:
+        parts = ["the expert always played the best arm"]
+        if options.gap_low:
+            parts.append(f"better than the second best by at least {options.gap_low:g}")
+        if options.gap_high is not None and options.gap_high < counts.high - counts.low:
+            parts.append(f"better than the worst by at most {options.gap_high:g}")
+    if options.shift:
+        parts.append(f"at most {100 * options.shift:.12g}% of the hidden cases have changed since")
+    if options.infinite:
+        parts.append("the log is infinitely long")
+        return f"assumed: {', '.join(parts)}"
+    return f"assumed: {', '.join(parts)}; then all bounds hold at once with probability {options.confidence:.12g}"
+
+
+def _table(options: argparse.Namespace, counts: mb.logs.Counts, found: mb.logs.ContextBounds) -> str:
+    """A row for each context and arm: what the log has of it, and its bounds."""
+    decimals = min(12, max(0, 4 - math.floor(math.log10(counts.high - counts.low))))
+    header = ["arm", "rows", "share", "naive mean", "lower", "upper", "can be best"]
+    rows: list[Sequence[str]] = []
+    for context, own in found.items():
+        naive = naive_means(counts, context, own.arms)
+        everything = max(sum(played for played, _ in naive), 1.0)
+        for k, (played, mean) in enumerate(naive):
+            average = "never played" if mean is None else f"{mean:.{decimals}f}"
+            row = [str(own.arms[k]), f"{played:,.0f}", f"{played / everything:.1%}", average]
+            row += [f"{end:.{decimals}f}" for end in (own.lower[k], own.upper[k])]
+            row.append("yes" if own.possible[k] else "no")
+            rows.append(row if options.context is None else [_name(context), *row])
+    if options.context is None:
+        return text_table(header, rows, align="lrrrrrl")
+    return text_table(["context", *header], rows, align="llrrrrrl")
+
+
+def _name(context: mb.logs.Context) -> str:
+    """A context as text; several columns are joined by a slash."""
+    return " / ".join(map(str, context)) if isinstance(context, tuple) else str(context)
+
+
+COMMAND = Command(
+    name="bounds",
+    help="bounds on every arm's mean from the log of an expert who saw more than was recorded",
+    example="meanbounds bounds lab/log.parquet --context context --arm arm --reward reward",
+    add_options=_add_options,
+    run=_run,
+)

@@ -1,0 +1,59 @@
+"""What every command has: a name, help, options, and what it does."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["Command"]
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of `meanbounds`.
+
+    Attributes
+    ----------
+    name
+        What the user types, such as ``"bounds"``.
+    help
+        What it does, in one line.
+    example
+        A command line that works, and shows the options that matter.
+    add_options
+        Adds the command's options to its parser.
+    run
+        Does the work, from the options.
+    resumes
+        Whether the same command, called again after an interruption, continues where it stopped.
+
+    Examples
+    --------
+    >>> import argparse
+    >>> from meanbounds.cli.prune import COMMAND
+    >>> COMMAND.run(argparse.Namespace(arm=["0.7:0.95", "0.2:0.6"]))
+    arm  lower  upper  can be best  factor of GLUE
+    ----------------------------------------------
+    0      0.7   0.95  yes                0.236045
+    1      0.2    0.6  no                        -
+    """
+
+    name: str
+    help: str
+    example: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], None]
+    resumes: bool = False
+
+    def add_to(self, commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+        """Give the command a parser of its own, with its example under the options."""
+        parser = commands.add_parser(
+            self.name,
+            help=self.help,
+            description=self.help[0].upper() + self.help[1:] + ".",
+            epilog=f"example:\n  {self.example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        self.add_options(parser)
+        parser.set_defaults(command=self)

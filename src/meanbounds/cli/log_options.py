@@ -1,0 +1,182 @@
+"""Options that `bounds` and `sensitivity` share: how to read a log, and what is assumed of whoever wrote it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import meanbounds as mb
+from meanbounds.cli.messages import banner, in_options, quantity
+
+__all__ = ["add_log_options", "assumptions", "listed_arms", "naive_means", "read_log"]
+
+
+def add_log_options(parser: argparse.ArgumentParser, *, several: bool) -> None:
+    """Add the options for a log; with `several` each assumption takes a list of values to try."""
+    _add_columns(parser)
+    _add_assumptions(parser, several)
+    parser.add_argument(
+        "--method",
+        choices=("bernstein", "betting", "kl", "hoeffding"),
+        default="bernstein",
+        help="how the size of the log is allowed for: bernstein (the default) for many rows, betting is the narrowest "
+        "as a rule but slower to read, kl for few rows, hoeffding is the simplest",
+    )
+    parser.add_argument(
+        "--arms",
+        nargs="+",
+        metavar="ARM",
+        help="every arm, also those that were never played, in the order to show them; for example --arms low medium "
+        "high. List them before you look at the log: picking them from the log voids the confidence",
+    )
+
+
+def _add_columns(parser: argparse.ArgumentParser) -> None:
+    """The log, its columns and the range of its rewards."""
+    parser.add_argument(
+        "log", metavar="LOG", help="a Parquet or CSV file, a folder of them, or a pattern such as 'logs/*.parquet'"
+    )
+    parser.add_argument(
+        "--context",
+        nargs="+",
+        metavar="COLUMN",
+        help="the column or columns of what was recorded about each case, for example --context clinic age_band; "
+        "without it all rows are one context",
+    )
+    parser.add_argument(
+        "--arm", required=True, metavar="COLUMN", help="the column of what the expert chose, for example treatment"
+    )
+    parser.add_argument(
+        "--reward", required=True, metavar="COLUMN", help="the column of how it went, a number; for example recovered"
+    )
+    parser.add_argument(
+        "--range",
+        type=float,
+        nargs=2,
+        default=(0.0, 1.0),
+        metavar=("LOW", "HIGH"),
+        help="the smallest and the largest reward that are possible, for example 1 5 for star ratings; default: 0 1",
+    )
+    parser.add_argument(
+        "--on-bad",
+        choices=("error", "drop"),
+        default="error",
+        help="what to do about rows with an empty field or a reward outside --range: stop with an error (the default), "
+        "or drop them",
+    )
+
+
+def _add_assumptions(parser: argparse.ArgumentParser, several: bool) -> None:
+    """Gaps, confidence and shift."""
+    values = "+" if several else None
+    some = "; several values are tried in turn, and the first is the one judged" if several else ""
+
+    def start(value: float) -> float | list[float]:
+        """A default, as a list where several values can be given."""
+        return [value] if several else value
+
+    parser.add_argument(
+        "--gap-low",
+        type=float,
+        nargs=values,
+        default=start(0.0),
+        metavar="GAP",
+        help="how much better than the second best the best arm is, at least: the least gap over every hidden type of "
+        "case, in reward units (with --range 1 5, 0.5 is half a star); for example 0.05; default: 0, which assumes "
+        f"nothing{some}",
+    )
+    parser.add_argument(
+        "--gap-high",
+        type=float,
+        nargs=values,
+        default=None,
+        metavar="GAP",
+        help="how much better than the worst the best arm is, at most: the largest gap over every hidden type of case, "
+        "in reward units; for example 0.6 with --range 0 1; default: the width of the range, which assumes "
+        f"nothing{some}",
+    )
+    confidence = parser.add_mutually_exclusive_group()
+    confidence.add_argument(
+        "--confidence",
+        type=float,
+        nargs=values,
+        default=start(0.95),
+        metavar="PROBABILITY",
+        help=f"probability, between 0 and 1, that all bounds of all contexts hold at once; default: 0.95{some}",
+    )
+    confidence.add_argument(
+        "--infinite",
+        action="store_true",
+        help="take the log as infinitely long: its shares and averages count as exact, and there is no confidence",
+    )
+    parser.add_argument(
+        "--shift",
+        type=float,
+        nargs=values,
+        default=start(0.0),
+        metavar="SHARE",
+        help="how many of the hidden cases may have changed since the log was written, as a share of them: 0.1 is at "
+        f"most 10%%; default: 0{some}",
+    )
+
+
+def assumptions(options: argparse.Namespace) -> dict[str, Any]:
+    """What is assumed, as arguments of `meanbounds.logs.bounds` and `meanbounds.logs.sensitivity`."""
+    size = {"infinite": True} if options.infinite else {"confidence": options.confidence}
+    gaps = {"gap_low": options.gap_low, "gap_high": options.gap_high}
+    return {**gaps, **size, "shift": options.shift, "method": options.method}
+
+
+def read_log(options: argparse.Namespace) -> mb.logs.Counts:
+    """Count the log; dropped rows are reported, and loudly if they are many."""
+    low, high = options.range
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        counts = mb.logs.read(
+            options.log,
+            context=options.context,
+            arm=options.arm,
+            reward=options.reward,
+            low=low,
+            high=high,
+            on_bad=options.on_bad,
+            histogram=True if options.method == "betting" else "auto",
+        )
+    for kind, number in counts.dropped.items():
+        print(f"dropped: {quantity(number, 'row')}, {kind}")
+    for warning in caught:
+        if isinstance(warning.message, mb.logs.LogWarning):
+            print(banner(textwrap.fill(in_options(str(warning.message)), 100)), file=sys.stderr)
+        warnings.warn(warning.message, stacklevel=2)  # also at the end, where a long table does not hide it
+    return counts
+
+
+def listed_arms(options: argparse.Namespace, counts: mb.logs.Counts) -> list[str | int] | None:
+    """The arms of ``--arms``, as integers where those of the log are; None if there were none."""
+    if options.arms is None:
+        return None
+    whole = all(isinstance(arm, int) for arm in counts.arms)
+    return [int(arm) if whole and arm.lstrip("-").isdigit() else arm for arm in options.arms]
+
+
+def naive_means(
+    counts: mb.logs.Counts, context: mb.logs.Context, arms: Sequence[str | int]
+) -> list[tuple[float, float | None]]:
+    """Rows of each arm in one context, and their plain average; None for an arm that was never played.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.cli.log_options import naive_means
+    >>> counts = mb.logs.Counts(["all"], ["a", "b"], count=[[4, 0]], total=[[3, 0]], squares=[[3, 0]])
+    >>> naive_means(counts, "all", ["b", "a"])
+    [(0.0, None), (4.0, 0.75)]
+    """
+    sums = counts.sums(context, arms)
+    return [
+        (float(rows), float(total / rows) if rows else None) for rows, total in zip(sums.count, sums.total, strict=True)
+    ]
