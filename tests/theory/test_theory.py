@@ -700,7 +700,9 @@ class TestPictures:
         for line, label in zip(dashed, ("UCB", "GLUE"), strict=True):
             np.testing.assert_array_equal(line.get_ydata(), promises[label].values)
             assert line.get_color() == ax.lines[regret.labels.index(label)].get_color()
-        key = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+        legend = ax.get_legend()
+        assert legend is not None
+        key = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
         assert key[0] == "bound on the mean"
         assert "TS; B-KL-UCB: no bound, no finite-time theorem is implemented for this policy" in key
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import meanbounds as mb
 from meanbounds.paper.page import image, page, table
-from meanbounds.plots import plot_contexts, plot_regret
+from meanbounds.plots import column, plot_contexts, plot_regret
 from meanbounds.simulation.pairs import SignTest, sign_test
 
 __all__ = ["compare_laboratories", "write_page"]
@@ -65,7 +65,7 @@ def write_page(folder: Path) -> str:
     bounds.save(folder / "bounds.json")
     truth = dict(zip(lab.contexts, lab.marginal_means.tolist(), strict=True))
     figures = [plot_contexts(bounds, truth)]
-    figure, axes = plt.subplots(len(bounds), 1, figsize=(6.4, 3.0 * len(bounds)), layout="constrained")
+    figure, axes = column([2.6] * len(bounds))
     rows = []
     policies = {"UCB, from nothing": mb.UCB(), "GLUE": mb.GLUE(), "Thompson sampling": mb.ThompsonSampling()}
     by_context = lab.simulate(policies, bounds, horizon=5000, runs=100, seed=_SEED, progress=False)

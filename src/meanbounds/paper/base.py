@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 import meanbounds as mb
 from meanbounds.paper.verdicts import Verdict, under, verdict
+from meanbounds.plots import SMALL
 from meanbounds.policies import AnyPolicy
 from meanbounds.simulation.environments import Environment
 from meanbounds.support.writing import write_atomically
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PHONE", "Claim", "Experiment", "Work", "bound_claim", "expecting"]
 
-PHONE: dict[Any, Any] = {"font.size": 12.0, "axes.titlesize": "medium"}
-"""Settings of matplotlib for a picture 6.4 inches wide: its letters can be read where it is as wide as a phone."""
+PHONE: dict[Any, Any] = {"font.size": 10.0, "axes.titlesize": "medium", "legend.fontsize": SMALL}
+"""Settings of matplotlib for pictures of the usual width: letters can be read where they are as wide as a phone."""
 
 
 @dataclass(frozen=True)

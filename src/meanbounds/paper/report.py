@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 import meanbounds as mb
 from meanbounds.paper import NAMES, experiment
 from meanbounds.paper.base import PHONE, Claim, Experiment, Work
-from meanbounds.paper.page import image, page, table
+from meanbounds.paper.page import DPI, image, page, table
 from meanbounds.paper.verdicts import Verdict
 from meanbounds.worlds.movielens import load_movielens
 
@@ -124,7 +124,7 @@ def _rated(module: Experiment) -> bool:
 
 def _save(figure: Figure, stem: Path) -> bytes:
     """Write PNG and PDF; the result is the PNG file's content."""
-    figure.savefig(stem.with_suffix(".png"), dpi=140)
+    figure.savefig(stem.with_suffix(".png"), dpi=DPI)
     figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})  # the same file each time
     plt.close(figure)
     return stem.with_suffix(".png").read_bytes()
