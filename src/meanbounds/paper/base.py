@@ -100,7 +100,7 @@ class _Held:
         missed: dict[str, list[bool]] = {}
         allowed: dict[str, float] = {}
         for regret in results:
-            for label, guarantee in mb.theory.regret_bounds(regret, form).items():
+            for label, guarantee in mb.theory.regret_bounds(regret, form=form).items():
                 if guarantee.values is None:
                     continue
                 self.bounds.append(guarantee.values)
