@@ -175,7 +175,7 @@ def plot(results: Results) -> Mapping[str, Figure]:
     figure, (upper, lower) = column([2.6, 2.6])
     ways = (DEFINITION, LOOPS)
     _bars(upper, [f"B-KL-UCB,\n{way}" for way in ways], [_ratio(results, way) for way in ways], [11.0])
-    upper.set_title(fold("times the time of B-UCB, ImprovedUCB and GLUE", 44), loc="left", fontsize="medium")
+    upper.set_title(fold("times the time of B-UCB, ImprovedUCB and GLUE", 40), loc="left", fontsize="medium")
     offered = sorted(results.linear["offered"].unique())
     names = [f"{count} arms\non offer" for count in offered]
     _bars(lower, names, _speed_ups(results, EVERY, KEPT), [6.0, 6.7])

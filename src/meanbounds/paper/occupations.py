@@ -142,9 +142,11 @@ def _panels(results: Results, variant: str) -> Figure:
     table = results.bounds[results.bounds["variant"] == variant]
     jobs = sorted(table["occupation"].unique())
     rows = max(1, -(-len(jobs) // 2))
-    figure, axes = plt.subplots(
-        rows, 2, figsize=(WIDTH, 0.9 + 2.0 * rows), layout="constrained", sharex=True, squeeze=False
-    )
+    facts = results.facts.set_index("variant").loc[variant]
+    words = f"{note(bool(facts['made_up']))}; {variant}: {facts['kept']:,} of {facts['users']:,} users kept"
+    words = "\n".join([fold(words, 44), fold(str(facts["left_out"]), 44)]).strip()
+    height = 0.5 + 0.18 * (1 + words.count("\n")) + 2.0 * rows
+    figure, axes = plt.subplots(rows, 2, figsize=(WIDTH, height), layout="constrained", sharex=True, squeeze=False)
     for ax in axes.flat[len(jobs) :]:
         ax.set_visible(False)
     for number, (ax, job) in enumerate(zip(axes.flat, jobs, strict=False)):
@@ -156,9 +158,7 @@ def _panels(results: Results, variant: str) -> Figure:
         ax.set_title(job, loc="left", fontsize="medium")
         if number < len(jobs) - 2:
             ax.set_xlabel("")
-    facts = results.facts.set_index("variant").loc[variant]
-    words = f"{note(bool(facts['made_up']))}; {variant}: {facts['kept']:,} of {facts['users']:,} users kept"
-    figure.suptitle("\n".join([fold(words, 44), fold(str(facts["left_out"]), 44)]).strip(), fontsize="medium")
+    figure.suptitle(words, fontsize="medium")
     return figure
 
 

@@ -74,7 +74,7 @@ def plot_bounds(bounds: MeanBounds, means: Sequence[float] | None = None, *, ax:
     ('mean reward', ['new', 'old'])
     """
     ax = column([bounds_height(bounds)])[1][0] if ax is None else ax
-    thick = min(7.0, 120.0 / len(bounds))
+    thick = _thickness(ax, len(bounds))
     for k, possible in enumerate(bounds.possible):
         ax.plot(
             [bounds.lower[k], bounds.upper[k]],
@@ -158,7 +158,7 @@ def plot_bounds_beside(
     ax.set_ylim(len(arms) - 0.5, -0.5)
     ax.set_xlabel("mean reward")
     tidy(ax)
-    _key(ax, columns=3, handles=handles)
+    _key(ax, columns=2, handles=handles)
     return ax
 
 
@@ -200,6 +200,13 @@ def plot_contexts(
         place = "outside lower right"  # matplotlib would draw it over the title
     figure.legend(handles=handles, loc=place, ncols=2, frameon=False, fontsize=SMALL, handlelength=1.6)
     return figure
+
+
+def _thickness(ax: Axes, bars: int) -> float:
+    """Points: at most 7, and thin enough that there is space between bars."""
+    figure = ax.get_figure(root=True)
+    height = ax.get_window_extent().height / (100.0 if figure is None else figure.dpi) * 72.0
+    return float(min(7.0, 0.6 * height / bars))
 
 
 def _key(ax: Axes, *, columns: int, handles: list[Line2D] | None = None) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from meanbounds.plots.style import COLOURS, SMALL, WIDTH, column, fold
+from meanbounds.plots.style import COLOURS, SMALL, column, fold, title
 from meanbounds.support.types import Floats
 
 __all__ = ["Assumptions", "plot_sensitivity"]
@@ -85,7 +85,7 @@ def plot_sensitivity(
     ax.set_xlabel("gap_low: best to second best, at least")
     ax.set_ylabel(fold("gap_high: best to worst, at most", 22))
     where = "" if context is None else f" in {context}"
-    ax.set_title(fold(_TITLES[value] + where, int(11 * WIDTH)), loc="left", fontsize=10, parse_math=False)
+    title(ax, _TITLES[value] + where)
     return ax
 
 

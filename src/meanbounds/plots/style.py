@@ -52,6 +52,8 @@ WIDTH = 4.0
 SMALL = 9.0
 """The smallest letters, in points: 12 pixels in a picture that is shown 390 pixels wide."""
 
+_TITLE = 34  # letters of a title above axes that leave room for names on the left
+
 _OF_POLICY = {  # linear policies share colours with others: they are never in one picture
     "ucb": COLOURS[0],
     "bucb": COLOURS[1],
@@ -204,7 +206,7 @@ def title(ax: Axes, text: str) -> None:
     >>> ax.get_title(loc="left")
     'North'
     """
-    key, folded = ax.get_legend(), fold(text, int(11 * WIDTH))
+    key, folded = ax.get_legend(), fold(text, _TITLE)
     if key is None:
         ax.set_title(folded, loc="left", fontsize=10, parse_math=False)
         return

@@ -28,15 +28,16 @@ def _picture(shown: Shown, words: str) -> Figure:
     """Bounds above, regret below; a bound and the policy that starts from it have one colour."""
     draw = shown.draw
     bounds = {NAMES[method]: draw.bounds(method) for method in METHODS}
-    figure, (upper, lower) = column([5.6, 3.0], extra=0.3)
+    notes = ["Dashed: the largest lower bound, corrected and tightened; arms left of it cannot be best."]
+    notes += [f"Bounds {NAMES[method]} cannot be used: {reason}." for method, reason in shown.unusable.items()]
+    note = "\n".join(["mean reward", *(fold(text, 40) for text in notes)])
+    figure, (upper, lower) = column([5.2 + 0.18 * note.count("\n"), 3.0], extra=0.3)
     plot_bounds_beside(bounds, draw.means, low=draw.known, high=draw.known + 1.0, ax=upper, colours=_COLOURS)
     upper.axvline(shown.tight.best_lower, color="#7f7f7f", linestyle="--", linewidth=1.2, zorder=1)
     plot_regret(shown.regret, lower, band="deviation", colours=_COLOURS)
     title(lower, "Regret of OFUL, and of R-OFUL from these bounds")
-    figure.suptitle(fold(f"{words} (draw {shown.number})", 40), x=0.02, ha="left")
-    notes = ["Dashed: the largest lower bound, corrected and tightened; arms left of it cannot be best."]
-    notes += [f"Bounds {NAMES[method]} cannot be used: {reason}." for method, reason in shown.unusable.items()]
-    upper.set_xlabel("\n".join(["mean reward", *(fold(note, 44) for note in notes)]), parse_math=False)
+    figure.suptitle(fold(f"{words} (draw {shown.number})", 44), x=0.02, ha="left", fontsize="medium")
+    upper.set_xlabel(note, parse_math=False)
     return figure
 
 
@@ -54,5 +55,5 @@ def _every_draw(results: Results) -> Figure:
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, loc="upper left", title="bounds", alignment="left")
     words = f"{len(means)} draws of the arms on which several are left"
-    ax.set_title(fold(words, 44), loc="left", fontsize="medium")
+    ax.set_title(fold(words, 34), loc="left", fontsize="medium")
     return figure
