@@ -203,10 +203,10 @@ def plot_contexts(
 
 
 def _thickness(ax: Axes, bars: int) -> float:
-    """Points: at most 7, and thin enough that there is space between bars."""
+    """Points: at most 7, and thin enough to leave space between bars; labels will take some of the height."""
     figure = ax.get_figure(root=True)
     height = ax.get_window_extent().height / (100.0 if figure is None else figure.dpi) * 72.0
-    return float(min(7.0, 0.6 * height / bars))
+    return float(min(7.0, 0.45 * height / bars))
 
 
 def _key(ax: Axes, *, columns: int, handles: list[Line2D] | None = None) -> None:
