@@ -679,6 +679,14 @@ class TestPromises:
             mb.theory.regret_bounds(regret)["GLUE"].values,
         )
 
+    def test_tightened_bounds(self) -> None:
+        """They keep where each bound is attained as well, which is no reason to refuse them."""
+        instance = random_instance(np.random.default_rng(1), 8, 2, 0.3)
+        tight = mb.tighten(instance.features, instance.bounds, norm_high=1.0)
+        regret = mb.simulate(mb.ROFUL(index="clip"), instance.environment(4), tight, horizon=20, runs=2, seed=1)
+        (found,) = mb.theory.regret_bounds(regret).values()
+        assert found.values is not None
+
     def test_what_cannot_be_read_back(self) -> None:
         """A function as f has no name to read it back by, and version 0.1 kept a text."""
         environment = mb.Bernoulli([0.9, 0.8])

@@ -185,7 +185,8 @@ def _of_settings(settings: Mapping[str, Any], guarantee: _Theorem) -> dict[str, 
 
 
 def _each_policy(settings: Mapping[str, Any], guarantee: _Theorem) -> dict[str, RegretBound]:
-    bounds = MeanBounds.from_dict(settings["bounds"])
+    kept = settings["bounds"]  # tightened bounds keep more than theorems need
+    bounds = MeanBounds.from_dict({name: kept[name] for name in ("arms", "lower", "upper", "low", "high")})
     found = {}
     for label, saved in settings["policies"].items():
         name = label
@@ -204,7 +205,10 @@ def _read_back(saved: Mapping[str, Any] | str) -> AnyPolicy:
     """The policy that a result was made with."""
     if isinstance(saved, str):
         raise _NoTheoremError("version 0.1 kept no policy that can be read back; simulate again")
-    policy: AnyPolicy = Policy.from_dict(saved)
+    try:
+        policy: AnyPolicy = Policy.from_dict(saved)
+    except ValueError as error:
+        raise _NoTheoremError(f"the policy cannot be read back: {error}") from error
     return policy
 
 
