@@ -53,11 +53,11 @@ def linear() -> mb.Regret:
 
 @cache
 def assumed() -> mb.logs.Sensitivity:
-    return mb.logs.sensitivity(LAB.counts(), [0.02, 0.0, 0.15, 0.9], [0.9, 1.0])
+    return mb.logs.sensitivity(LAB.counts(), gap_low=[0.02, 0.0, 0.15, 0.9], gap_high=[0.9, 1.0], infinite=True)
 
 
 def bounds_of_contexts() -> Mapping[Any, mb.MeanBounds]:
-    return mb.logs.bounds(LAB.counts(), LAB.gap_low, LAB.gap_high)
+    return mb.logs.bounds(LAB.counts(), gap_low=LAB.gap_low, gap_high=LAB.gap_high, infinite=True)
 
 
 def cone() -> Axes:
@@ -212,7 +212,7 @@ class TestSensitivity:
         with pytest.raises(ValueError, match="context must be one of 'z0', 'z1', 'z2'; got 'z9'"):
             assumed().plot(context="z9")
         gaps = dict.fromkeys(LAB.contexts, 0.01)
-        found = mb.logs.sensitivity(LAB.counts(), [gaps], 1.0)
+        found = mb.logs.sensitivity(LAB.counts(), gap_low=[gaps], gap_high=1.0, infinite=True)
         with pytest.raises(ValueError, match="gaps differ by context: choose one, for example context='z0'"):
             found.plot()
         assert len(found.plot(context="z0").texts) == 1

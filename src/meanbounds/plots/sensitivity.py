@@ -15,13 +15,13 @@ from meanbounds.support.types import Floats
 __all__ = ["Assumptions", "plot_sensitivity"]
 
 _TITLES = {
-    "possible": "options that can be best",
+    "can_be_best": "options that can be best",
     "pruned": "options that cannot be best",
     "width": "mean width of the bounds",
     "best_lower": "largest lower bound",
     "saved": "share of the exploration saved",
 }
-_COUNTS = ("possible", "pruned")
+_COUNTS = ("can_be_best", "pruned")
 _LETTERS = 40  # of all names in a row of cells
 
 
@@ -38,7 +38,7 @@ class Assumptions(Protocol):
 
 
 def plot_sensitivity(
-    sensitivity: Assumptions, value: str = "possible", *, context: Hashable | None = None, ax: Axes | None = None
+    sensitivity: Assumptions, value: str = "can_be_best", *, context: Hashable | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw a heat map over ``gap_low`` and ``gap_high`` that shows in how far the log decides between the options.
 
@@ -49,7 +49,7 @@ def plot_sensitivity(
     sensitivity
         What `meanbounds.logs.sensitivity` returned.
     value
-        What a cell shows: ``"possible"``, the options that can be best: their names if there is one context and they
+        What a cell shows: ``"can_be_best"``, the options that can be best: their names if there is one context and they
         are few, otherwise how many of all options; ``"pruned"``, how many cannot be best. Both are summed over
         contexts. ``"width"``, ``"best_lower"`` and ``"saved"`` are means over contexts. Where the assumptions
         contradict the log, a cell says "not possible", or has a cross where the grid is fine.
@@ -62,7 +62,7 @@ def plot_sensitivity(
     --------
     >>> import meanbounds as mb
     >>> lab = mb.HiddenContexts([[[0.9, 0.4, 0.1], [0.3, 0.8, 0.2]]], [[0.8, 0.2]], arms=["a", "b", "c"])
-    >>> ax = mb.logs.sensitivity(lab.counts(), gap_low=[0.5, 0.1], gap_high=0.8).plot()
+    >>> ax = mb.logs.sensitivity(lab.counts(), gap_low=[0.5, 0.1], gap_high=0.8, infinite=True).plot()
     >>> [text.get_text().split() for text in ax.texts]  # for gap_low 0.1 and 0.5
     [['all', '3'], ['a']]
     """
@@ -73,10 +73,10 @@ def plot_sensitivity(
     ax = column([max(3.0, 1.3 + 0.55 * len(up))])[1][0] if ax is None else ax
     least, most = _limits(cells, value, table)
     shades = np.clip((table - least) / (most - least), 0.0, 1.0)  # bright where more is decided
-    ax.imshow(1.0 - shades if value == "possible" else shades, origin="lower", aspect="auto", vmin=0.0, vmax=1.0)
+    ax.imshow(1.0 - shades if value == "can_be_best" else shades, origin="lower", aspect="auto", vmin=0.0, vmax=1.0)
     for i, j in np.ndindex(*table.shape):
         text = _text(cells[i][j], value, float(table[i, j]), _LETTERS // len(across))
-        dark = (shades[i, j] >= 0.4) if value == "possible" else (shades[i, j] <= 0.6)
+        dark = (shades[i, j] >= 0.4) if value == "can_be_best" else (shades[i, j] <= 0.6)
         colour = "white" if dark else "black"
         ax.text(j, i, text, ha="center", va="center", fontsize=SMALL, color=colour, parse_math=False)
     _frame(ax, sensitivity.base, across, up, context)
@@ -117,7 +117,9 @@ def _number(cell: _Cell, value: str) -> float:
     """What the colour of a cell shows; NaN if the assumptions cannot hold in some context."""
     if not cell or any(row["impossible"] for row in cell):
         return float("nan")
-    found: Floats = np.array([len(row[value]) if value == "possible" else row[value] for row in cell], dtype=np.float64)
+    found: Floats = np.array(
+        [len(row[value]) if value == "can_be_best" else row[value] for row in cell], dtype=np.float64
+    )
     return float(found.sum() if value in _COUNTS else found.mean())
 
 
@@ -129,9 +131,9 @@ def _limits(cells: Sequence[Sequence[_Cell]], value: str, table: Floats) -> tupl
     if value not in _COUNTS:
         return float(known.min()), max(float(known.max()), float(known.min()) + 1e-12)
     cell = next(cell for line in cells for cell in line if not np.isnan(_number(cell, value)))
-    options = sum(len(row["possible"]) + row["pruned"] for row in cell)
-    most = options if value == "possible" else options - len(cell)
-    least = len(cell) if value == "possible" else 0
+    options = sum(len(row["can_be_best"]) + row["pruned"] for row in cell)
+    most = options if value == "can_be_best" else options - len(cell)
+    least = len(cell) if value == "can_be_best" else 0
     return float(least), float(max(most, least + 1))
 
 
@@ -141,13 +143,13 @@ def _text(cell: _Cell, value: str, number: float, letters: int) -> str:
         return "not\npossible" if letters >= 6 else "x"
     if value not in _COUNTS:
         return f"{number:.2f}"
-    if value == "possible" and len(cell) == 1:
-        names = [arm if isinstance(arm, str) else f"arm {arm}" for arm in cell[0]["possible"]]
+    if value == "can_be_best" and len(cell) == 1:
+        names = [arm if isinstance(arm, str) else f"arm {arm}" for arm in cell[0]["can_be_best"]]
         if cell[0]["pruned"] == 0:
             return f"all {len(names)}"
         if len(names) <= 3 and max(map(len, names)) <= letters:
             return "\n".join(names)
-    options = sum(len(row["possible"]) + row["pruned"] for row in cell)
+    options = sum(len(row["can_be_best"]) + row["pruned"] for row in cell)
     return f"{number:.0f} of {options}" if letters >= 6 else f"{number:.0f}/{options}"
 
 
