@@ -13,7 +13,7 @@ PATH = Path(__file__).parents[1] / "docs" / "images" / "cone.png"
 
 
 def main() -> None:
-    """Eight arms around the circle, with bounds around their means."""
+    """Draw eight arms around the circle, with bounds around their means."""
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
@@ -26,8 +26,8 @@ def main() -> None:
     bounds = mb.MeanBounds(
         np.maximum(means - below, -1.0), np.minimum(means + above, 1.0), arms=list("abcdefgh"), low=-1.0, high=1.0
     )
-    plot_cone(features, bounds, 1.0, theta)
-    plt.savefig(PATH, dpi=110)
+    plot_cone(features, bounds, theta=theta)
+    plt.savefig(PATH, dpi=200)
 
 
 if __name__ == "__main__":

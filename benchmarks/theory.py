@@ -12,7 +12,7 @@ PATH = Path(__file__).parents[1] / "docs" / "images" / "theory.png"
 
 
 def main() -> None:
-    """The instance with a large lower bound; one of the four has no theorem."""
+    """Draw the instance with a large lower bound; one of the four policies has no theorem."""
     instance = mb.INSTANCES["high-lower-bound"]
     policies = {"UCB": mb.UCB(), "ImprovedUCB": mb.ImprovedUCB(), "GLUE": mb.GLUE(), "B-KL-UCB": mb.BKLUCB()}
     regret = mb.simulate(policies, mb.Bernoulli(instance.means), instance.bounds, horizon=20_000, runs=200, seed=7)
@@ -20,7 +20,7 @@ def main() -> None:
     from matplotlib import pyplot as plt
 
     regret.plot(theory="bounds")
-    plt.savefig(PATH, dpi=110)
+    plt.savefig(PATH, dpi=200)
 
 
 if __name__ == "__main__":

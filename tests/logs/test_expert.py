@@ -700,5 +700,5 @@ class TestPictures:
         texts = [text.get_text() for text in ax.texts]
         assert len(texts) == 6
         assert "not\npossible" in texts
-        with pytest.raises(ValueError, match="value must be one of 'width'"):
+        with pytest.raises(ValueError, match="value must be one of 'can_be_best'"):
             found.plot("colour")

@@ -94,9 +94,9 @@ def test_regret_stays_under_the_theorem(name: str, law: type[mb.Environment]) ->
     for label, policy in policies.items():
         upper = regret.band(label, confidence=1 - RARE)[1]
         for c in (0, 4, 49):
-            bound = mb.theory.glue_regret(instance.means, instance.bounds, int(regret.rounds[c]), policy)
+            bound = mb.theory.glue_regret(instance.means, instance.bounds, int(regret.rounds[c]), policy=policy)
             assert upper[c] < bound
-        plays = mb.theory.glue_plays(instance.means, instance.bounds, 50_000, policy)
+        plays = mb.theory.glue_plays(instance.means, instance.bounds, 50_000, policy=policy)
         assert np.all(regret.plays[label].mean(axis=0) <= plays)
 
 
@@ -122,10 +122,10 @@ def test_the_theorem_needs_bounds_that_hold() -> None:
     with pytest.raises(ValueError, match=r"arm 0: its mean 0.9 is outside its bounds"):
         mb.theory.glue_regret([0.9, 0.1], mb.MeanBounds([0.0, 0.5], [0.4, 0.6]), 100)
     with pytest.raises(ValueError, match="the theorem is for the index of UCB and GLUE"):
-        mb.theory.glue_plays([0.9, 0.1], mb.MeanBounds.vacuous(2), 100, mb.BKLUCB())
+        mb.theory.glue_plays([0.9, 0.1], mb.MeanBounds.vacuous(2), 100, policy=mb.BKLUCB())
     with pytest.raises(ValueError, match="horizon must be a whole number"):
         mb.theory.glue_plays([0.9, 0.1], mb.MeanBounds.vacuous(2), 0)
-    unclipped = mb.theory.glue_plays([0.9, 0.8], mb.MeanBounds([0.1, 0.1], [1.0, 0.82]), 10**6, mb.UCB())
+    unclipped = mb.theory.glue_plays([0.9, 0.8], mb.MeanBounds([0.1, 0.1], [1.0, 0.82]), 10**6, policy=mb.UCB())
     assert unclipped[1] > 958  # UCB does not clip: an upper bound below the best mean does not help it
     with pytest.raises(ValueError, match="3 means for 2 arms"):
         mb.theory.glue_plays([0.9, 0.1, 0.2], mb.MeanBounds.vacuous(2), 100)

@@ -15,16 +15,18 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from scipy import stats
 
 import meanbounds as mb
 from meanbounds.cli import main
-from meanbounds.paper import NAMES, comparison, compute, experiment, factor, panels, verdicts
+from meanbounds.paper import NAMES, comparison, compute, experiment, factor, panels, report, verdicts
 from meanbounds.paper.base import Claim, Work
 from meanbounds.paper.report import reproduce
 from meanbounds.paper.verdicts import Verdict, verdict
 from meanbounds.simulation.pairs import sign_test
 from meanbounds.worlds import movielens
+from tests.figures import beyond, smallest_letters
 from tests.servers import browser
 
 TINY = panels.Settings(horizon=300, runs=12)
@@ -286,7 +288,10 @@ class TestCommand:
 
 
 def test_the_report_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every picture is there, nothing is fetched, nothing is wider than the window, text is not smaller than 12 px."""
+    """Every picture is there, nothing is fetched, nothing is wider than the window or cut off at a picture's edge.
+
+    On a window 390 pixels wide, text is at least 12 pixels high, and that of pictures at least 11.
+    """
     small = movielens.Recipe(penalties=(3.0, 1.5), ranks=(4,), tolerance=1e-3, cut=None, arms=6)
     tiny: dict[str, dict[str, object]] = {
         "factor": {"means": 99},
@@ -302,7 +307,19 @@ def test_the_report_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for name, changes in tiny.items():
         module = experiment(name)
         monkeypatch.setattr(module, "QUICK", dataclasses.replace(module.QUICK, **changes))
+    letters: dict[str, float] = {}  # points of the smallest, over inches of the picture's width
+    cut: dict[str, list[str]] = {}
+    save = report._save
+
+    def measured(figure: Figure, stem: Path) -> bytes:
+        share = smallest_letters(figure) / float(figure.get_size_inches()[0])
+        letters[stem.stem] = min(share, letters.get(stem.stem, np.inf))  # two experiments have a picture "centred"
+        cut.update({stem.stem: texts} if (texts := beyond(figure)) else {})
+        return save(figure, stem)
+
+    monkeypatch.setattr(report, "_save", measured)
     path = reproduce([], tmp_path, quick=True, say=lambda _: None)
+    assert not cut
     text = path.read_text(encoding="utf-8")
     assert not re.search(r'(src|href)="(?!data:|#)', text)
     with browser() as window:
@@ -319,6 +336,7 @@ def test_the_report_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             for real, shown, words in pictures:
                 assert 0 < shown <= min(width, real)
                 assert words
+                assert shown / 72.0 * letters[words.rsplit(": ", 1)[1]] >= (11.0 if width >= 390 else 10.0)
             sizes = tab.evaluate(
                 "[...document.querySelectorAll('p, td, th')].map(e => parseFloat(getComputedStyle(e).fontSize))"
             )

@@ -13,8 +13,11 @@ from matplotlib import pyplot as plt
 
 import meanbounds as mb
 from meanbounds import plots
-from meanbounds.paper import linear_log, roful, transfer
+from meanbounds.paper import roful, transfer
 from meanbounds.paper.base import Claim, Work, expecting
+from meanbounds.paper.transfer import world
+from meanbounds.paper.transfer.claimed import mostly_less
+from meanbounds.paper.transfer.search import find
 from meanbounds.paper.verdicts import LEVEL, Tally, Verdict, tally
 
 SMALL_ROFUL = roful.Settings(offered=(5, 10), horizon=60, draws=10, runs=2)
@@ -165,9 +168,9 @@ class TestTally:
             assert 0.5**own <= LEVEL
 
     def test_undecided_is_not_ahead(self) -> None:
-        assert not transfer._mostly_less(Tally(0, 0, 21))
-        assert not transfer._mostly_less(Tally(20, 1, 21))
-        assert transfer._mostly_less(Tally(11, 0, 21))
+        assert not mostly_less(Tally(0, 0, 21))
+        assert not mostly_less(Tally(20, 1, 21))
+        assert mostly_less(Tally(11, 0, 21))
 
 
 def test_only_the_expected_warning_is_silent() -> None:
@@ -273,7 +276,7 @@ class TestDraws:
     def test_what_the_paper_says_of_the_arms(self) -> None:
         """Norms 1 and 0.9, folded normal visible parts, the first arm near theta, all others 2-sparse of norm 1."""
         for number in range(10):
-            draw = linear_log.make_draw(SMALL_TRANSFER, number)
+            draw = world.make_draw(SMALL_TRANSFER, number)
             assert np.linalg.norm(draw.theta_known) == pytest.approx(1.0)
             assert np.linalg.norm(draw.theta_hidden) == pytest.approx(0.9)
             assert draw.visible.min() >= 0.0
@@ -284,27 +287,25 @@ class TestDraws:
             assert np.all((latent >= 0.0) & (latent <= 1.0))
 
     def test_arms_do_not_depend_on_the_number_of_values(self) -> None:
-        few, many = (
-            linear_log.make_draw(dataclasses.replace(SMALL_TRANSFER, values=values), 3) for values in (10, 1_000)
-        )
+        few, many = (world.make_draw(dataclasses.replace(SMALL_TRANSFER, values=values), 3) for values in (10, 1_000))
         np.testing.assert_array_equal(few.hidden, many.hidden)
         np.testing.assert_array_equal(few.visible, many.visible)
 
     def test_the_infinite_log_is_exact(self) -> None:
         """The expert gets E max_k <a_k, T>, at least what the best arm has; no bound is off by more than rounding."""
         for number in range(20):
-            draw = linear_log.make_draw(SMALL_TRANSFER, number)
+            draw = world.make_draw(SMALL_TRANSFER, number)
             assert draw.share.sum() == pytest.approx(1.0)
             assert draw.share @ draw.mean >= draw.means.max() - 1e-12
-            for box in linear_log.BOXES:
+            for box in world.BOXES:
                 sharp, corrected = draw.bounds("sharp", box), draw.bounds("corrected", box)
-                assert linear_log.contains(sharp, draw.means).all()
-                assert linear_log.contains(corrected, draw.means).all()
+                assert world.contains(sharp, draw.means).all()
+                assert world.contains(corrected, draw.means).all()
                 assert np.all(sharp.upper <= draw.share @ draw.mean + 1e-7)  # no arm is better than the expert
 
     def test_uniform_in_the_ball(self) -> None:
         """(r / radius)^5 is uniform. Kolmogorov-Smirnov at 20,000 points: a distance of 0.02 has chance 2 exp(-16)."""
-        points = linear_log.ball(np.random.default_rng(1), 20_000, SMALL_TRANSFER)
+        points = world.ball(np.random.default_rng(1), 20_000, SMALL_TRANSFER)
         shares = np.sort((np.linalg.norm(points, axis=1) / 0.1) ** 5)
         assert np.abs(shares - np.arange(1, 20_001) / 20_001).max() < 0.02
         assert np.abs(points.mean(axis=0)).max() < 5 * 0.1 / np.sqrt(20_000)
@@ -313,14 +314,14 @@ class TestDraws:
         """By hand: an arm that is played throughout has p = 1; its printed lower bound is nu + m d sum(a), above nu."""
         found = 0
         for number in range(20):
-            draw = linear_log.make_draw(SMALL_TRANSFER, number)
+            draw = world.make_draw(SMALL_TRANSFER, number)
             if draw.share.max() < 1.0:
                 continue
             best = int(np.argmax(draw.share))
             low = draw.box()[0][0]
             printed = draw.bounds("paper")
             assert printed.lower[best] == pytest.approx(draw.mean[best] + 5.0 * low * draw.hidden[best].sum())
-            assert not linear_log.contains(printed, draw.means)[best]
+            assert not world.contains(printed, draw.means)[best]
             found += 1
         assert found >= 5
 
@@ -347,12 +348,12 @@ class TestTransfer:
     def test_no_such_draw(self, transfer_results: transfer.Results) -> None:
         settings = dataclasses.replace(SMALL_TRANSFER, left=11)
         with pytest.raises(ValueError, match=r"none of 20 draws of the arms leaves 11 arms .* raise draws"):
-            transfer.find(transfer_results.survey, transfer_results.online, settings, improved=True)
+            find(transfer_results.survey, transfer_results.online, settings, improved=True)
 
     def test_bounds_that_contradict_each_other_are_named(self) -> None:
         """With limits for each coordinate the printed bounds leave nothing, in every draw."""
-        draw = linear_log.make_draw(SMALL_TRANSFER, 0)
-        tight, reason = linear_log.usable(draw, draw.bounds("paper", "by coordinate"))
+        draw = world.make_draw(SMALL_TRANSFER, 0)
+        tight, reason = world.usable(draw, draw.bounds("paper", "by coordinate"))
         assert tight is None
         assert "arm " in reason
 
@@ -388,7 +389,7 @@ class TestTransfer:
 def test_bounds_beside_each_other_cross_out_what_is_wrong() -> None:
     """Of three arms, the second's mean is above one of the two bounds, the third's below it."""
     right, wrong = mb.MeanBounds([0.1, 0.2, 0.3], [0.9, 0.8, 0.7]), mb.MeanBounds([0.1, 0.2, 0.6], [0.9, 0.4, 0.7])
-    ax = plots.plot_bounds_beside({"right": right, "wrong": wrong}, [0.5, 0.5, 0.5], 0.0, 1.0)
+    ax = plots.plot_bounds_beside({"right": right, "wrong": wrong}, [0.5, 0.5, 0.5], low=0.0, high=1.0)
     crosses = [line for line in ax.lines if line.get_marker() == "x"]
     assert [float(np.asarray(line.get_xdata())[0]) for line in crosses] == [0.4, 0.6]
     plt.close("all")

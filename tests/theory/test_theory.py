@@ -109,17 +109,17 @@ class TestGlue:
 
     def test_of_several_best_arms_the_best_known_one_counts(self) -> None:
         """Arm 1 alone would give the factor 1/4, arm 0, known to be at least 0.85, a smaller one."""
-        alone = mb.theory.glue_plays([0.9, 0.8], mb.MeanBounds([0.85, 0.0], [1.0, 1.0]), 10**6, mb.ImprovedUCB())
+        alone = mb.theory.glue_plays([0.9, 0.8], mb.MeanBounds([0.85, 0.0], [1.0, 1.0]), 10**6, policy=mb.ImprovedUCB())
         both = mb.MeanBounds([0.85, 0.0, 0.0], [1.0, 1.0, 1.0])
-        tied = mb.theory.glue_plays([0.9, 0.8, 0.9], both, 10**6, mb.ImprovedUCB())
+        tied = mb.theory.glue_plays([0.9, 0.8, 0.9], both, 10**6, policy=mb.ImprovedUCB())
         assert tied[1] == alone[1]
         assert tied.tolist()[::2] == [10**6, 10**6]
 
     def test_bounds_need_not_hold_for_a_policy_that_ignores_them(self) -> None:
         wrong = mb.MeanBounds([0.0, 0.5], [0.4, 0.6])
         vacuous = mb.MeanBounds.vacuous(2)
-        assert mb.theory.glue_regret([0.9, 0.1], wrong, 100, mb.UCB()) == mb.theory.glue_regret(
-            [0.9, 0.1], vacuous, 100, mb.UCB()
+        assert mb.theory.glue_regret([0.9, 0.1], wrong, 100, policy=mb.UCB()) == mb.theory.glue_regret(
+            [0.9, 0.1], vacuous, 100, policy=mb.UCB()
         )
 
     def test_mistakes_are_named(self) -> None:
@@ -137,7 +137,7 @@ class TestGlue:
                 return mb.make_plan(bounds, bounds.possible, cap=bounds.upper, proxy=0.01)
 
         with pytest.raises(ValueError, match=r"Bold: no best arm is kept with a cap .* 0\.9 and a variance proxy"):
-            mb.theory.glue_regret([0.9, 0.8], bounds, 10, Bold())
+            mb.theory.glue_regret([0.9, 0.8], bounds, 10, policy=Bold())
 
 
 class TestConstants:
@@ -445,7 +445,7 @@ class TestLinear:
                 assert promise.values is not None
                 assert (promise.kind, promise.failure) == ("high probability", 0.05)
                 direct = mb.theory.linear_regret(
-                    own, instance.features, instance.bounds, regret.rounds, instance.offset
+                    own, instance.features, instance.bounds, regret.rounds, offset=instance.offset
                 )
                 np.testing.assert_array_equal(promise.values, direct)
                 missed = int(np.any(regret.curves["p"] > promise.values, axis=1).sum())
@@ -610,7 +610,7 @@ class TestPromises:
         found = mb.theory.regret_bounds(regret)
         for label in ("UCB", "GLUE"):
             promise, policy = found[label], self.POLICIES[label]
-            expected = mb.theory.glue_regret(instance.means, instance.bounds, regret.rounds, policy)
+            expected = mb.theory.glue_regret(instance.means, instance.bounds, regret.rounds, policy=policy)
             assert promise.values is not None
             np.testing.assert_array_equal(promise.values, expected)
             assert (promise.kind, promise.theorem, promise.reason) == ("expectation", "Theorem 6", "")
@@ -679,6 +679,14 @@ class TestPromises:
             mb.theory.regret_bounds(regret)["GLUE"].values,
         )
 
+    def test_tightened_bounds(self) -> None:
+        """They keep where each bound is attained as well, which is no reason to refuse them."""
+        instance = random_instance(np.random.default_rng(1), 8, 2, 0.3)
+        tight = mb.tighten(instance.features, instance.bounds, norm_high=1.0)
+        regret = mb.simulate(mb.ROFUL(index="clip"), instance.environment(4), tight, horizon=20, runs=2, seed=1)
+        (found,) = mb.theory.regret_bounds(regret).values()
+        assert found.values is not None
+
     def test_what_cannot_be_read_back(self) -> None:
         """A function as f has no name to read it back by, and version 0.1 kept a text."""
         environment = mb.Bernoulli([0.9, 0.8])
@@ -700,7 +708,9 @@ class TestPictures:
         for line, label in zip(dashed, ("UCB", "GLUE"), strict=True):
             np.testing.assert_array_equal(line.get_ydata(), promises[label].values)
             assert line.get_color() == ax.lines[regret.labels.index(label)].get_color()
-        key = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+        legend = ax.get_legend()
+        assert legend is not None
+        key = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
         assert key[0] == "bound on the mean"
         assert "TS; B-KL-UCB: no bound, no finite-time theorem is implemented for this policy" in key
 

@@ -163,11 +163,30 @@ class Sensitivity:
             lines += [f"    {change}" for change in changes]
         return "\n".join(lines)
 
-    def plot(self, value: str = "width", ax: Axes | None = None) -> Axes:
-        """Heat map over both gaps; see `meanbounds.plots.plot_sensitivity`."""
+    def plot(self, value: str = "can_be_best", *, context: Context | None = None, ax: Axes | None = None) -> Axes:
+        """Draw a heat map over both gaps: which options can be best under each pair of assumptions.
+
+        Parameters
+        ----------
+        value
+            What a cell shows: ``"can_be_best"`` or ``"pruned"`` (options that can, or cannot, be best), ``"width"``,
+            ``"best_lower"`` or ``"saved"``; see `meanbounds.plots.plot_sensitivity`.
+        context
+            Show this context alone; all of them together by default.
+        ax
+            Axes of matplotlib to draw on; new ones by default.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> lab = mb.HiddenContexts([[[0.9, 0.4, 0.1], [0.3, 0.8, 0.2]]], [[0.8, 0.2]], arms=["a", "b", "c"])
+        >>> ax = mb.logs.sensitivity(lab.counts(), gap_low=[0.5, 0.1], gap_high=0.8, infinite=True).plot()
+        >>> [text.get_text().split() for text in ax.texts]  # for gap_low 0.1 and 0.5
+        [['all', '3'], ['a']]
+        """
         from meanbounds.plots import plot_sensitivity
 
-        return plot_sensitivity(self, value, ax)
+        return plot_sensitivity(self, value, context=context, ax=ax)
 
 
 def sensitivity(

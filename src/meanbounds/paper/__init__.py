@@ -1,4 +1,8 @@
-"""The figures and tables of the paper, one module each, and what becomes of its claims."""
+"""The paper's figures and tables, one module each, and a verdict on each of its claims.
+
+`meanbounds.paper.report.reproduce` runs them; `base` says what such a module has to offer. ``meanbounds reproduce`` is
+the command.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,14 @@ NAMES = ("factor", "roful", "panels", "comparison", "occupations", "movielens", 
 
 
 def experiment(name: str) -> Experiment:
-    """The module that reproduces this; only this one is imported."""
+    """Import the module that reproduces one figure or table.
+
+    Examples
+    --------
+    >>> from meanbounds.paper import experiment
+    >>> experiment("factor").SOURCE
+    'Figure 1'
+    """
     if name not in NAMES:
         raise ValueError(f"nothing to reproduce is called {name!r}; there are {', '.join(NAMES)}")
     return cast(Experiment, import_module(f"meanbounds.paper.{name}"))

@@ -1,4 +1,4 @@
-"""What an experiment is: settings, parts that are computed once and kept, pictures, and claims with verdicts."""
+"""What every experiment has: settings, results that are computed once and kept, pictures, and claims with verdicts."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 import meanbounds as mb
 from meanbounds.paper.verdicts import Verdict, under, verdict
+from meanbounds.plots import SMALL
 from meanbounds.policies import AnyPolicy
 from meanbounds.simulation.environments import Environment
 from meanbounds.support.writing import write_atomically
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
 
 __all__ = ["PHONE", "Claim", "Experiment", "Work", "bound_claim", "expecting"]
 
-PHONE: dict[Any, Any] = {"font.size": 12.0, "axes.titlesize": "medium"}
-"""Settings of matplotlib for a picture 6.4 inches wide: its letters can be read where it is as wide as a phone."""
+PHONE: dict[Any, Any] = {"font.size": 10.0, "axes.titlesize": "medium", "legend.fontsize": SMALL}
+"""Settings of matplotlib for pictures of the usual width: letters can be read where they are as wide as a phone."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, what was measured, and what follows."""
+    """A claim of the paper beside what was measured, and the verdict that follows from the numbers."""
 
     source: str  # where the paper says so: "Figure 2, caption"
     text: str  # what it says, in our words
@@ -43,7 +44,7 @@ class Claim:
 
 
 class Experiment(Protocol):
-    """A module of this package. What it shows follows from its settings alone."""
+    """What a module of this package offers. Its results follow from its settings alone."""
 
     TITLE: str
     SOURCE: str  # the figure or table of the paper
@@ -52,22 +53,22 @@ class Experiment(Protocol):
     QUICK: Any  # the same in seconds, with fewer runs
 
     def run(self, settings: Any, work: Work) -> Any:
-        """Compute the numbers, by way of `work`, which keeps what is finished."""
+        """Compute the numbers; `work` keeps each finished part, so that an interrupted run continues there."""
 
     def plot(self, results: Any) -> Mapping[str, Figure]:
-        """Pictures by name; the name ends up in the files' names."""
+        """Draw the pictures; each is saved under its name."""
 
     def claims(self, results: Any) -> Sequence[Claim]:
-        """Claims of the paper with verdicts, computed from the numbers."""
+        """Judge the paper's claims by the numbers."""
 
 
 def bound_claim(source: str, text: str, results: Sequence[mb.Regret]) -> Claim:
-    """Whether simulated regret stays under the theorems' bounds at every checkpoint of every simulation.
+    """Judge whether simulated regret stays under the theorems' bounds at every checkpoint of every simulation.
 
-    A bound on the expectation is compared with the mean over runs; one that may fail with some probability with every
-    run, of which no larger share may exceed it. Where the bound is no less than what regret is at most anyway, it says
-    nothing, which is told. The claim holds if all stay under the printed bounds, which have to be bounds to begin with:
-    nowhere below the corrected ones.
+    A bound on the expectation is compared with the mean over runs. A bound that may fail with some probability is
+    compared with every run, and at most that share of the runs may exceed it. A bound that is above what any choice of
+    arms could cost says nothing, and the claim mentions from which round on it is below. The claim holds if regret
+    stays under the printed bounds and these are nowhere below the corrected ones.
     """
     corrected = _Held(results, "corrected")
     printed = _Held(results, "paper")
@@ -90,7 +91,7 @@ def bound_claim(source: str, text: str, results: Sequence[mb.Regret]) -> Claim:
 
 
 class _Held:
-    """How simulations compare with the bounds of one form."""
+    """Compare simulations with the bounds of one form, ``"corrected"`` or ``"paper"``."""
 
     def __init__(self, results: Sequence[mb.Regret], form: Form) -> None:
         self.nearest: dict[str, float] = {}
@@ -99,7 +100,7 @@ class _Held:
         missed: dict[str, list[bool]] = {}
         allowed: dict[str, float] = {}
         for regret in results:
-            for label, guarantee in mb.theory.regret_bounds(regret, form).items():
+            for label, guarantee in mb.theory.regret_bounds(regret, form=form).items():
                 if guarantee.values is None:
                     continue
                 self.bounds.append(guarantee.values)
@@ -118,9 +119,9 @@ class _Held:
 
 
 class Work:
-    """A folder in which an experiment's parts are kept, so that an interrupted one goes on where it stopped.
+    """A folder that keeps an experiment's results, so that an interrupted one continues where it stopped.
 
-    Parts that were left by other settings, or by another version of the code, are not used.
+    Results that other settings or another version of the code have left there are deleted and computed again.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ class Work:
             record.write_text(text, encoding="utf-8")
 
     def beside(self, name: str, settings: Any) -> Work:
-        """Work that several experiments share, in a folder next to this one."""
+        """Open the folder of work that several experiments share, next to this one."""
         return Work(self.folder.parent / name, settings, self.progress)
 
     def _left(self) -> list[Path]:
@@ -153,7 +154,7 @@ class Work:
         return [path for kind in kinds for path in self.folder.glob(kind)]
 
     def path(self, part: str, suffix: str = ".parquet") -> Path:
-        """The file of a part."""
+        """Name the file in which a part is kept."""
         return self.folder / f"{part}{suffix}"
 
     def regret(
@@ -196,7 +197,7 @@ class Work:
 
 @contextmanager
 def expecting(message: str) -> Iterator[None]:
-    """Silence a warning that contains this: for what an experiment measures and says itself."""
+    """Silence warnings that contain this message, where the experiment measures and reports the same thing itself."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=f".*{re.escape(message)}", category=UserWarning)
         yield

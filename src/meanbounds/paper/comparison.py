@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import meanbounds as mb
 from meanbounds.paper.base import Claim, Work
 from meanbounds.paper.verdicts import verdict
-from meanbounds.plots import COLOURS
+from meanbounds.plots import SMALL, column, looks, title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,19 +101,18 @@ def _program(means: NDArray[np.float64], bounds: mb.MeanBounds, rng: np.random.G
 def plot(results: pd.DataFrame) -> Mapping[str, Figure]:
     """A bar for each algorithm and instance of Figure 3, with its number."""
     algorithms = [label for label in dict.fromkeys(results["algorithm"]) if label != PROGRAM]
-    figure, axes = plt.subplots(4, 1, figsize=(6.4, 11.0), layout="constrained")
+    figure, axes = column([2.7] * len(mb.INSTANCES))
+    policies = looks([label for label in algorithms if label != LEAST])
     for ax, (name, instance) in zip(axes, mb.INSTANCES.items(), strict=True):
         own = results[results["instance"] == name].set_index("algorithm")["constant"]
         values = [float(own[label]) for label in algorithms]
-        colours = [
-            COLOURS[2] if label == "GLUE" else "#7f7f7f" if label == LEAST else COLOURS[0] for label in algorithms
-        ]
+        colours = [policies[label].colour if label in policies else "#7f7f7f" for label in algorithms]
         bars = ax.barh(algorithms, values, height=0.6, color=colours)
-        ax.bar_label(bars, [f"{value:.2f}" for value in values], padding=3, fontsize="small")
+        ax.bar_label(bars, [f"{value:.2f}" for value in values], padding=3, fontsize=SMALL)
         ax.invert_yaxis()
-        ax.set_xlim(0, 1.15 * max(values))
+        ax.set_xlim(0, 1.25 * max(values))
         ax.spines[["top", "right"]].set_visible(False)
-        ax.set_title(instance.title, loc="left", fontsize="medium")
+        title(ax, instance.title)
     axes[-1].set_xlabel("bound on regret / log n")
     return {"constants": figure}
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -19,7 +18,7 @@ from meanbounds.kernels.solvers.cone import Known, maximise
 from meanbounds.paper.base import Claim, Work
 from meanbounds.paper.panels import POLICIES
 from meanbounds.paper.verdicts import comparable, verdict, within
-from meanbounds.plots import COLOURS
+from meanbounds.plots import COLOURS, SMALL, column, fold
 from meanbounds.simulation.tasks import task_for
 from meanbounds.support.types import Floats
 
@@ -173,14 +172,15 @@ def _speed_ups(results: Results, slow: str, fast: str) -> list[float]:
 
 def plot(results: Results) -> Mapping[str, Figure]:
     """Two bar charts of ratios."""
-    figure, (upper, lower) = plt.subplots(2, 1, figsize=(6.4, 6.0), layout="constrained")
+    figure, (upper, lower) = column([2.6, 2.6])
     ways = (DEFINITION, LOOPS)
     _bars(upper, [f"B-KL-UCB,\n{way}" for way in ways], [_ratio(results, way) for way in ways], [11.0])
-    upper.set_title("times the time of B-UCB, ImprovedUCB and GLUE", loc="left", fontsize="medium")
+    upper.set_title(fold("times the time of B-UCB, ImprovedUCB and GLUE", 40), loc="left", fontsize="medium")
     offered = sorted(results.linear["offered"].unique())
     names = [f"{count} arms\non offer" for count in offered]
     _bars(lower, names, _speed_ups(results, EVERY, KEPT), [6.0, 6.7])
-    lower.set_title("time for every arm on offer over time for those that can be best", loc="left", fontsize="medium")
+    words = "time for every arm on offer over time for those that can be best"
+    lower.set_title(fold(words, 44), loc="left", fontsize="medium")
     return {"ratios": figure}
 
 
@@ -191,7 +191,7 @@ def _bars(ax: Axes, names: Sequence[str], values: Sequence[float], printed: Sequ
         ax.axhline(value, color=COLOURS[1], linestyle="--", linewidth=1.2, label=None if number else "the paper")
     ax.set_ylim(0, 1.2 * max(*values, *printed))
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(frameon=False, fontsize=SMALL)
 
 
 def claims(results: Results) -> Sequence[Claim]:

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 import meanbounds as mb
 from meanbounds.paper.base import Claim, Work
 from meanbounds.paper.verdicts import verdict
-from meanbounds.plots import COLOURS
+from meanbounds.plots import COLOURS, SMALL, column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +66,7 @@ def _search(mean: float, reach: float, steps: int) -> float:
 
 def plot(results: pd.DataFrame) -> Mapping[str, Figure]:
     """Factor, variance, and the factor for any mean."""
-    figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+    figure, (ax,) = column([3.2])
     mean = results["mean"]
     ax.axhline(0.25, color="#7f7f7f", linestyle=":", label="any mean: 1/4")
     ax.plot(mean, results["factor"], color=COLOURS[0], linewidth=2, label="squared factor, Theorem 3")
@@ -77,7 +76,7 @@ def plot(results: pd.DataFrame) -> Mapping[str, Figure]:
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 0.27)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, loc="lower center", fontsize="small")
+    ax.legend(frameon=False, loc="lower center", fontsize=SMALL)
     return {"factor": figure}
 
 

@@ -8,7 +8,6 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 import meanbounds as mb
@@ -16,7 +15,7 @@ from meanbounds.paper.base import Claim, Work, bound_claim
 from meanbounds.paper.panels import POLICIES
 from meanbounds.paper.ratings import VARIANTS, Source, bounds_of, note, noted, variants
 from meanbounds.paper.verdicts import less, verdict
-from meanbounds.plots import bounds_height, plot_bounds, plot_regret
+from meanbounds.plots import bounds_height, column, fold, plot_bounds, plot_regret, title
 from meanbounds.simulation.pairs import sign_test
 from meanbounds.worlds.movielens import Recipe
 
@@ -95,18 +94,16 @@ def plot(results: Results) -> Mapping[str, Figure]:
             continue
         first = {job: results.draws[name, job][0].settings for job in own}
         known = {job: mb.MeanBounds.from_dict(settings["bounds"]) for job, settings in first.items()}
-        heights = [height for bounds in known.values() for height in (bounds_height(bounds), 3.6)]
-        figure, axes = plt.subplots(
-            len(heights), 1, figsize=(6.4, 0.6 + sum(heights)), height_ratios=heights, layout="constrained"
-        )
+        heights = [height for bounds in known.values() for height in (bounds_height(bounds), 2.9)]
+        figure, axes = column(heights, extra=0.4)
         for (job, regret), upper, lower in zip(own.items(), axes[::2], axes[1::2], strict=True):
-            plot_bounds(known[job], first[job]["environment"]["means"], upper)
-            upper.set_yticks(range(len(known[job])), [str(k + 1) for k in range(len(known[job]))], fontsize="small")
+            plot_bounds(known[job], first[job]["environment"]["means"], ax=upper)
+            upper.set_yticks(range(len(known[job])), [str(k + 1) for k in range(len(known[job]))])
             upper.set_ylabel("movie")
-            upper.set_title(f"{job}: bounds of the first draw", loc="left", fontsize="medium", pad=24)
+            title(upper, f"{job}: bounds of the first draw")
             plot_regret(regret.select(POLICIES), lower, band="deviation")
-            lower.set_title(f"{job}: regret over {len(results.draws[name, job])} draws", loc="left", fontsize="medium")
-        figure.suptitle(f"{note(results.made_up)}; {name}", fontsize="medium")
+            title(lower, f"{job}: regret over {len(results.draws[name, job])} draws")
+        figure.suptitle(fold(f"{note(results.made_up)}; {name}", 44), fontsize="medium")
         figures[name] = figure
     return figures
 

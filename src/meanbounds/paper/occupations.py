@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +15,7 @@ import meanbounds as mb
 from meanbounds.paper.base import Claim, Work
 from meanbounds.paper.ratings import VARIANTS, Source, bounds_of, note, noted, variants
 from meanbounds.paper.verdicts import verdict
-from meanbounds.plots import COLOURS, plot_bounds
+from meanbounds.plots import COLOURS, SMALL, WIDTH, column, fold, plot_bounds
 from meanbounds.worlds.movielens import Recipe
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def _tables(settings: Settings, work: Work) -> dict[str, pd.DataFrame]:
 def plot(results: Results) -> Mapping[str, Figure]:
     """Eight small panels for each completion, and the error of each penalty."""
     figures = {name: _panels(results, name) for name in VARIANTS}
-    figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
+    figure, (ax,) = column([3.2])
     for number, ((name, rank), own) in enumerate(results.trials.groupby(["variant", "rank"])):
         ax.plot(own["penalty"], own["error"], "o-", color=COLOURS[number], label=f"{name}, rank {rank}", markersize=4)
     best = results.trials[results.trials["chosen"]]
@@ -134,8 +133,8 @@ def plot(results: Results) -> Mapping[str, Figure]:
     ax.set_xlabel("penalty")
     ax.set_ylabel("error on ratings held out, in stars")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small")
-    ax.set_title(note(bool(results.facts["made_up"].any())), loc="left", fontsize="medium")
+    ax.legend(frameon=False, fontsize=SMALL)
+    ax.set_title(fold(note(bool(results.facts["made_up"].any())), 44), loc="left", fontsize="medium")
     return figures | {"completion": figure}
 
 
@@ -143,23 +142,23 @@ def _panels(results: Results, variant: str) -> Figure:
     table = results.bounds[results.bounds["variant"] == variant]
     jobs = sorted(table["occupation"].unique())
     rows = max(1, -(-len(jobs) // 2))
-    figure, axes = plt.subplots(
-        rows, 2, figsize=(6.4, 0.9 + 2.4 * rows), layout="constrained", sharex=True, squeeze=False
-    )
+    facts = results.facts.set_index("variant").loc[variant]
+    words = f"{note(bool(facts['made_up']))}; {variant}: {facts['kept']:,} of {facts['users']:,} users kept"
+    words = "\n".join([fold(words, 44), fold(str(facts["left_out"]), 44)]).strip()
+    height = 0.5 + 0.18 * (1 + words.count("\n")) + 2.0 * rows
+    figure, axes = plt.subplots(rows, 2, figsize=(WIDTH, height), layout="constrained", sharex=True, squeeze=False)
     for ax in axes.flat[len(jobs) :]:
         ax.set_visible(False)
     for number, (ax, job) in enumerate(zip(axes.flat, jobs, strict=False)):
         own = table[table["occupation"] == job]
-        plot_bounds(mb.MeanBounds(own["lower"], own["upper"]), own["mean"].tolist(), ax)
+        plot_bounds(mb.MeanBounds(own["lower"], own["upper"]), own["mean"].tolist(), ax=ax)
         ax.get_legend().remove()
         ax.set_yticks([])
         ax.set_xlim(table["lower"].min() - 0.02, table["upper"].max() + 0.02)
         ax.set_title(job, loc="left", fontsize="medium")
         if number < len(jobs) - 2:
             ax.set_xlabel("")
-    facts = results.facts.set_index("variant").loc[variant]
-    title = f"{note(bool(facts['made_up']))}; {variant}: {facts['kept']:,} of {facts['users']:,} users kept"
-    figure.suptitle("\n".join([title, *textwrap.wrap(str(facts["left_out"]), 80)]), fontsize="medium")
+    figure.suptitle(words, fontsize="medium")
     return figure
 
 

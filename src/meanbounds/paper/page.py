@@ -1,4 +1,4 @@
-"""Pages that need nothing else: text, tables and pictures in one HTML file, to be read on a phone as well."""
+"""HTML pages in one file, with their pictures inside, that can be read on a phone as well."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["image", "page", "table"]
+__all__ = ["DPI", "image", "page", "table"]
+
+DPI = 200
+"""Dots per inch of a picture: twice as many pixels as a page shows, for screens with small ones."""
 
 _STYLE = """
 body { font: 17px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 46rem; padding: 1rem; color: #222; }
-img { width: 100%; height: auto; }
+img { display: block; width: 100%; max-width: 30rem; height: auto; margin: 1rem auto; }
 h1 { font-size: 1.5rem; line-height: 1.25; }
 h2 { font-size: 1.25rem; margin-top: 2.5rem; line-height: 1.3; }
 .wide { overflow-x: auto; }
@@ -26,7 +29,14 @@ th:first-child, td:first-child { text-align: left; } tr + tr { border-top: 1px s
 
 
 def page(title: str, body: str, style: str = "") -> str:
-    """A whole page; `body` is HTML."""
+    """Make a whole page from a title and a body that is HTML.
+
+    Examples
+    --------
+    >>> from meanbounds.paper.page import page
+    >>> "<h1>Arms &amp; means</h1>" in page("Arms & means", "<p>...</p>")
+    True
+    """
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(title)}</title><style>{_STYLE}{style}</style></head><body>
@@ -37,17 +47,38 @@ def page(title: str, body: str, style: str = "") -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; cells are plain text. One that is too wide scrolls by itself."""
+    """Make a table from cells of plain text; if it is wider than the window, it alone scrolls.
+
+    Examples
+    --------
+    >>> from meanbounds.paper.page import table
+    >>> table(["policy"], [["GLUE"]])
+    '<div class="wide"><table><tr><th>policy</th></tr><tr><td>GLUE</td></tr></table></div>'
+    """
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
     body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
 
 
 def image(figure: Figure | bytes, words: str) -> str:
-    """A picture, a figure or the bytes of a PNG file, with what it shows in words for those who cannot see it."""
+    """Put a picture into a page, with words that describe it for those who cannot see it.
+
+    Parameters
+    ----------
+    figure
+        A figure of matplotlib, or the bytes of a PNG file.
+    words
+        What it shows.
+
+    Examples
+    --------
+    >>> from meanbounds.paper.page import image
+    >>> image(b"bytes of a file", "a curve")
+    '<img alt="a curve" src="data:image/png;base64,Ynl0ZXMgb2YgYSBmaWxl">'
+    """
     if not isinstance(figure, bytes):
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=130)
+        figure.savefig(buffer, format="png", dpi=DPI)
         figure = buffer.getvalue()
     data = base64.b64encode(figure).decode()
     return f'<img alt="{html.escape(words)}" src="data:image/png;base64,{data}">'

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 import meanbounds as mb
 from meanbounds.paper.base import Claim, Work, bound_claim
 from meanbounds.paper.verdicts import comparable, less, same, verdict
-from meanbounds.plots import bounds_height, plot_bounds, plot_regret
+from meanbounds.plots import bounds_height, column, fold, plot_bounds, plot_regret, title
 from meanbounds.simulation.pairs import sign_test
 
 TITLE = "GLUE against its rivals, on four instances"
@@ -66,23 +65,22 @@ def plot(results: Results) -> Mapping[str, Figure]:
     """A picture for each instance, and two of all four with what theorems say."""
     figures = {}
     for name, instance in mb.INSTANCES.items():
-        heights = (bounds_height(instance.bounds), 3.4, 3.4)
-        figure, axes = plt.subplots(3, 1, figsize=(6.4, sum(heights)), height_ratios=heights, layout="constrained")
-        plot_bounds(instance.bounds, instance.means, axes[0])
+        figure, axes = column([bounds_height(instance.bounds), 2.8, 2.8], extra=0.4)
+        plot_bounds(instance.bounds, instance.means, ax=axes[0])
         for ax, law in zip(axes[1:], LAWS, strict=True):
             plot_regret(results[name, law].select(POLICIES), ax, band="deviation")
-            ax.set_title(f"{law} rewards", loc="left", fontsize="medium")
-        figure.suptitle(instance.title, fontsize="medium", parse_math=False)
+            title(ax, f"{law} rewards")
+        figure.suptitle(fold(instance.title, 44), fontsize="medium", parse_math=False)
         figures[name] = figure
-    return figures | {f"theory-{kind}": _theory(results, kind, pad) for kind, pad in (("bounds", 52), ("slopes", 24))}
+    return figures | {f"theory-{kind}": _theory(results, kind) for kind in ("bounds", "slopes")}
 
 
-def _theory(results: Results, kind: str, pad: int) -> Figure:
+def _theory(results: Results, kind: str) -> Figure:
     """What theorems say beside what was simulated, with rewards of 0 or 1."""
-    figure, axes = plt.subplots(4, 1, figsize=(6.4, 15.0), layout="constrained")
+    figure, axes = column([3.6] * len(mb.INSTANCES))
     for ax, (name, instance) in zip(axes, mb.INSTANCES.items(), strict=True):
-        plot_regret(results[name, "Bernoulli"].select(POLICIES), ax, band=None, theory=kind)
-        ax.set_title(instance.title, loc="left", fontsize="medium", pad=pad, parse_math=False)
+        results[name, "Bernoulli"].select(POLICIES).plot(ax, band=None, theory=kind)
+        title(ax, instance.title)
     return figure
 
 

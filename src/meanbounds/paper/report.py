@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 import meanbounds as mb
 from meanbounds.paper import NAMES, experiment
 from meanbounds.paper.base import PHONE, Claim, Experiment, Work
-from meanbounds.paper.page import image, page, table
+from meanbounds.paper.page import DPI, image, page, table
 from meanbounds.paper.verdicts import Verdict
 from meanbounds.worlds.movielens import load_movielens
 
@@ -52,7 +52,7 @@ def reproduce(
     say: Callable[[str], object] = print,
     progress: bool | None = None,
 ) -> Path:
-    """Reproduce figures and tables of the paper; what was finished before is not computed again.
+    """Reproduce figures and tables of the paper and write a report; finished results are not computed again.
 
     Parameters
     ----------
@@ -62,18 +62,26 @@ def reproduce(
         Where to write: a folder for each experiment with pictures (PNG and PDF), numbers (Parquet) and settings, the
         claims as claims.parquet and claims.md, and report.html, which needs none of the others.
     quick
-        With few runs, to see whether it works.
+        With few runs, to see whether it works: about two minutes on two cores that are free.
     movielens
         Folder or archive with the files of MovieLens 1M; without it, made-up data of the same shape.
     say
-        What to do with lines that tell how far it is.
+        Called with a line of text after each experiment; prints it by default.
     progress
         Show progress bars; by default on a terminal.
 
     Returns
     -------
     Path
-        Of the report.
+        The report, ``report.html``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from meanbounds.paper.report import reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     reproduce(["factor"], folder, quick=True, say=lambda line: None).name
+    'report.html'
     """
     wanted = [name for name in NAMES if name in (names or NAMES)]
     modules = {name: experiment(name) for name in [*wanted, *names]}  # says so if a name is unknown
@@ -124,7 +132,7 @@ def _rated(module: Experiment) -> bool:
 
 def _save(figure: Figure, stem: Path) -> bytes:
     """Write PNG and PDF; the result is the PNG file's content."""
-    figure.savefig(stem.with_suffix(".png"), dpi=140)
+    figure.savefig(stem.with_suffix(".png"), dpi=DPI)
     figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})  # the same file each time
     plt.close(figure)
     return stem.with_suffix(".png").read_bytes()

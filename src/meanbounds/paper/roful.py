@@ -9,14 +9,13 @@ from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import meanbounds as mb
-from meanbounds.paper.base import PHONE, Claim, Work, bound_claim, expecting
+from meanbounds.paper.base import Claim, Work, bound_claim, expecting
 from meanbounds.paper.verdicts import comparable, less, same, verdict, within
-from meanbounds.plots import plot_regret
+from meanbounds.plots import column, fold, plot_regret, title
 from meanbounds.simulation.pairs import sign_test
 from meanbounds.theory.given import Form
 
@@ -122,8 +121,8 @@ def plot(results: Results) -> Mapping[str, Figure]:
         "printed": _picture(
             results,
             PRINTED,
-            "Rewards as printed: Gaussian, clipped.\nTheorem 4 does not cover these rewards: clipping moves\n"
-            "their means, they are not linear. Bounds and data\n"
+            "Rewards as printed: Gaussian, clipped. Theorem 4 does not cover these rewards: clipping moves "
+            "their means, they are not linear. Bounds and data "
             f"contradict each other in {contradictions} of {runs} runs of R-OFUL.",
         ),
         "well-specified": _picture(results, linear, f"Rewards whose means are linear ({linear}).", bounds=True),
@@ -133,25 +132,16 @@ def plot(results: Results) -> Mapping[str, Figure]:
 def _picture(results: Results, rewards: str, note: str, *, bounds: bool = False) -> Figure:
     """The sizes of the offer, and below them, where there is such a thing, the bound of the theorem."""
     sizes = results.settings.offered
-    heights = [2.9] * len(sizes) + [3.5] * bounds
-    with plt.rc_context(PHONE):
-        figure, axes = plt.subplots(
-            len(heights),
-            1,
-            figsize=(6.4, 0.9 + sum(heights)),
-            height_ratios=heights,
-            layout="constrained",
-            squeeze=False,
-        )
-        for ax, offered in zip(axes[:, 0], sizes, strict=False):
-            plot_regret(results.regret[rewards, offered], ax, band="deviation")
-            ax.set_title(f"{offered} arms on offer", loc="left")
-            ax.set_xlabel("")
-        if bounds:
-            plot_regret(results.regret[rewards, sizes[-1]], axes[-1, 0], band=None, theory="bounds")
-            axes[-1, 0].set_title(f"Theorem 4: {sizes[-1]} arms on offer", loc="left", pad=26)
-        axes[-1, 0].set_xlabel("round")
-        figure.suptitle(note, fontsize=11, x=0.02, ha="left")
+    figure, axes = column([2.6] * len(sizes) + [3.3] * bounds, extra=0.8)
+    for ax, offered in zip(axes, sizes, strict=False):
+        plot_regret(results.regret[rewards, offered], ax, band="deviation")
+        title(ax, f"{offered} arms on offer")
+        ax.set_xlabel("")
+    if bounds:
+        results.regret[rewards, sizes[-1]].plot(axes[-1], band=None, theory="bounds")
+        title(axes[-1], f"Theorem 4: {sizes[-1]} arms on offer")
+    axes[-1].set_xlabel("round")
+    figure.suptitle(fold(note, 48), fontsize=10, x=0.02, ha="left")
     return figure
 
 

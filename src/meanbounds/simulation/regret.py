@@ -226,14 +226,48 @@ class Regret:
     def plot(
         self,
         ax: Axes | None = None,
+        *,
         band: str | None = "confidence",
         log: bool | None = None,
         theory: str | None = None,
     ) -> Axes:
-        """Draw mean regret against rounds, and what theorems say of it; see `meanbounds.plots.plot_regret`."""
-        from meanbounds.plots import plot_regret
+        """Draw mean regret against rounds: a line for each policy, with its name at the right end.
 
-        return plot_regret(self, ax, band, log, theory)
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib to draw on; new ones by default.
+        band
+            What the shading shows: ``"confidence"`` (95% interval for the mean), ``"deviation"`` (one standard
+            deviation), ``"quantiles"`` (5% to 95% of the runs) or None.
+        log
+            Whether rounds are on a logarithmic scale; by default only for ``theory="slopes"``.
+        theory
+            ``"bounds"`` adds each policy's finite-time bound as a dashed line (`meanbounds.theory.regret_bounds`);
+            ``"slopes"`` adds how its regret grows in the long run, dotted (`meanbounds.theory.regret_slopes`). A line
+            above the picture says for which policies no theorem applies, and why.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], mb.Bernoulli([0.9, 0.8]), horizon=100, runs=10, seed=7)
+        >>> ax = regret.plot(theory="bounds")
+        >>> ax.get_yscale()  # bounds are several times what is observed
+        'log'
+        """
+        from meanbounds.plots import plot_regret
+        from meanbounds.theory import regret_bounds, regret_slopes
+
+        if theory not in (None, "bounds", "slopes"):
+            raise ValueError(f"theory must be one of 'bounds', 'slopes' or None; got {theory!r}")
+        return plot_regret(
+            self,
+            ax,
+            band=band,
+            log=log,
+            bounds=regret_bounds(self) if theory == "bounds" else None,
+            slopes=regret_slopes(self) if theory == "slopes" else None,
+        )
 
     def save(self, path: str | Path) -> None:
         """Write a Parquet file: a row per policy and run, with settings, seed and versions in the file's metadata."""

@@ -1,11 +1,13 @@
-"""What the theorems promise, as functions, tables, curves and sentences.
+"""Every theorem of the paper as a function.
 
-- `glue_plays`, `glue_regret`: the finite-time bound of GLUE and of the other index policies of its kind.
-- `linear_regret`: that of OFUL and R-OFUL.
-- `asymptotic_plays`, `asymptotic_constant`, `comparison`, `lower_bound`: what remains of regret over log n.
-- `uncertain_regret`: bounds on the means that hold with a probability alone.
-- `arm_status`: what becomes of each arm, in words.
-- `regret_bounds`, `regret_slopes`: all that applies to a simulation.
+- `glue_plays`, `glue_regret`: bounds on plays and regret after n rounds, for GLUE and policies with the same index.
+- `linear_regret`: a bound on the regret of OFUL and R-OFUL.
+- `asymptotic_plays`, `asymptotic_constant`, `comparison`, `lower_bound`: the constant in front of log n.
+- `uncertain_regret`: what it costs if the bounds on the means may be wrong.
+- `arm_status`: for each arm in words whether it is played for ever, rarely or never.
+- `regret_bounds`, `regret_slopes`: whatever of this applies to the policies of a simulation.
+
+Nothing here simulates or draws; `meanbounds.Regret.plot` puts these bounds beside a simulated curve.
 """
 
 from meanbounds.theory.constants import (

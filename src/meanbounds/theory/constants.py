@@ -1,4 +1,4 @@
-"""What remains of regret over log n in the long run, and the least that is possible."""
+"""Regret divided by log n in the long run: what each policy's theorem gives, and the least that any policy can have."""
 
 from __future__ import annotations
 
@@ -38,21 +38,22 @@ _RATES = {  # for which f the theorem holds: log f(t) / log t tends to 1, and fa
 
 
 def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Floats:
-    r"""Bound on the limit of E[plays] / log n for each suboptimal arm; 0 for best arms, which are played n times.
+    r"""Bound how often a policy plays each suboptimal arm in the long run, in multiples of log n.
 
-    An arm counts if the policy keeps it and does not clip its index below the best mean; then it is
+    This bounds the limit of E[plays] / log n; a best arm, which is played in almost every round, has 0. An arm whose
+    index the policy clips below the best mean, or that it does not keep, has 0 as well. Any other arm has
 
     .. math:: 2 \psi_k / \Delta_k^2 \quad\text{(UCB, B-UCB, ImprovedUCB, GLUE)}, \qquad
               1 / d_k(\mu_k, \mu^*) \quad\text{(KL-UCB, B-KL-UCB, OSSB)}
 
-    with the policy's factor :math:`\psi_k` and the divergence d of two-point rewards in the arm's own range; 0 where
-    that is infinite.
+    with the policy's variance proxy :math:`\psi_k` for the arm, its gap :math:`\Delta_k`, and the divergence d of
+    rewards at the two ends of the arm's range; 0 where that is infinite.
 
     Parameters
     ----------
     policy
-        With the default f or ``"t log(t)^3"``; OSSB with its own. For OSSB it is the limit as epsilon and gamma tend to
-        0. Other policies have no theorem for bounds that say something.
+        One with the default f or ``"t log(t)^3"``; OSSB has its own. For OSSB the value is the limit as epsilon and
+        gamma tend to 0. There is no such theorem for other policies: they raise a ValueError.
     means, bounds
         The true means, and the bounds that the policy was given; they have to hold unless the policy ignores them.
 
@@ -73,14 +74,14 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
     if policy.kernel == textbook.GAUSSIAN:
         check_optimism(policy, mu, bounds)
     plan, best = policy.plan(bounds), mu.max()
-    plan = plan.select((mu[plan.arms] < best) & (plan.cap >= best))
-    arms = plan.arms
+    live = plan.select((mu[plan.arms] < best) & (plan.cap >= best))
+    gap = best - mu[live.arms]
     plays = np.zeros(len(bounds))
     with np.errstate(divide="ignore", over="ignore"):
         if policy.kernel == textbook.GAUSSIAN:
-            plays[arms] = 2.0 * plan.proxy / (best - mu[arms]) / (best - mu[arms])
+            plays[live.arms] = 2.0 * live.proxy / gap / gap
         else:
-            plays[arms] = 1.0 / _divergence(mu, bounds, arms)
+            plays[live.arms] = 1.0 / _divergence(mu, bounds, live.arms)
     return plays
 
 
@@ -92,13 +93,15 @@ def _divergence(mu: Floats, bounds: MeanBounds, arms: NDArray[np.intp]) -> Float
 
 
 def _regret(plays: Floats, means: ArrayLike) -> float:
-    """Plays times gaps, where an arm that is not played loses nothing."""
+    """Plays times gaps; an arm that is not played costs nothing, even if its gap is infinite."""
     mu = np.asarray(means, dtype=np.float64)
     return float(np.sum((mu.max() - mu)[plays > 0.0] * plays[plays > 0.0]))
 
 
 def asymptotic_constant(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> float:
-    """Bound on the limit superior of regret over log n: gaps times `asymptotic_plays`.
+    """Bound how fast a policy's regret grows in the long run: regret is at most about this constant times log n.
+
+    It is the sum over arms of the gap times `asymptotic_plays`.
 
     Examples
     --------
@@ -111,11 +114,12 @@ def asymptotic_constant(policy: Policy, means: ArrayLike, bounds: MeanBounds) ->
 
 
 def lower_bound(means: ArrayLike, bounds: MeanBounds) -> float:
-    r"""The least that the limit of regret over log n can be, for rewards at the two ends of their range.
+    r"""The smallest constant that any sensible policy can have: its regret is at least about this times log n.
 
     .. math:: \sum_{k:\, \mu_k < \mu^* < u_k} \frac{\Delta_k}{d_k(\mu_k, \mu^*)}
 
-    No policy that has regret of smaller order than every power of n for all means within the bounds does better.
+    Rewards lie at the two ends of their range. A sensible policy is one whose regret grows more slowly than every power
+    of n, whatever means within the bounds are the true ones.
 
     Notes
     -----
@@ -142,7 +146,7 @@ def lower_bound(means: ArrayLike, bounds: MeanBounds) -> float:
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One algorithm: which rewards it is for, whether meta-pruned arms drop out, and the rate.
+    """One line of `comparison`: an algorithm and the constant in front of log n in its regret.
 
     Attributes
     ----------
@@ -151,7 +155,7 @@ class ComparisonRow:
     rewards
         ``"any"`` in the range, or ``"two-point"``: at both ends of it.
     meta_prunes
-        Whether arms with upper bounds below the best mean drop out.
+        Whether arms whose upper bound is below the best mean cost nothing in the long run.
     constant
         Bound on the limit superior of regret over log n.
     """
@@ -164,13 +168,21 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Table of what remains of each algorithm's regret over log n, and the least that is possible."""
+    """The constants in front of log n of all algorithms on one instance; print it to see them as a table.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> table = mb.theory.comparison([0.9, 0.8], mb.MeanBounds([0.85, 0.4], [0.98, 0.97]))
+    >>> round(table.constant("GLUE"), 2), round(table.lower_bound, 2)
+    (4.04, 2.25)
+    """
 
     rows: tuple[ComparisonRow, ...]
     lower_bound: float
 
     def constant(self, algorithm: str) -> float:
-        """The constant of one algorithm, by its name in the table."""
+        """Look up the constant of one algorithm, by its name in the table."""
         for row in self.rows:
             if row.algorithm == algorithm:
                 return row.constant
@@ -204,11 +216,11 @@ _TABLE: tuple[tuple[str, Policy, str, bool], ...] = (
 )
 
 
-def comparison(means: ArrayLike, bounds: MeanBounds, form: Form = "corrected") -> Comparison:
-    """Compare what remains of each algorithm's regret over log n on one instance.
+def comparison(means: ArrayLike, bounds: MeanBounds, *, form: Form = "corrected") -> Comparison:
+    """Compare how fast each algorithm's regret grows on one instance: the constants in front of log n.
 
-    Always: lower bound <= B-KL-UCB = OSSB <= GLUE <= ImprovedUCB <= B-UCB <= UCB, and B-KL-UCB <= KL-UCB <= UCB. KL-UCB
-    and GLUE are in no order: one knows the divergence, the other the bounds.
+    Always: lower bound <= B-KL-UCB = OSSB <= GLUE <= ImprovedUCB <= B-UCB <= UCB, and B-KL-UCB <= KL-UCB <= UCB. Either
+    of KL-UCB and GLUE can be ahead: one uses the divergence, the other the bounds.
 
     Parameters
     ----------
@@ -217,8 +229,8 @@ def comparison(means: ArrayLike, bounds: MeanBounds, form: Form = "corrected") -
     bounds
         Bounds that hold; ranges may differ by arm.
     form
-        ``"paper"``: the table as printed. There UCB and KL-UCB, which take no notice of bounds, are not charged with
-        the arms that bounds prune; ImprovedUCB is not in it.
+        ``"paper"``: the table as printed. It leaves out ImprovedUCB, and for UCB and KL-UCB the arms that the bounds
+        prune, although these two ignore bounds and play them.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What a theorem is applied to, checked in one place."""
+"""Checks of what a theorem is applied to: rounds, means, bounds, and the plan of a policy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from meanbounds.bounds import MeanBounds
 from meanbounds.policies import Policy
 from meanbounds.subgaussian import variance_proxy
 
-__all__ = ["FORMS", "Form", "as_rounds", "check_form", "check_means", "check_optimism", "used_bounds"]
+__all__ = [
+    "FORMS",
+    "Form",
+    "as_rounds",
+    "check_form",
+    "check_means",
+    "check_optimism",
+    "used_bounds",
+]
 
 Form = Literal["corrected", "paper"]
 FORMS: tuple[str, ...] = ("corrected", "paper")
@@ -20,13 +28,13 @@ _ROUNDING = 1e-12
 
 
 def check_form(form: str) -> None:
-    """Refuse an unknown form."""
+    """Raise a ValueError for an unknown form of a bound."""
     if form not in FORMS:
         raise ValueError(f"form must be one of {', '.join(map(repr, FORMS))}; got {form!r}")
 
 
 def as_rounds(horizon: ArrayLike, name: str = "horizon") -> NDArray[np.int64]:
-    """A number of rounds, or several, as whole numbers."""
+    """Read a number of rounds, or an array of them, and raise a ValueError unless all are whole and at least 1."""
     rounds = np.asarray(horizon)
     if rounds.dtype == bool or not np.issubdtype(rounds.dtype, np.integer) or rounds.size == 0 or np.any(rounds < 1):
         raise ValueError(f"{name} must be a whole number, at least 1, or an array of them; got {horizon!r}")
@@ -34,7 +42,10 @@ def as_rounds(horizon: ArrayLike, name: str = "horizon") -> NDArray[np.int64]:
 
 
 def check_means(means: ArrayLike, bounds: MeanBounds) -> NDArray[np.float64]:
-    """The means as an array, within their bounds to the last bit; one that is missing or outside them is refused."""
+    """Read the true means, and raise a ValueError if one is missing or outside its bounds.
+
+    A mean that is outside by a rounding error is moved onto its bound.
+    """
     mu = np.asarray(means, dtype=np.float64)
     if mu.shape != (len(bounds),):
         raise ValueError(f"{mu.size} means for {len(bounds)} arms")
@@ -47,17 +58,17 @@ def check_means(means: ArrayLike, bounds: MeanBounds) -> NDArray[np.float64]:
 
 
 def used_bounds(policy: Policy, bounds: MeanBounds) -> MeanBounds:
-    """The bounds, or those that say nothing if the policy does the same with these: then they need not hold."""
+    """The bounds that a theorem about this policy needs: vacuous ones for a policy that ignores bounds, such as UCB."""
     vacuous = MeanBounds.vacuous(bounds.arms, low=bounds.low, high=bounds.high)
     return vacuous if np.array_equal(policy.plan(bounds).table, policy.plan(vacuous).table) else bounds
 
 
 def check_optimism(policy: Policy, mu: NDArray[np.float64], bounds: MeanBounds) -> float:
-    """The smallest variance proxy that the policy uses for a best arm.
+    """Return the smallest variance proxy that the policy uses for a best arm.
 
-    It is refused if no best arm has an index that is an upper confidence bound: kept, not clipped below its mean, and
-    with a proxy that rewards with its mean have. The policies here pass whenever the bounds hold; those of others may
-    not.
+    The theorem needs a best arm whose index is an upper confidence bound: the policy keeps it, does not clip the index
+    below its mean, and uses a variance proxy that is large enough for rewards with this mean. Built-in policies satisfy
+    this whenever the bounds hold; a policy of your own may not, which is a ValueError.
     """
     plan = policy.plan(bounds)
     kept, cap, factor = plan.arms, plan.cap, plan.proxy

@@ -22,20 +22,21 @@ def glue_plays(
     means: ArrayLike,
     bounds: MeanBounds,
     horizon: int | ArrayLike,
+    *,
     policy: Policy | None = None,
     form: Form = "corrected",
 ) -> Floats:
-    r"""Bound on the expected plays of each suboptimal arm under GLUE after `horizon` rounds.
+    r"""Bound how often GLUE is expected to play each suboptimal arm in `horizon` rounds.
 
-    For an arm that is kept, with gap :math:`\Delta`, the least of two bounds:
+    For an arm with gap :math:`\Delta` that the bounds do not prune it is the smaller of
 
     .. math:: 2 + \frac{\left((5\psi_1)^{1/3} + (2g)^{1/3}\right)^3}{\Delta^2}, \qquad
               \frac{5\psi_1}{(\mu^* - u)^2} \text{ if } u < \mu^*,
 
-    where :math:`\psi_1` is the factor of a best arm, the smallest if there are several, :math:`\psi` and :math:`\sigma`
-    those of the arm itself, :math:`g = \psi \log f(n) + \sqrt{\pi \psi \sigma \log f(n)} + \sigma`. The first is the
-    infimum over epsilon of the proof, in closed form. A pruned arm has 0, a best arm the horizon; no bound exceeds the
-    horizon.
+    where :math:`\psi_1` is the variance proxy that the policy uses for a best arm (the smallest, if there are several),
+    :math:`\psi` the one it uses for the arm itself, :math:`\sigma` the one that the arm's true mean has, and
+    :math:`g = \psi \log f(n) + \sqrt{\pi \psi \sigma \log f(n)} + \sigma`. The first is the infimum over epsilon in the
+    proof, in closed form. A pruned arm has 0, a best arm the horizon; no bound exceeds the horizon.
 
     Parameters
     ----------
@@ -44,10 +45,10 @@ def glue_plays(
     bounds
         The mean bounds that the policy was given.
     horizon
-        Number of rounds n, or an array of them: then there is a row for each.
+        Number of rounds n, or an array of them; the result then has a row for each.
     policy
-        Another policy with the same index and its own factors, for example ``mb.BUCB()``; GLUE by default. Its factor
-        for the best arm has to be valid, and its f must be the default, for which the sum of 1/f(t) is below 5/2.
+        Another policy with the same index but its own variance proxies, for example ``mb.BUCB()``; GLUE by default.
+        Its proxy for the best arm has to be valid, and its f the default, for which the sum of 1/f(t) is below 5/2.
     form
         ``"paper"``: Theorem 6 with Appendix C as printed: constant 1, the printed h(n), the arm's factor from its
         bounds, one delta for all arms (the one that makes the bound on regret least), no limit at the horizon. It is no
@@ -108,7 +109,7 @@ def meta_pruned_plays(lead: float, distance: Floats) -> Floats:
 def _common_delta(live: Floats, beyond: Floats, gap: Floats, distance: Floats) -> Floats:
     """The plays at the delta that makes regret least: an arm counts as meta-pruned if its distance is above delta.
 
-    As a function of delta the bound changes at the distances alone, so these and a delta just above 0 are all there is.
+    The bound changes only where delta passes one of the distances, so it is enough to try these and 0.
     """
     thresholds = np.unique(np.maximum(distance[np.isfinite(distance)], 0.0))
     choices = [np.where(distance > delta, beyond, live) for delta in np.union1d(thresholds, [0.0])]
@@ -120,22 +121,24 @@ def _common_delta(live: Floats, beyond: Floats, gap: Floats, distance: Floats) -
 
 @overload
 def glue_regret(
-    means: ArrayLike, bounds: MeanBounds, horizon: int, policy: Policy | None = None, form: Form = "corrected"
+    means: ArrayLike, bounds: MeanBounds, horizon: int, *, policy: Policy | None = None, form: Form = "corrected"
 ) -> float: ...
 @overload
 def glue_regret(
-    means: ArrayLike, bounds: MeanBounds, horizon: ArrayLike, policy: Policy | None = None, form: Form = "corrected"
+    means: ArrayLike, bounds: MeanBounds, horizon: ArrayLike, *, policy: Policy | None = None, form: Form = "corrected"
 ) -> float | Floats: ...
 def glue_regret(
     means: ArrayLike,
     bounds: MeanBounds,
     horizon: int | ArrayLike,
+    *,
     policy: Policy | None = None,
     form: Form = "corrected",
 ) -> float | Floats:
-    """Bound on the expected regret of GLUE after `horizon` rounds: gaps times `glue_plays`.
+    """Bound the expected regret of GLUE after `horizon` rounds: gaps times `glue_plays`.
 
-    Plays add up to the horizon: where the bounds on plays add up to more, the arms with the largest gaps come first.
+    Plays add up to the horizon. Where the bounds on plays add up to more, the arms with the largest gaps are counted
+    first, so the result is still a bound.
 
     Parameters
     ----------
@@ -154,7 +157,7 @@ def glue_regret(
     274
     """
     mu = np.asarray(means, dtype=np.float64)
-    plays = glue_plays(means, bounds, horizon, policy, form)
+    plays = glue_plays(means, bounds, horizon, policy=policy, form=form)
     gap = mu.max() - mu
     if form == "corrected":
         worst_first = np.argsort(-gap)

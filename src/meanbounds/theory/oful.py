@@ -38,10 +38,11 @@ def linear_regret(
     features: ArrayLike,
     bounds: MeanBounds,
     rounds: ArrayLike,
+    *,
     offset: ArrayLike = 0.0,
     form: Form = "corrected",
 ) -> Floats:
-    r"""Bound on the regret of OFUL or R-OFUL that holds in all rounds at once with probability ``1 - failure``.
+    r"""Bound the regret of OFUL or R-OFUL; the bound holds in all rounds at once with probability ``1 - failure``.
 
     With arms of any norm, L the largest of :math:`w_a \|a\|^2` and :math:`G_t = d \log(1 + t L / (d \lambda))`,
 

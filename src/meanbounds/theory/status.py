@@ -1,4 +1,4 @@
-"""What becomes of each arm, in words."""
+"""Whether each arm is pruned, played rarely, or played for ever, in words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,17 @@ __all__ = ["ArmStatus", "ArmStatuses", "arm_status"]
 
 @dataclass(frozen=True)
 class ArmStatus:
-    """One arm: ``kind`` is ``"best"``, ``"live"``, ``"meta-pruned"`` or ``"pruned"``; ``sentence`` says why."""
+    """One line of `arm_status`.
+
+    Attributes
+    ----------
+    arm
+        Its name.
+    kind
+        ``"best"``, ``"live"``, ``"meta-pruned"`` or ``"pruned"``.
+    sentence
+        Why, with the numbers.
+    """
 
     arm: Arm
     kind: str
@@ -32,7 +42,7 @@ class ArmStatus:
 
 @dataclass(frozen=True)
 class ArmStatuses:
-    """What becomes of each arm, in the order of the bounds."""
+    """The status of all arms, in the order of the bounds; print it to see a line for each."""
 
     rows: tuple[ArmStatus, ...]
 
@@ -43,10 +53,10 @@ class ArmStatuses:
         return len(self.rows)
 
     def arms(self, kind: str) -> tuple[Arm, ...]:
-        """The arms of one kind."""
+        """List the arms of one kind."""
         if kind not in _KINDS:
             raise ValueError(f"kind must be one of {', '.join(map(repr, _KINDS))}; got {kind!r}")
-        return tuple(fate.arm for fate in self.rows if fate.kind == kind)
+        return tuple(row.arm for row in self.rows if row.kind == kind)
 
     def __str__(self) -> str:
         return text_table(None, [(repr(row.arm), row.kind, row.sentence) for row in self.rows], align="lll")
@@ -56,10 +66,10 @@ _KINDS = ("best", "live", "meta-pruned", "pruned")
 
 
 def arm_status(means: ArrayLike, bounds: MeanBounds) -> ArmStatuses:
-    """Say what becomes of each arm under GLUE, and by which numbers.
+    """Say how often GLUE plays each arm, and which numbers decide that.
 
-    A pruned arm is never played, a meta-pruned one a bounded number of times, a live one about log n times, and a best
-    one in all other rounds.
+    GLUE never plays a pruned arm. It plays a meta-pruned one a bounded number of times, however long it runs, a live
+    one a multiple of log n times, and a best one in all other rounds.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Bounds on the means that hold with a probability alone."""
+"""The price of bounds on the means that may be wrong."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ __all__ = ["uncertain_regret"]
 
 
 @overload
-def uncertain_regret(regret_bound: float, failure: ArrayLike, horizon: int, width: float = 1.0) -> float: ...
+def uncertain_regret(regret_bound: float, failure: ArrayLike, horizon: int, *, width: float = 1.0) -> float: ...
 @overload
 def uncertain_regret(
-    regret_bound: ArrayLike, failure: ArrayLike, horizon: ArrayLike, width: float = 1.0
+    regret_bound: ArrayLike, failure: ArrayLike, horizon: ArrayLike, *, width: float = 1.0
 ) -> float | NDArray[np.float64]: ...
 def uncertain_regret(
-    regret_bound: ArrayLike, failure: ArrayLike, horizon: int | ArrayLike, width: float = 1.0
+    regret_bound: ArrayLike, failure: ArrayLike, horizon: int | ArrayLike, *, width: float = 1.0
 ) -> float | NDArray[np.float64]:
-    r"""Bound on expected regret if the mean bounds hold only with a probability.
+    r"""Bound the expected regret where the bounds on the means may be wrong, with a known probability.
 
     .. math:: \min\left(B + n W \min\left(1, \textstyle\sum_k p_k\right),\; n W\right)
 
-    The bounds miss some mean with probability at most the sum of the :math:`p_k`, whatever the dependence between them;
-    regret is then at most n W, and otherwise what the theorem says.
+    The bounds miss some mean with probability at most the sum of the :math:`p_k`, even if the misses depend on each
+    other. If they do, regret is at most n W; otherwise the theorem's bound B holds.
 
     Parameters
     ----------
