@@ -67,7 +67,7 @@ class Knowledge(Saved):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, safe for JSON."""
-        return {"bounds": self.bounds.to_dict()}
+        return {"bounds": MeanBounds.to_dict(self.bounds)}  # of tightened ones, too, the bounds alone
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -17,6 +17,7 @@ from scipy import stats
 
 import meanbounds as mb
 from meanbounds import plots
+from meanbounds.agents.features import FeaturesLearner
 from meanbounds.kernels import linear as kernel
 from meanbounds.kernels.fast.oful import play_linear
 from meanbounds.kernels.random.rewards import draw
@@ -40,6 +41,12 @@ POLICIES: list[mb.OFUL | mb.ROFUL] = [
     mb.ROFUL(index="clip", tighten="none", online=True),
     mb.ROFUL(index="plain", regularisation=3.0, failure=0.2),
 ]
+
+
+def inside(agent: mb.Agent) -> FeaturesLearner:
+    """Where an agent with features keeps its estimate."""
+    assert isinstance(agent.inside, FeaturesLearner)
+    return agent.inside
 
 
 def play_both(
@@ -117,7 +124,10 @@ class TestContract:
     @pytest.mark.parametrize("policy", [mb.OFUL(), mb.ROFUL()], ids=str)
     def test_is_data(self, policy: mb.LinearPolicy) -> None:
         for field in dataclasses.fields(policy):
-            assert f"{field.name}={getattr(policy, field.name)!r}" in repr(policy)
+            changed = dataclasses.replace(policy, norm_high=2.0, regularisation=3.0)
+            value = getattr(changed, field.name)
+            assert (f"{field.name}={value!r}" in repr(changed)) == (value != field.default)
+        assert repr(policy) == f"{policy}()"
         assert hash(policy) == hash(dataclasses.replace(policy))
 
     @pytest.mark.parametrize("policy", [mb.OFUL(), mb.ROFUL(), mb.ROFUL(index="clip")], ids=str)
@@ -208,7 +218,7 @@ class TestIndex:
         assert np.all(clip >= exact - 1e-9)
         assert np.all(plain >= clip)
         exact_agent: Any = agents["exact"]
-        design, rule = exact_agent._design, exact_agent._rule
+        design, rule = inside(exact_agent)._design, inside(exact_agent)._rule
         reach = kernel.radius(design, rule)
         kept = np.flatnonzero(np.isfinite(exact))
         assert kept.size
@@ -429,7 +439,7 @@ class TestAgent:
         opposite = mb.Candidate([-1.0, 0.0], low=-1.0, high=1.0)
         assert all(agent.pull(["a", opposite]) == "a" for _ in range(20))
         tight = mb.tighten(self.features, self.bounds, norm_high=1.0)
-        lower, upper = agent._bounds_of(mb.Candidate([0.6, 0.8]))
+        lower, upper = inside(agent)._bounds_of(mb.Candidate([0.6, 0.8]))
         assert (lower, upper) == pytest.approx((tight.lower[1], tight.upper[1]), abs=1e-8)
 
     def test_own_bounds_of_a_new_arm_count(self) -> None:
@@ -457,8 +467,12 @@ class TestAgent:
             (lambda: agent.update("a", 1.5), mb.RewardError, "the reward 1.5 is not a number in its range"),
             (lambda: agent.update(mb.Candidate([1, 0], name="n"), -1), mb.RewardError, "arm 'n': the reward -1"),
             (lambda: agent.cancel("a"), ValueError, "no pending pull to cancel"),
-            (lambda: agent.add("d", 0.5, 0.6), TypeError, "give features="),
-            (lambda: agent.add("d", 0.9, 1.0, features=[-1.0, 0.0]), mb.BoundsError, "contradict each other"),
+            (lambda: agent.add("d", lower=0.5, upper=0.6), TypeError, "give features="),
+            (
+                lambda: agent.add("d", lower=0.9, upper=1.0, features=[-1.0, 0.0]),
+                mb.BoundsError,
+                "contradict each other",
+            ),
             (lambda: agent.pull(pending="maybe"), ValueError, 'pending must be "ignore" or "count"'),
             (lambda: mb.Agent(mb.OFUL(), self.bounds), TypeError, "give features=, a row for each arm"),
             (
@@ -519,7 +533,7 @@ class TestAgent:
 
     def test_arms_come_and_go(self) -> None:
         agent = self.agent()
-        agent.add("d", 0.2, 0.9, features=[0.8, 0.6], offset=0.1)
+        agent.add("d", lower=0.2, upper=0.9, features=[0.8, 0.6], offset=0.1)
         assert len(agent.bounds) == 4
         agent.retire("a")
         assert agent.pull() != "a"
@@ -552,6 +566,7 @@ class TestAgent:
         bounds = mb.MeanBounds([0.8, 0.0], [0.95, 1.0], arms=["a", "b"])
         agent: Any = mb.Agent(policy, bounds, seed=1, features=[[1.0, 0.0], [0.6, 0.8]])
         new = mb.Candidate([0.7, 0.7])
+        agent.pull(["a", "b", new])  # with nothing pending this is a pull like any other
         before = agent.to_dict()
         for _ in range(200):
             agent.pull(["a", "b", new], pending="count")
@@ -566,20 +581,20 @@ class TestAgent:
                 agent.update("a", 1.0)
             grown = np.log(101.0)
             expected = 1.0 + np.sqrt(0.25 * (grown - 2.0 * np.log(0.01)))
-            assert kernel.radius(agent._design, agent._rule) == pytest.approx(expected)
+            assert kernel.radius(inside(agent)._design, inside(agent)._rule) == pytest.approx(expected)
 
     def test_oful_takes_no_notice_of_a_candidates_bounds(self) -> None:
         agent = self.agent(mb.OFUL())
-        assert agent._proxy(mb.Candidate([1.0, 0.0], lower=0.99)) == 0.25
+        assert inside(agent)._proxy(mb.Candidate([1.0, 0.0], lower=0.99)) == 0.25
 
     def test_what_was_learned_stays_when_an_arm_is_added(self) -> None:
         agent = self.agent(mb.ROFUL(online=True))
         for _ in range(500):
             agent.update("a", 0.7)
         agent.pull()
-        learned = agent.tight
+        learned = agent.tight_bounds
         agent.add("d", features=[0.8, 0.6])
-        assert agent.tight.lower[0] == learned.lower[0] > 0.55
+        assert agent.tight_bounds.lower[0] == learned.lower[0] > 0.55
 
     def test_a_late_reward_of_a_candidate_that_can_no_longer_be(self) -> None:
         agent = self.agent()

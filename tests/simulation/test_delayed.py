@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numba
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -27,7 +27,7 @@ INTERPRETED = bool(numba.config.DISABLE_JIT)
 EXAMPLES, ROUNDS = (4, 40) if INTERPRETED else (30, 120)
 ENVIRONMENT = mb.Bernoulli([0.9, 0.8, 0.5])
 BOUNDS = mb.MeanBounds([0.8, 0.1, 0.1], [0.95, 0.95, 0.7])
-POLICIES = {repr(policy): policy for policy in TWINS}
+POLICIES = {str(policy): policy for policy in TWINS}
 PENDING: tuple[Literal["ignore", "count"], ...] = ("ignore", "count")
 BY_NAME = pytest.mark.parametrize("policy", TWINS, ids=repr)
 
@@ -71,6 +71,8 @@ def pulls_by_round(
 def test_plays_as_its_twin(
     policy: mb.Policy, case: strategies.Case, delay: Delay, pending: Literal["ignore", "count"]
 ) -> None:
+    # Equal values give indices that are equal except for the rounding of supposed rewards, which then decides.
+    assume(pending == "ignore" or not isinstance(case.environment, mb.Table))
     expected = naive_delayed.play(
         policy, case.environment, case.bounds, case.horizon, case.seed, delay, pending == "count"
     )

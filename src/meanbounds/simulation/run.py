@@ -122,11 +122,12 @@ def simulate(
     Rewards that come 100 rounds late, without and with counting the pulls that are still unanswered:
 
     >>> for pending in ("ignore", "count"):
-    ...     late = mb.simulate({"GLUE": mb.GLUE()}, mb.Bernoulli([0.9, 0.8, 0.5]), bounds, 1000, runs=50, seed=7,
-    ...                        delay=100, pending=pending)
+    ...     late = mb.simulate(
+    ...         mb.GLUE(), environment, bounds, horizon=1000, runs=50, seed=7, delay=100, pending=pending
+    ...     )
     ...     print(pending, late.final["GLUE"].mean().round(1))
     ignore 25.2
-    count 22.9
+    count 22.8
     """
     named = _labelled(policies)
     if not isinstance(environment, Environment):
@@ -242,7 +243,7 @@ def _settings(
     return {
         "policies": {label: policy.settings() for label, policy in named.items()},
         "environment": environment.settings(),
-        "bounds": bounds.to_dict(),
+        "bounds": MeanBounds.to_dict(bounds),  # of tightened ones, too, the bounds alone
         "horizon": horizon,
         "runs": runs,
         "seed": seed,

@@ -185,8 +185,7 @@ def _of_settings(settings: Mapping[str, Any], guarantee: _Theorem) -> dict[str, 
 
 
 def _each_policy(settings: Mapping[str, Any], guarantee: _Theorem) -> dict[str, RegretBound]:
-    kept = settings["bounds"]  # tightened bounds keep more than theorems need
-    bounds = MeanBounds.from_dict({name: kept[name] for name in ("arms", "lower", "upper", "low", "high")})
+    bounds = MeanBounds.from_dict(settings["bounds"])
     found = {}
     for label, saved in settings["policies"].items():
         name = label

@@ -30,6 +30,7 @@ _MASS_TOLERANCE = 1e-12  # the same for a density's own integral, in units of it
 _MOST_PANELS = 10_000  # after these, panels are taken as they are; the estimated error says what that costs
 _STACK = 400  # panels that wait to the right of the one at hand; a panel halved this often is one number wide
 _DEPTH = 36.0  # a density has ended where it is exp(-36) of its peak
+_NARROWEST = 1e-290  # width of a density below which it is a point: dividing by it might overflow
 _WIDEST = 4.0  # width of a panel in units of where a density exceeds 1/e of its peak
 
 _NODES, _WEIGHTS = legendre.leggauss(_SIZE)
@@ -152,6 +153,8 @@ def _fill_laws(plan: Plan, parameters: Floats, state: State, laws: _Laws) -> Non
             laws.core[k] = _reach(laws, k, laws.stop[k], 1.0) - _reach(laws, k, laws.start[k], 1.0)
             if not laws.core[k] > 0.0:  # a peak too narrow for floats, which draws are rounded to
                 laws.start[k] = laws.stop[k] = laws.mode[k]
+            elif laws.core[k] < _NARROWEST:
+                laws.start[k] = laws.stop[k] = laws.start[k] + 0.5 * (laws.stop[k] - laws.start[k])
 
 
 @compiled
