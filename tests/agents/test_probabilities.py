@@ -1,0 +1,107 @@
+"""The chances that an agent reports are those of its pulls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import meanbounds as mb
+from meanbounds.agents.arms import ArmsLearner
+from meanbounds.kernels.arms import textbook
+from tests import naive
+
+BOUNDS = mb.MeanBounds(
+    [0.3, 0.3, 0.2, 0.0, 0.1], [0.8, 0.8, 0.75, 0.25, 1.8], arms=["a", "b", "c", "d", "e"], high=[1, 1, 1, 1, 2]
+)
+FEATURES = [[1.0, 0.0], [1.0, 0.0], [0.6, 0.8], [0.0, 1.0], [0.8, -0.6]]
+PULLS = 1_000_000
+RARE = 1e-6 / len(BOUNDS)
+LINEAR = [mb.OFUL(), mb.ROFUL(), mb.ROFUL(index="clip", online=True), mb.ROFUL(index="plain", tighten="cone")]
+
+
+def told(policy: mb.Policy | mb.LinearPolicy, floor: float = 0.0) -> mb.Agent:
+    """An agent whose first two arms are alike in everything."""
+    features = FEATURES if isinstance(policy, mb.LinearPolicy) else None
+    agent = mb.Agent(policy, BOUNDS, seed=3, floor=floor, features=features)
+    for arm, rewards in {"a": [1.0, 0.0, 1.0], "b": [1.0, 0.0, 1.0], "c": [1.0, 0.5], "e": [1.0, 0.0]}.items():
+        for reward in rewards:
+            agent.update(arm, reward)
+    return agent
+
+
+def check(chances: np.ndarray, pulled: np.ndarray) -> None:
+    """Exact binomial test for each arm; one in a million such comparisons fails by chance."""
+    assert chances.sum() == pytest.approx(1.0, abs=1e-9)
+    for chance, count in zip(chances.tolist(), pulled.tolist(), strict=True):
+        assert stats.binomtest(count, int(pulled.sum()), min(1.0, chance)).pvalue > RARE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", naive.TWINS, ids=repr)
+def test_a_million_pulls(policy: mb.Policy) -> None:
+    """Of the same state: a pull of OSSB would count towards its exploration."""
+    agent = told(policy)
+    before = agent.to_dict()
+    chances = agent.probabilities()
+    assert agent.to_dict() == before
+    inside = agent.inside
+    assert isinstance(inside, ArmsLearner)
+    plan, log_f = policy.plan(BOUNDS), float(policy.log_f(11, 11)[0])
+    pulled = np.zeros(len(BOUNDS), dtype=np.int64)
+    for number in range(PULLS):
+        table = inside.table.copy()
+        pulled[textbook.choose(policy.kernel, plan.table, policy.parameters, table, log_f, number, inside._key)] += 1
+    check(chances, pulled)
+    alone = naive.TWINS[policy] in (naive.TWINS[mb.UCB()], naive.TWINS[mb.KLUCB()])  # these try what cannot be best
+    assert alone or pulled[3] == 0
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.05])
+@pytest.mark.parametrize("policy", [mb.GLUE(), mb.ThompsonSampling(), mb.BIMED(), *LINEAR], ids=repr)
+def test_pulls_of_an_agent(policy: mb.Policy | mb.LinearPolicy, floor: float) -> None:
+    """All arms, some arms, one arm; with pulls that wait and without."""
+    agent = told(policy, floor)
+    agent.retire("e")
+    for eligible in (None, ["a", "b", "c"], ["b"]):
+        for waiting in (0, 2):
+            burst = [agent.pull(eligible) for _ in range(waiting)]
+            before = agent.to_dict()
+            chances = agent.probabilities(eligible)
+            assert agent.to_dict() == before
+            pulled = np.zeros(len(BOUNDS), dtype=np.int64)
+            for _ in range(4_000):
+                arm = agent.pull(eligible)
+                agent.cancel(arm)
+                pulled[BOUNDS.position(arm)] += 1
+            check(chances, pulled)
+            for arm in burst:
+                agent.cancel(arm)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", LINEAR[:2], ids=repr)
+def test_a_million_pulls_with_features(policy: mb.LinearPolicy) -> None:
+    agent = told(policy)
+    chances = agent.probabilities()
+    pulled = np.zeros(len(BOUNDS), dtype=np.int64)
+    for _ in range(PULLS // 10):
+        arms = [agent.pull(pending="ignore") for _ in range(10)]
+        for arm in arms:
+            agent.cancel(arm)
+            pulled[BOUNDS.position(arm)] += 1
+    check(chances, pulled)
+
+
+def test_candidates_come_in_the_order_of_the_offer() -> None:
+    agent = told(mb.ROFUL(index="clip"))
+    new = mb.Candidate([0.9, 0.1], name="new")
+    chances = agent.probabilities([new, "c", "a"])
+    assert chances.shape == (3,)
+    assert chances.sum() == 1.0
+    offered: list[Any] = [new, "c", "a"]
+    assert chances[offered.index(agent.pull(offered))] > 0.0
+    with pytest.raises(ValueError, match="eligible is empty"):
+        agent.probabilities([])
