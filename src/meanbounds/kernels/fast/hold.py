@@ -18,7 +18,7 @@ import numpy as np
 from numba import literally
 
 from meanbounds.kernels.arms.block import Block
-from meanbounds.kernels.arms.tables import argmax, mean_of, plan_of, state_of
+from meanbounds.kernels.arms.tables import mean_of, pick, plan_of, state_of
 from meanbounds.kernels.arms.textbook import GAUSSIAN, IMED, KL, regret
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.fast.gaussian import gaussian_line, gaussian_stretch
@@ -130,8 +130,9 @@ def _play_run(
                                 seen = plays[a], total[a], squares[a]
                                 cost, intercept[k], slope[k] = imed_line(seen, low[k], span[k], x, moments)
                                 score[k] = -cost
-            if exact:
-                chosen = argmax(score, key, t - 1)
+            if exact:  # the scores of KL-UCB have changed since the two best were found
+                best = score.max() if code == KL else score[chosen]
+                chosen = pick(score, best, key, t - 1)
                 other = chosen - 1 if chosen > 0 else size - 1
             # Say how long the choice stands.
             arm = int(arms[chosen])
