@@ -12,7 +12,7 @@ from meanbounds.policies.oful import OFUL, ROFUL, LinearPolicy
 from meanbounds.policies.plan import Plan, make_plan
 
 AnyPolicy = Policy | LinearPolicy
-"""What an agent or a simulation takes."""
+"""A policy for arms with or without features."""
 
 __all__ = [
     "BIMED",

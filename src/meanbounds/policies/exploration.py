@@ -22,7 +22,7 @@ EXPLORATION: dict[str, Rate] = {
     "t": lambda t: t,
     "t log(t)^3": lambda t: np.maximum(1.0, t * np.log(t) ** 3),
 }
-"""The named choices: the paper's, OSSB's, and the one KL-UCB was published with."""
+"""The named choices of f(t): the paper's, OSSB's, and the one KL-UCB was published with."""
 
 
 def log_f(f: Exploration, first: int, last: int) -> NDArray[np.float64]:

@@ -153,7 +153,7 @@ class Regret:
                 raise ValueError(f"{label}: give simulations of one policy each, with the same checkpoints")
         measured = {name for part in parts.values() for name in part.measures}
         shared = _shared(list(parts.values()))
-        shared.pop("policies", None)  # under labels that are not those given here
+        shared.pop("policies", None)  # these have the old labels
         return cls(
             rounds,
             {label: part.curves[part.labels[0]] for label, part in parts.items()},
@@ -299,7 +299,7 @@ class Regret:
         if label in self.measures.get("best", {}):
             return float(self.measures["best"][label][:, -1].mean() / self.rounds[-1])
         if "environment" not in self.settings:
-            return float("nan")  # which arm is best differs by run
+            return float("nan")  # the best arm differs by run
         means, plays = np.asarray(self.settings["environment"]["means"]), self.plays[label]
         return float(plays[:, means == means.max()].sum() / plays.sum())
 
@@ -444,7 +444,7 @@ class Regret:
 def _settings_of(settings: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
     """Settings without the other policies, also in each of the simulations that were put together."""
     own, parts = dict(settings), settings.get("parts")
-    if isinstance(parts, Mapping):  # beside: a label is that of a simulation, whose policy may have another
+    if isinstance(parts, Mapping):  # made by `beside`: labels name simulations, not their policies
         own["parts"] = {label: parts[label] for label in labels}
         return own
     if parts is not None:

@@ -31,7 +31,7 @@ from meanbounds.support.writing import write_atomically
 __all__ = ["simulate"]
 
 _FEWEST_BLOCKS = 4
-_FEWEST_RUNS = 8  # in a block, where there are enough: they share tables
+_FEWEST_RUNS = 8  # in a block, if there are enough runs: they share tables
 
 
 class _Part(NamedTuple):
@@ -94,7 +94,7 @@ def simulate(
         policies without features; slower, since each round is then played by itself.
     pending
         How a policy treats pulls whose reward has not come yet, as in `meanbounds.Agent.pull`: ``"ignore"`` them, or
-        ``"count"`` them as if each had returned the arm's mean so far.
+        ``"count"`` them as if each had returned the arm's mean so far, at most as many as rewards have come.
     backend
         Name of a joblib backend ("loky", "dask", "ray", ...) that plays blocks of runs; threads of this process by
         default.
@@ -303,7 +303,7 @@ class _Store:
         self._folder = folder
         self._study = {**settings, "runs": None}
         for policy in named.values():
-            policy.to_dict()  # says so if the policy holds a function, which has no name to recognise it by
+            policy.to_dict()  # raises if the policy holds a function, which a hash cannot identify
         self._kept: list[Path] = []
         folder.mkdir(parents=True, exist_ok=True)
 
