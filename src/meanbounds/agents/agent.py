@@ -120,7 +120,16 @@ class Agent(Saved):
 
     @property
     def plays(self) -> Integers:
-        """How many rewards each arm has had, in the order of ``bounds.arms``; candidates are not counted."""
+        """How many rewards each arm has had, in the order of ``bounds.arms``; candidates are not counted.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8], arms=["a", "b"]), seed=7)
+        >>> agent.update("b", 1.0)
+        >>> dict(zip(agent.bounds.arms, agent.plays.tolist()))
+        {'a': 0, 'b': 1}
+        """
         return self._learner.plays
 
     @property

@@ -123,6 +123,13 @@ class Columns:
             As for `meanbounds.Agent`.
         seed
             The seed of a context that has none yet; one that was used before keeps its own.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> columns = Columns(mb.MeanBounds.vacuous(2), np.array([[0.7, 0.2]]), np.array([[0.9, 0.6]]))
+        >>> columns.wake(0, mb.GLUE(), floor=0.0, seed=7).pull(None, None)
+        0
         """
         own = int(self.seed[row])
         learner = ArmsLearner(
@@ -146,7 +153,7 @@ class Columns:
         self.pulls[row], self.updates[row], self.seed[row] = learner.pulls, learner.updates, learner.seed
 
     def clear(self, row: int) -> None:
-        """Erase the bounds and the rewards of a context."""
+        """Erase the bounds and the rewards of a context; its row stays, empty."""
         for column in (self.lower, self.upper, self._state, self.pending, self.retired, self.pulls, self.updates):
             column[row] = 0
         self.seed[row] = _NO_SEED
@@ -160,6 +167,14 @@ class Columns:
             Its name.
         bounds
             Bounds on this arm alone, the same in every context.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> columns = Columns(mb.MeanBounds.vacuous(1), np.array([[0.7], [0.1]]), np.array([[0.9], [0.5]]))
+        >>> columns.extend("new", mb.MeanBounds([0.0], [0.6]))
+        >>> columns.bounds(1)
+        MeanBounds([0.1, 0.0], [0.5, 0.6], arms=[0, 'new'])
         """
         width = len(self._place)
         self._place = {**self._place, arm: width}
@@ -170,7 +185,20 @@ class Columns:
         self._state = np.concatenate([self._state, np.zeros((*self._state.shape[:2], 1))], axis=2)
 
     def told(self, row: int) -> dict[str, Any] | None:
-        """The rewards and pulls of a context, in values that JSON can hold; None if it was never used."""
+        """The rewards and pulls of a context, in values that JSON can hold; None if it was never used.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> columns = Columns(mb.MeanBounds.vacuous(2), np.array([[0.7, 0.2]]), np.array([[0.9, 0.6]]))
+        >>> columns.told(0) is None
+        True
+        >>> learner = columns.wake(0, mb.GLUE(), floor=0.0, seed=7)
+        >>> learner.update(0, 1.0, history=False)
+        >>> columns.rest(0, learner)
+        >>> columns.told(0)["updates"]
+        1
+        """
         if not (self.pulls[row] or self.updates[row] or self.retired[row].any() or self.seed[row] != _NO_SEED):
             return None
         return {

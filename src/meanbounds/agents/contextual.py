@@ -177,7 +177,15 @@ class ContextualAgent(Saved):
 
     @property
     def arms(self) -> tuple[Arm, ...]:
-        """All arms; those that only some contexts have come last."""
+        """The names of all arms; those that only some contexts have come last.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = {"young": mb.MeanBounds.vacuous(["a", "b"]), "old": mb.MeanBounds.vacuous(["a", "c"])}
+        >>> mb.ContextualAgent(mb.GLUE(), bounds, seed=7).arms
+        ('a', 'b', 'c')
+        """
         names = dict.fromkeys(self._columns.arms)
         for agent in self._kept.values():
             names.update(dict.fromkeys(agent.bounds.arms))
@@ -193,7 +201,15 @@ class ContextualAgent(Saved):
         return iter(self._rows)
 
     def __getitem__(self, context: Context) -> Agent:
-        """The agent of a context. It stays in memory from then on, so that your changes to it are not lost."""
+        """The agent of a context. It stays in memory from then on, so that your changes to it are not lost.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.8])}, seed=7)
+        >>> agent["young"]
+        Agent(GLUE(), 2 arms, 0 updates)
+        """
         key = check_context(context)
         agent = self._find(key)
         if key not in self._kept:
@@ -373,7 +389,7 @@ class ContextualAgent(Saved):
         return self._summed(self._columns.pending, [agent.pending for agent in self._kept.values()])
 
     def _summed(self, column: Integers, kept: Sequence[Integers]) -> Integers:
-        """The sum over contexts, by arm; contexts that are kept awake count with their agents, as their rows are stale."""
+        """The sum over contexts, by arm; the rows of contexts that are kept awake are stale, so their agents count."""
         place = {arm: k for k, arm in enumerate(self.arms)}
         total = np.zeros(len(place), dtype=np.int64)
         total[: column.shape[1]] = column.sum(axis=0) - column[[self._rows[key] for key in self._kept]].sum(axis=0)

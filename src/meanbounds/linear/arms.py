@@ -55,7 +55,7 @@ class LinearArms:
 
     @property
     def length(self) -> Floats:
-        """Euclidean norm of each arm's features."""
+        """The Euclidean norm of each arm's features."""
         length: Floats = np.linalg.norm(self.features, axis=1)
         return length
 

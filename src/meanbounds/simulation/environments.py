@@ -113,7 +113,18 @@ class Bernoulli(Environment):
     """
 
     def rewards(self, low: Floats, high: Floats) -> Rewards:
-        """For each arm: probability of a success, value of a failure, value of a success."""
+        """For each arm: probability of a success, value of a failure, value of a success.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import meanbounds as mb
+        >>> law = mb.Bernoulli([0.9, 0.8]).rewards(low=np.array([0.0, 0.0]), high=np.array([1.0, 2.0]))
+        >>> law.parameters  # the second arm pays 1 in a range up to 2: half of it
+        array([[0.9, 0.8],
+               [0. , 0. ],
+               [1. , 0.5]])
+        """
         span = high - low
         share = (self.means - self.low) / (self.high - self.low)
         rows = np.array([share, (self.low - low) / span, (self.high - low) / span])
@@ -140,7 +151,16 @@ class Uniform(Environment):
     """
 
     def rewards(self, low: Floats, high: Floats) -> Rewards:
-        """For each arm: start and width of its interval."""
+        """For each arm: start and width of its interval.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import meanbounds as mb
+        >>> mb.Uniform([0.75, 0.5]).rewards(low=np.zeros(2), high=np.ones(2)).parameters
+        array([[0.5, 0. ],
+               [0.5, 1. ]])
+        """
         reach = np.minimum(self.means - self.low, self.high - self.means)
         rows = np.array([self.means - reach - low, 2.0 * reach]) / (high - low)
         return Rewards(kinds.UNIFORM, rows, _NO_ATOMS)
@@ -184,7 +204,14 @@ class Beta(Environment):
         return Rewards(kinds.BETA, rows, _NO_ATOMS)
 
     def settings(self) -> dict[str, Any]:
-        """The parameters, with the concentration."""
+        """The parameters, with the concentration.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Beta([0.5], concentration=8.0).settings()["concentration"]
+        8.0
+        """
         return {**super().settings(), "concentration": self.concentration}
 
 
@@ -253,7 +280,15 @@ class Table(Environment):
         return Rewards(kinds.TABLE, np.array([starts, sizes], dtype=np.float64), np.hstack(atoms))
 
     def settings(self) -> dict[str, Any]:
-        """The parameters, with the values and their weights."""
+        """The parameters, with the values and their weights, which sum to 1.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> settings = mb.Table([[0, 1]], weights=[[1, 3]]).settings()
+        >>> settings["values"], settings["weights"]
+        ([[0.0, 1.0]], [[0.25, 0.75]])
+        """
         lists = {"values": self.values, "weights": self.weights}
         return {
             **super().settings(),
@@ -347,7 +382,15 @@ class Linear(Environment):
         return _LAWS[self.law](self).rewards(low, high)
 
     def settings(self) -> dict[str, Any]:
-        """The parameters, with features, theta and the arms on offer."""
+        """The parameters, with features, theta and the arms on offer.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> settings = mb.Linear([[1.0, 0.0], [0.6, 0.8]], theta=[0.5, 0.5], offered=1).settings()
+        >>> settings["theta"], settings["offered"], settings["rewards"]
+        ([0.5, 0.5], 1, 'two-point')
+        """
         offered = self.offered.tolist() if isinstance(self.offered, np.ndarray) else self.offered
         arrays = {name: getattr(self, name).tolist() for name in ("features", "theta", "offset")}
         numbers = {"concentration": self.concentration, "variance": self.variance}

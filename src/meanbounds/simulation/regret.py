@@ -220,7 +220,15 @@ class Regret:
         return mean
 
     def deviation(self, label: str) -> NDArray[np.float64]:
-        """Standard deviation of the regret over the runs at each checkpoint; NaN for a single run."""
+        """Standard deviation of the regret over the runs at each checkpoint; NaN for a single run.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> regret = mb.simulate({"UCB": mb.UCB()}, mb.Bernoulli([1.0, 0.0]), horizon=4, runs=10, seed=7)
+        >>> regret.deviation("UCB")[1:]  # every run plays each arm once in the first two rounds
+        array([0., 0., 0.])
+        """
         curve = self.curves[label]
         return curve.std(axis=0, ddof=1) if len(curve) > 1 else np.full(curve.shape[1], np.nan)
 
@@ -341,7 +349,7 @@ class Regret:
         ax
             Axes of matplotlib to draw on; new ones by default.
         band
-            What the shading shows: ``"confidence"`` (95% interval for the mean), ``"deviation"`` (one standard
+            The meaning of the shading: ``"confidence"`` (95% interval for the mean), ``"deviation"`` (one standard
             deviation), ``"quantiles"`` (5% to 95% of the runs) or None.
         log
             Whether rounds are on a logarithmic scale; by default only for ``theory="slopes"``.
@@ -355,7 +363,7 @@ class Regret:
         >>> import meanbounds as mb
         >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], mb.Bernoulli([0.9, 0.8]), horizon=100, runs=10, seed=7)
         >>> ax = regret.plot(theory="bounds")
-        >>> ax.get_yscale()  # bounds are several times what is observed
+        >>> ax.get_yscale()  # the bounds are several times the observed regret
         'log'
         """
         from meanbounds.plots import plot_regret
@@ -416,7 +424,25 @@ class Regret:
 
     @classmethod
     def load(cls, path: str | Path) -> Regret:
-        """Read a result from a file that `save` wrote."""
+        """Read a result from a file that `save` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the file was not written by `save`, or by a version with another format.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import meanbounds as mb
+        >>> regret = mb.simulate({"UCB": mb.UCB()}, mb.Bernoulli([0.9, 0.8]), horizon=100, runs=10, seed=7)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     regret.save(Path(folder) / "regret.parquet")
+        ...     again = mb.Regret.load(Path(folder) / "regret.parquet")
+        >>> bool((again.curves["UCB"] == regret.curves["UCB"]).all())
+        True
+        """
         import pyarrow.parquet as pq
 
         table = pq.read_table(Path(path))
