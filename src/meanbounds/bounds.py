@@ -1,4 +1,4 @@
-"""Bounds on the mean of each arm, with the range its rewards live in."""
+"""Bounds on the mean reward of each arm, and the range that the arm's rewards lie in."""
 
 from __future__ import annotations
 
@@ -22,28 +22,63 @@ Arm = str | int
 
 
 class BoundsError(ValueError):
-    """Bounds that cannot hold; the message names the arm and the numbers."""
+    """Raised for bounds that cannot hold; the message names the arm and the numbers.
+
+    Two kinds of bounds are refused: those that are wrong by themselves (lower above upper, outside the reward range,
+    not a number), and those that contradict other bounds on the same arm.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.MeanBounds([0.7, 0.5], [0.9, 0.4], arms=["tPA", "watch"])
+    Traceback (most recent call last):
+    meanbounds.bounds.BoundsError: arm 'watch': lower=0.5 is above upper=0.4
+    """
 
 
 class UnknownArmError(LookupError):
-    """An arm that is not among the known ones."""
+    """Raised for the name of an arm that does not exist; the message lists the names that do.
+
+    It is a `LookupError`.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.7, 0.4], [0.9, 0.6], arms=["tPA", "watch"]), seed=7)
+    >>> agent.update("tpa", 1.0)
+    Traceback (most recent call last):
+    meanbounds.bounds.UnknownArmError: unknown arm 'tpa'; the arms are 'tPA', 'watch'
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class MeanBounds(Saved):
-    """What is known of each arm's mean before anything is played: ``lower <= mean <= upper``.
+    """A lower and an upper bound on each arm's mean reward: ``lower <= mean <= upper``.
+
+    Policies start from these bounds instead of from nothing. An arm whose upper bound is below another arm's lower
+    bound cannot be best, so it never has to be tried; bounds near an end of the reward range also mean that rewards
+    vary less, so the arm needs less exploration.
 
     Parameters
     ----------
     lower, upper
-        Bounds on the mean of each arm, in reward units.
+        Bounds on the mean of each arm, in the units of the reward. One sequence with an entry for each arm, or one
+        number for all arms if the other is a sequence.
     arms
-        Names (strings or integers), by default 0, 1, 2, ...
+        Names of the arms, strings or integers; 0, 1, 2, ... by default.
     low, high
-        The range of the rewards, one for all arms or one for each.
+        The range of the rewards, in the units of the reward: one number for all arms or one for each. Rewards are in
+        [0, 1] by default.
+
+    Raises
+    ------
+    BoundsError
+        If the bounds cannot hold; it must be that ``low <= lower <= upper <= high``.
 
     Examples
     --------
+    Three treatments, with the chance of recovery as the mean. Watching recovers at most 60%, tPA at least 70%:
+
     >>> import meanbounds as mb
     >>> bounds = mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.9, 0.6], arms=["tPA", "medical", "watch"])
     >>> bounds.best_lower
@@ -52,6 +87,11 @@ class MeanBounds(Saved):
     array([ True,  True, False])
     >>> bounds.pruned().arms
     ('tPA', 'medical')
+
+    Ratings from 1 to 5 stars:
+
+    >>> mb.MeanBounds([2.5, 3.0], [4.0, 4.5], low=1.0, high=5.0)
+    MeanBounds([2.5, 3.0], [4.0, 4.5], low=1.0, high=5.0)
     """
 
     lower: NDArray[np.float64]
@@ -89,13 +129,20 @@ class MeanBounds(Saved):
 
     @classmethod
     def vacuous(cls, arms: int | Iterable[Arm], *, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> Self:
-        """Bounds that say nothing: each mean is somewhere in its range.
+        """Bounds that say nothing: each mean is somewhere in its reward range.
+
+        Parameters
+        ----------
+        arms
+            How many arms there are, or their names.
+        low, high
+            The range of the rewards: one number for all arms or one for each.
 
         Examples
         --------
         >>> import meanbounds as mb
-        >>> mb.MeanBounds.vacuous(2).upper
-        array([1., 1.])
+        >>> mb.MeanBounds.vacuous(["old", "new"], high=[1.0, 10.0])
+        MeanBounds([0.0, 0.0], [1.0, 10.0], arms=['old', 'new'], low=0.0, high=[1.0, 10.0])
         """
         names = tuple(range(int(arms))) if isinstance(arms, int | np.integer) else tuple(arms)
         lower, upper = (np.broadcast_to(np.asarray(end, dtype=np.float64), len(names)) for end in (low, high))
@@ -124,7 +171,19 @@ class MeanBounds(Saved):
         return f"MeanBounds({self.lower.tolist()}, {self.upper.tolist()}{arms}{ends})"
 
     def position(self, arm: Arm) -> int:
-        """Place of an arm in `arms`; an unknown arm is an `UnknownArmError` that lists the known ones."""
+        """The position of an arm in `arms`, counted from 0.
+
+        Raises
+        ------
+        UnknownArmError
+            If there is no such arm; the message lists the arms.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.MeanBounds([0.7, 0.4], [0.9, 0.6], arms=["tPA", "watch"]).position("watch")
+        1
+        """
         try:
             return self._position[arm]
         except (KeyError, TypeError):
@@ -133,21 +192,33 @@ class MeanBounds(Saved):
 
     @property
     def best_lower(self) -> float:
-        """l_max: the largest lower bound. The best arm's mean is at least this."""
+        """The largest lower bound, l_max in the paper. The best arm's mean is at least this."""
         return float(self.lower.max())
 
     @property
     def possible(self) -> NDArray[np.bool_]:
-        """Which arms can be best: those whose upper bound is not below `best_lower`."""
-        return self.upper >= self.best_lower
-
-    def contains(self, means: ArrayLike) -> NDArray[np.bool_]:
-        """Which of these means, one for each arm, are within their bounds, but for rounding.
+        """For each arm, whether it can be best: its upper bound is at least `best_lower`.
 
         Examples
         --------
         >>> import meanbounds as mb
-        >>> mb.MeanBounds([0.1, 0.2], [0.3, 0.5]).contains([0.1 + 0.2, 0.6])
+        >>> mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.7, 0.6]).possible
+        array([ True,  True, False])
+        """
+        return self.upper >= self.best_lower
+
+    def contains(self, means: ArrayLike) -> NDArray[np.bool_]:
+        """For each arm, whether a mean lies within its bounds, allowing for rounding errors.
+
+        Parameters
+        ----------
+        means
+            One mean for each arm, in the units of the reward.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.MeanBounds([0.1, 0.2], [0.3, 0.5]).contains([0.1 + 0.2, 0.6])  # 0.1 + 0.2 is 0.30000000000000004
         array([ True, False])
         """
         mu = np.asarray(means, dtype=np.float64)
@@ -155,28 +226,43 @@ class MeanBounds(Saved):
         return (mu >= self.lower - slack) & (mu <= self.upper + slack)
 
     def meta_pruned(self, best_mean: float) -> NDArray[np.bool_]:
-        """Which arms pruning keeps though they cannot be best: their upper bound is below the best arm's true mean.
+        """For each arm, whether it survives pruning although its upper bound is below the best arm's true mean.
 
-        No policy knows them in advance; one that clips at the upper bounds plays them a bounded number of times.
+        A policy cannot recognise these arms in advance, but one that clips indices at the upper bounds plays them only
+        a bounded number of times. The function is for simulations, where the true means are known.
+
+        Parameters
+        ----------
+        best_mean
+            The true mean of the best arm, in the units of the reward.
 
         Examples
         --------
         >>> import meanbounds as mb
-        >>> mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.8, 0.6]).meta_pruned(0.9)
+        >>> mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.8, 0.6]).meta_pruned(0.9)  # the third is pruned: 0.6 is below 0.7
         array([False,  True, False])
         """
         return self.possible & (self.upper < best_mean)
 
     @property
     def variance_proxy(self) -> NDArray[np.float64]:
-        """Each arm's variance proxy, from its own bounds in its own range (Corollary 3.1)."""
+        """Each arm's variance proxy, from its own bounds and range (Corollary 3.1), in reward units squared.
+
+        It is at most `worst_variance_proxy`, and smaller where the bounds exclude the middle of the range.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.MeanBounds([0.9, 0.1], [1.0, 0.8]).variance_proxy.round(3)
+        array([0.182, 0.25 ])
+        """
         return np.atleast_1d(variance_proxy_from_bounds(self.lower, self.upper, low=self.low, high=self.high))
 
     @property
     def worst_variance_proxy(self) -> NDArray[np.float64]:
         """Each arm's variance proxy from its reward range alone: ``(high - low)**2 / 4`` (Hoeffding's lemma).
 
-        No bounds on the mean give a larger one; UCB and B-UCB use it.
+        It holds whatever the mean is. UCB and B-UCB use it.
 
         Examples
         --------
@@ -188,25 +274,73 @@ class MeanBounds(Saved):
 
     @property
     def best_variance_proxy(self) -> NDArray[np.float64]:
-        """What each arm's variance proxy would be if it were the best one: its mean is then at least `best_lower`.
+        """The variance proxy that each arm would have if it were the best one; GLUE uses it.
 
-        This is the factor of GLUE. An arm that cannot be best keeps its own.
+        The best arm's mean is at least `best_lower`, so the proxy is that of a mean between ``max(lower, best_lower)``
+        and ``upper``. An arm that cannot be best keeps its own `variance_proxy`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = mb.MeanBounds([0.9, 0.1], [1.0, 1.0])
+        >>> bounds.variance_proxy.round(3), bounds.best_variance_proxy.round(3)
+        (array([0.182, 0.25 ]), array([0.182, 0.182]))
         """
         lower = np.where(self.possible, np.maximum(self.lower, self.best_lower), self.lower)
         return np.atleast_1d(variance_proxy_from_bounds(lower, self.upper, low=self.low, high=self.high))
 
     def subset(self, positions: Sequence[int] | NDArray[Any]) -> MeanBounds:
-        """The bounds of some arms only, by position or by mask."""
+        """The bounds of some of the arms.
+
+        Parameters
+        ----------
+        positions
+            Positions of the arms to keep, in the order wanted, or a mask with one entry for each arm.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.9, 0.6], arms=["tPA", "medical", "watch"])
+        >>> bounds.subset([2, 0])
+        MeanBounds([0.4, 0.7], [0.6, 0.95], arms=['watch', 'tPA'])
+        >>> bounds.subset(bounds.upper > 0.8).arms
+        ('tPA', 'medical')
+        """
         chosen = np.arange(len(self))[np.asarray(positions)]
         columns = (getattr(self, name)[chosen] for name in ("lower", "upper", "low", "high"))
         return checked_before({self.arms[k]: place for place, k in enumerate(chosen)}, *columns)
 
     def pruned(self) -> MeanBounds:
-        """Without the arms that cannot be best."""
+        """The bounds without the arms that cannot be best; see `possible`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.9, 0.6], arms=["tPA", "medical", "watch"]).pruned().arms
+        ('tPA', 'medical')
+        """
         return self.subset(self.possible)
 
     def matching(self, other: MeanBounds) -> MeanBounds:
-        """Other bounds with their arms in this order; the arms must be the same, with the same ranges."""
+        """Other bounds, with their arms put in the order of these.
+
+        Parameters
+        ----------
+        other
+            Bounds on the same arms, in any order, with the same reward ranges.
+
+        Raises
+        ------
+        BoundsError
+            If the arms or the ranges differ.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> ours = mb.MeanBounds([0.1, 0.2], [0.8, 0.9], arms=["a", "b"])
+        >>> ours.matching(mb.MeanBounds([0.4, 0.3], [0.6, 0.5], arms=["b", "a"]))
+        MeanBounds([0.3, 0.4], [0.5, 0.6], arms=['a', 'b'])
+        """
         if set(self.arms) != set(other.arms):
             odd = sorted(map(repr, set(self.arms) ^ set(other.arms)))
             raise BoundsError(f"the two are bounds on other arms; only one side has {', '.join(odd)}")
@@ -220,15 +354,28 @@ class MeanBounds(Saved):
         return other
 
     def intersect(self, other: MeanBounds) -> MeanBounds:
-        """What follows if both sets of bounds hold; also written ``a & b``.
+        """The bounds that follow if two sets of bounds both hold; also written ``a & b``.
 
-        The arms must be the same (in any order), with the same ranges.
+        Each arm gets the larger of the two lower bounds and the smaller of the two upper bounds.
+
+        Parameters
+        ----------
+        other
+            Bounds on the same arms, in any order, with the same reward ranges.
+
+        Raises
+        ------
+        BoundsError
+            If the two contradict each other, or if the arms or ranges differ.
 
         Examples
         --------
         >>> import meanbounds as mb
         >>> mb.MeanBounds([0.1], [0.8]) & mb.MeanBounds([0.3], [0.9])
         MeanBounds([0.3], [0.8])
+        >>> mb.MeanBounds([0.1], [0.4]) & mb.MeanBounds([0.5], [0.9])  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        meanbounds.bounds.BoundsError: arm 0: the two sets of bounds contradict each other: one says ...
         """
         other = self.matching(other)
         lower, upper = np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper)
@@ -242,7 +389,14 @@ class MeanBounds(Saved):
     __and__ = intersect
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists, safe for JSON."""
+        """The bounds as plain lists that JSON can hold; `from_dict` is the inverse.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.MeanBounds([0.1], [0.4], arms=["a"]).to_dict()
+        {'arms': ['a'], 'lower': [0.1], 'upper': [0.4], 'low': [0.0], 'high': [1.0]}
+        """
         columns = {name: getattr(self, name).tolist() for name in ("lower", "upper", "low", "high")}
         return {"arms": list(self.arms), **columns}
 
@@ -264,14 +418,36 @@ class MeanBounds(Saved):
         return cls(**data)
 
     def to_frame(self) -> pd.DataFrame:
-        """A pandas data frame: one row per arm, columns arm, lower, upper, low, high."""
+        """The bounds as a pandas data frame: one row for each arm, with columns arm, lower, upper, low and high.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.MeanBounds([0.7, 0.4], [0.9, 0.6], arms=["tPA", "watch"]).to_frame()
+             arm  lower  upper  low  high
+        0    tPA    0.7    0.9  0.0   1.0
+        1  watch    0.4    0.6  0.0   1.0
+        """
         import pandas as pd
 
         return pd.DataFrame(self.to_dict()).rename(columns={"arms": "arm"})
 
     @classmethod
     def from_frame(cls, frame: Any) -> MeanBounds:
-        """From a pandas or Polars data frame with columns lower and upper, and perhaps arm, low and high."""
+        """Make bounds from a pandas or Polars data frame with one row for each arm.
+
+        Parameters
+        ----------
+        frame
+            Columns ``lower`` and ``upper``, and if you like ``arm``, ``low`` and ``high``; other columns are ignored.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> import pandas as pd
+        >>> mb.MeanBounds.from_frame(pd.DataFrame({"arm": ["tPA", "watch"], "lower": [0.7, 0.4], "upper": [0.9, 0.6]}))
+        MeanBounds([0.7, 0.4], [0.9, 0.6], arms=['tPA', 'watch'])
+        """
         present = {name: list(frame[name]) for name in ("lower", "upper", "low", "high") if name in frame.columns}
         arms = {"arms": [_plain(arm) for arm in frame["arm"]]} if "arm" in frame.columns else {}
         return cls.from_dict({**present, **arms})
@@ -284,7 +460,20 @@ def checked_before(
     low: NDArray[np.float64],
     high: NDArray[np.float64],
 ) -> MeanBounds:
-    """Bounds made of columns that were checked before, which are read-only from now on, for arms at these places."""
+    """Make bounds from columns that were checked before, without checking them again; the columns become read-only.
+
+    Parameters
+    ----------
+    position
+        The position of each arm, in order.
+    lower, upper, low, high
+        One entry for each arm, in the units of the reward.
+
+    Examples
+    --------
+    >>> checked_before({"a": 0}, *(np.array([value]) for value in (0.2, 0.9, 0.0, 1.0)))
+    MeanBounds([0.2], [0.9], arms=['a'])
+    """
     bounds = object.__new__(MeanBounds)
     for name, column in (("lower", lower), ("upper", upper), ("low", low), ("high", high)):
         column.flags.writeable = False

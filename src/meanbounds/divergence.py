@@ -1,4 +1,4 @@
-"""Bernoulli divergence and the confidence limit it gives."""
+"""The Kullback-Leibler divergence between Bernoulli rewards, and the confidence limit of KL-UCB."""
 
 from __future__ import annotations
 
@@ -14,27 +14,55 @@ _kl_upper = np.vectorize(_kernel.kl_upper, otypes=[np.float64])
 
 
 def bernoulli_kl(p: ArrayLike, q: ArrayLike) -> float | NDArray[np.float64]:
-    """Divergence ``p log(p/q) + (1-p) log((1-p)/(1-q))``, infinite where q excludes what p allows.
+    """Kullback-Leibler divergence between rewards of 0 and 1 with means p and q.
+
+    It is ``p log(p / q) + (1 - p) log((1 - p) / (1 - q))``: how clearly rewards with mean p speak against a mean of q,
+    per reward. It is infinite if q is 0 or 1 and p is not the same.
+
+    Parameters
+    ----------
+    p, q
+        Means in [0, 1], numbers or arrays that broadcast together.
+
+    Returns
+    -------
+    The divergence in nats (natural logarithms): a number for two numbers, else an array.
 
     Examples
     --------
     >>> import meanbounds as mb
     >>> round(mb.bernoulli_kl(0.5, 0.9), 6)
     0.510826
-    >>> mb.bernoulli_kl([0.0, 1.0], [0.0, 0.5]).round(6)
-    array([0.      , 0.693147])
+    >>> mb.bernoulli_kl([0.0, 1.0, 0.5], [0.0, 0.5, 1.0]).round(6)
+    array([0.      , 0.693147,      inf])
     """
     return _scalar_or_array(_kl(_unit("p", p), _unit("q", q)))
 
 
 def bernoulli_kl_upper(p: ArrayLike, budget: ArrayLike) -> float | NDArray[np.float64]:
-    """Largest q with ``bernoulli_kl(p, q) <= budget``: the index of KL-UCB at ``budget = log f(t) / plays``.
+    """The largest q with ``bernoulli_kl(p, q) <= budget``: an upper confidence limit for a mean.
+
+    KL-UCB plays the arm with the largest such limit, where p is the arm's mean reward so far, in units of its range,
+    and the budget is ``log f(t) / plays``.
+
+    Parameters
+    ----------
+    p
+        Means in [0, 1], a number or an array.
+    budget
+        Divergence to allow, in nats, at least 0; broadcasts with `p`.
 
     Examples
     --------
     >>> import meanbounds as mb
     >>> round(mb.bernoulli_kl_upper(0.5, mb.bernoulli_kl(0.5, 0.9)), 12)
     0.9
+
+    More plays leave less room above the mean seen:
+
+    >>> import numpy as np
+    >>> mb.bernoulli_kl_upper(0.5, np.log(1000) / np.array([10, 100, 1000])).round(3)
+    array([0.933, 0.68 , 0.559])
     """
     budget = np.asarray(budget, dtype=np.float64)
     if not np.all(budget >= 0.0):

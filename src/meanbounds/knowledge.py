@@ -1,4 +1,4 @@
-"""What is known of the arms before the first round, in one object that policies plan from."""
+"""Everything known about the arms before the first round, in one object that policies plan from."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ __all__ = ["Knowledge"]
 
 @dataclass(frozen=True)
 class Knowledge(Saved):
-    """All that is known of the arms' means. Wherever knowledge is taken, bounds alone are taken as well.
+    """Everything known about the arms' means before the first round.
+
+    Today this is the bounds. Each function that takes knowledge also takes `MeanBounds` alone.
 
     Parameters
     ----------
     bounds
-        Bounds on the mean of each arm, which are taken to hold for certain.
+        Bounds on the mean of each arm, which policies take to be certain.
 
     Examples
     --------
@@ -40,7 +42,7 @@ class Knowledge(Saved):
 
     @classmethod
     def of(cls, known: MeanBounds | Knowledge) -> Knowledge:
-        """Knowledge from bounds alone; knowledge is returned as it is.
+        """Wrap bounds as knowledge; knowledge is returned unchanged.
 
         Examples
         --------
@@ -51,27 +53,73 @@ class Knowledge(Saved):
         return known if isinstance(known, Knowledge) else cls(known)
 
     def subset(self, positions: Sequence[int] | NDArray[Any]) -> Knowledge:
-        """What is known of some of the arms, chosen by position or by mask."""
+        """The knowledge about some of the arms, chosen by position or by mask; see `MeanBounds.subset`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Knowledge(mb.MeanBounds([0.2, 0.3], [0.9, 0.8])).subset([1])
+        Knowledge(bounds=MeanBounds([0.3], [0.8], arms=[1]))
+        """
         return Knowledge(self.bounds.subset(positions))
 
     def with_bounds(self, bounds: MeanBounds) -> Knowledge:
-        """The same with other bounds."""
+        """The same knowledge with other bounds in place of these.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Knowledge(mb.MeanBounds([0.2], [0.9])).with_bounds(mb.MeanBounds([0.4], [0.6]))
+        Knowledge(bounds=MeanBounds([0.4], [0.6]))
+        """
         return Knowledge(bounds)
 
     def with_arm(self, arm: Arm, lower: float | None, upper: float | None, low: float, high: float) -> Knowledge:
-        """The same with one more arm; a bound that is None is the end of the range."""
+        """The same knowledge with one more arm, at the end.
+
+        Parameters
+        ----------
+        arm
+            The name of the new arm.
+        lower, upper
+            Bounds on its mean, in the units of the reward; None stands for the end of its range.
+        low, high
+            The range of its rewards.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Knowledge(mb.MeanBounds([0.2], [0.9], arms=["old"])).with_arm("new", None, 0.7, 0.0, 1.0)
+        Knowledge(bounds=MeanBounds([0.2, 0.0], [0.9, 0.7], arms=['old', 'new']))
+        """
         ends = {"lower": low if lower is None else lower, "upper": high if upper is None else upper}
         columns = {**ends, "low": low, "high": high}
         grown = {name: np.append(getattr(self.bounds, name), value) for name, value in columns.items()}
         return self.with_bounds(MeanBounds(arms=[*self.bounds.arms, arm], **grown))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, safe for JSON."""
-        return {"bounds": MeanBounds.to_dict(self.bounds)}  # of tightened ones, too, the bounds alone
+        """The knowledge in plain lists that JSON can hold; `from_dict` is the inverse.
+
+        Of `TightBounds`, only the bounds themselves are kept.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> sorted(mb.Knowledge(mb.MeanBounds([0.2], [0.9])).to_dict()["bounds"])
+        ['arms', 'high', 'low', 'lower', 'upper']
+        """
+        return {"bounds": MeanBounds.to_dict(self.bounds)}  # for TightBounds, too, the bounds alone
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Make the knowledge that `to_dict` described."""
+        """Make the knowledge that `to_dict` described.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Knowledge.from_dict({"bounds": {"lower": [0.2], "upper": [0.9]}})
+        Knowledge(bounds=MeanBounds([0.2], [0.9]))
+        """
         if set(data) != {"bounds"}:
             raise ValueError(f"saved knowledge has bounds and nothing else; got {sorted(map(str, data))}")
         return cls(MeanBounds.from_dict(data["bounds"]))

@@ -1,4 +1,4 @@
-"""Variance proxies of bounded rewards from what is known of their mean.
+"""Variance proxies of bounded rewards, from their mean or from bounds on their mean.
 
 A reward on [low, high] is always subgaussian with variance proxy ``(high - low)**2 / 4``. Knowing its mean, or
 bounds on its mean, gives a smaller proxy, hence less exploration for the same guarantee.
@@ -65,7 +65,21 @@ def variance_proxy(mean: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1
 
 
 def unit_proxy(tail: NDArray[np.float64] | np.float64, skew: NDArray[np.float64] | np.float64) -> NDArray[np.float64]:
-    """The proxy c(m) on [0, 1], from the distance of m to the nearer end and from |1 - 2m|; kernels compile it too."""
+    """The proxy c(m) of `variance_proxy` for a mean m on [0, 1]; kernels compile this function too.
+
+    Parameters
+    ----------
+    tail
+        Distance of m to the nearer end, ``min(m, 1 - m)``.
+    skew
+        ``|1 - 2m|``. It is passed beside `tail`, although it follows from it, to keep full precision in the middle.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> unit_proxy(np.array([0.1, 0.4]), np.array([0.8, 0.2])).round(6)
+    array([0.182048, 0.24663 ])
+    """
     # 2 log((1-m)/m) = 4 artanh(1 - 2m): the first form is precise near the ends, the second near the middle.
     log_odds = np.where(tail < 0.25, np.log1p(-tail) - np.log(tail), 2.0 * np.arctanh(skew))
     return np.where(skew > 0.0, skew / (2.0 * log_odds), 0.25)

@@ -1,7 +1,8 @@
-"""What a user holds: the object that decides, one round at a time.
+"""Agents: the objects that decide, one round at a time.
 
-`Agent` decides among the same arms, with or without features; `ContextualAgent` keeps one agent for each context.
-Policies say how to decide (`meanbounds.policies`); here is what was seen, what is still pending, and how it is saved.
+`Agent` decides among the same arms in each round, with or without features; `ContextualAgent` keeps one agent for each
+context. How to decide is the policy's part (`meanbounds.policies`); an agent keeps the rewards so far and the pending
+pulls, and can be saved.
 """
 
 from meanbounds.agents.agent import Agent

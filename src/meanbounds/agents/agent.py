@@ -25,23 +25,23 @@ _FORMAT = 2
 
 
 class Agent(Saved):
-    """Pull an arm, tell it the reward, repeat.
+    """Chooses an arm with `pull`, learns its reward with `update`, and so on.
 
     Parameters
     ----------
     policy
-        How to decide.
+        How to decide, such as `meanbounds.GLUE`.
     bounds
-        What is known of the arms' means, as `MeanBounds` or `Knowledge`; names and reward ranges come from here.
+        The bounds on the arms' means, as `MeanBounds` or `Knowledge`; names and reward ranges come from here.
     seed
         Whole number, numpy Generator or None. With the same seed an agent plays as run 0 of `meanbounds.simulate`.
     features, offset
         For a policy that learns from features, such as `meanbounds.ROFUL`: a row for each arm, and the known part of
-        each arm's mean.
+        each arm's mean in reward units.
     floor
-        The least probability with which each arm that can be best is pulled, for example 0.01. With probability floor
-        times the number of such arms the agent draws one of them at random instead of asking the policy. This costs
-        reward, and makes it possible to estimate later what any other policy would have earned.
+        The smallest probability with which each arm that can be best is pulled, for example 0.01. With probability
+        floor times the number of such arms the agent draws one of them at random instead of asking the policy. This
+        costs reward, and makes it possible to estimate later what any other policy would have earned.
 
     Examples
     --------
@@ -95,57 +95,108 @@ class Agent(Saved):
 
     @property
     def policy(self) -> AnyPolicy:
-        """How the agent decides."""
+        """The policy, which decides."""
         return self._learner.policy
 
     @property
     def bounds(self) -> MeanBounds:
-        """The bounds that the agent starts from; `replace_bounds` changes them."""
+        """The bounds in use, as given; `replace_bounds` changes them."""
         return self._learner.bounds
 
     @property
     def knowledge(self) -> Knowledge:
-        """All that the agent holds to be known of the arms, bounds included."""
+        """Everything the agent takes as known about the arms, bounds included."""
         return self._learner.known
 
     @property
     def seed(self) -> int:
-        """The number that all its random numbers follow from."""
+        """The number from which all random numbers of the agent follow, also if None was given."""
         return self._learner.seed
 
     @property
     def floor(self) -> float:
-        """The least probability with which each arm that can be best is pulled."""
+        """The smallest probability with which each arm that can be best is pulled."""
         return self._learner.floor
 
     @property
     def plays(self) -> Integers:
-        """How many rewards were seen from each arm, in the order of ``bounds.arms``."""
+        """How many rewards each arm has had, in the order of ``bounds.arms``; candidates are not counted.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8], arms=["a", "b"]), seed=7)
+        >>> agent.update("b", 1.0)
+        >>> dict(zip(agent.bounds.arms, agent.plays.tolist()))
+        {'a': 0, 'b': 1}
+        """
         return self._learner.plays
 
     @property
     def means(self) -> Floats:
-        """The mean reward seen from each arm; NaN where there was none."""
+        """The mean reward of each arm so far, in reward units; NaN for an arm without rewards.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8]), seed=7)
+        >>> for reward in (1.0, 0.5):
+        ...     agent.update(0, reward)
+        >>> agent.means
+        array([0.75,  nan])
+        """
         return self._learner.means
 
     @property
     def pending(self) -> Integers:
-        """How many pulls of each arm still wait for their reward."""
+        """How many pulls of each arm still wait for their reward, in the order of ``bounds.arms``.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8], arms=["a", "b"]), seed=7)
+        >>> first = agent.pull()
+        >>> agent.pending
+        array([1, 0])
+        >>> agent.update(first, 1.0)
+        >>> agent.pending
+        array([0, 0])
+        """
         return np.array(self._learner.pending, dtype=np.int64)
 
     @property
     def retired(self) -> tuple[Arm, ...]:
-        """The arms that are no longer on offer."""
+        """The arms that were retired, and are therefore not on offer."""
         return self._learner.retired_arms
 
     @property
     def estimate(self) -> Floats:
-        """The parameter as estimated so far, for a policy that learns from features."""
+        """The parameter as estimated from the rewards so far; only for a policy that learns from features.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.OFUL(), mb.MeanBounds.vacuous(2), seed=7, features=[[1.0, 0.0], [0.0, 1.0]])
+        >>> agent.update(1, 1.0)
+        >>> agent.estimate  # ridge regression with lambda = 1 pulls it half way to 0
+        array([0. , 0.5])
+        """
         return self._with_features("estimate").estimate
 
     @property
     def tight_bounds(self) -> MeanBounds:
-        """The bounds that a policy which learns from features uses: tightened, and narrowed since if it does that."""
+        """The bounds in use, tightened; only for a policy that learns from features.
+
+        With ``mb.ROFUL(online=True)`` rewards narrow them further.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = mb.MeanBounds([0.6, 0.0], [0.9, 1.0])
+        >>> agent = mb.Agent(mb.ROFUL(), bounds, seed=7, features=[[1.0, 0.0], [0.0, 1.0]])
+        >>> agent.tight_bounds.upper.round(3)  # 0.6^2 + 0.8^2 = 1
+        array([0.9, 0.8])
+        """
         return self._with_features("tight_bounds").tight_bounds
 
     @overload
@@ -155,18 +206,21 @@ class Agent(Saved):
     @overload
     def pull(self, eligible: Iterable[Arm | Candidate], *, pending: Pending | None = None) -> Arm | Candidate: ...
     def pull(self, eligible: Any = None, *, pending: Pending | None = None) -> Any:
-        """Choose an arm.
+        """Choose an arm. The agent then waits for its reward: tell it with `update`, or give it up with `cancel`.
 
         Parameters
         ----------
         eligible
-            The arms on offer this time; every arm that is not retired by default. Pruning, l_max and factors are those
-            of the arms on offer. With features, `meanbounds.Candidate` stands for an arm that was never seen before.
+            The arms on offer this time; every arm that is not retired by default. Pruning, l_max and factors are
+            computed from the arms on offer. With features, a `meanbounds.Candidate` stands for an arm that was never
+            seen before.
         pending
-            What to do about pulls that are still unanswered. ``"count"`` treats each as if it had returned the mean
-            seen from its arm, so that a burst of requests spreads over the arms; ``"ignore"`` decides from the rewards
-            seen alone. By default they count for every policy that this never made worse when it was measured
-            (docs/pending.md): all but Thompson sampling, whose draws spread a burst anyway.
+            How to treat pulls that are still unanswered. ``"count"`` treats each as if it had returned the mean reward
+            of its arm so far, or the middle of the bounds if there is none, so that a burst of requests spreads over
+            the arms; of an arm with rewards, at most as many pulls count as rewards have come. With features, they
+            narrow the confidence widths instead. ``"ignore"`` decides from the rewards so far alone. By default pending
+            pulls count, except for Thompson sampling, whose draws spread a burst anyway, and for policies that learn
+            from features; docs/pending.md has measurements.
 
         Examples
         --------
@@ -180,11 +234,11 @@ class Agent(Saved):
     def probabilities(
         self, eligible: Iterable[Arm | Candidate] | None = None, *, pending: Pending | None = None
     ) -> Floats:
-        """The chance that the next pull takes each arm; changes nothing.
+        """The probability with which the next pull takes each arm; the agent stays as it is.
 
-        Policies with an index share the chance among the arms that tie for the largest one. For Thompson sampling the
-        chances are integrals over the posteriors, right to 1e-6. The floor is included. Keep the number beside each
-        decision to evaluate other policies on the log later.
+        For a policy with an index, the arms that tie for the largest index share the probability. For Thompson sampling
+        the probabilities are integrals over the posteriors, accurate to 1e-6. The floor is included. Record the
+        probability of the arm beside each decision: then other policies can be evaluated on the log later.
 
         Parameters
         ----------
@@ -208,18 +262,23 @@ class Agent(Saved):
         return self._learner.probabilities(eligible, pending)
 
     def update(self, arm: Arm | Candidate, reward: float, *, history: bool = False) -> None:
-        """Tell the agent a reward, in any order and however late.
+        """Tell the agent a reward. Rewards may come in any order and however late.
 
         Parameters
         ----------
         arm
-            Which arm it came from.
+            The arm that the reward came from.
         reward
-            A number in the arm's range.
+            A number in the arm's reward range.
         history
-            Set this for a past outcome that this agent did not choose: it counts, and no pending pull is taken to be
-            answered. Feed past outcomes only if the arms were chosen at random: the choices of an expert who saw more
-            than you recorded mislead, and `meanbounds.logs.bounds` is for these.
+            True for a past outcome of an arm that this agent did not choose: the reward counts, and pending pulls keep
+            waiting. Feed past outcomes only if the arms were chosen at random. The choices of an expert who saw more
+            than you recorded mislead; use `meanbounds.logs.bounds` for these.
+
+        Raises
+        ------
+        RewardError
+            If the reward is no number in the arm's range.
 
         Examples
         --------
@@ -232,7 +291,12 @@ class Agent(Saved):
         self._learner.update(arm, reward, history)
 
     def cancel(self, arm: Arm | Candidate) -> None:
-        """Say that one pending pull of this arm will never be answered.
+        """Give up one pending pull of this arm: its reward will never come.
+
+        Parameters
+        ----------
+        arm
+            The arm or candidate that was pulled.
 
         Examples
         --------
@@ -245,9 +309,15 @@ class Agent(Saved):
         self._learner.cancel(arm)
 
     def indices(self) -> Floats:
-        """The index of each arm after the updates so far, U_k(t); minus infinity for arms that are pruned or retired.
+        """The index of each arm after the updates so far, U_k(t) in the paper; minus infinity if pruned or retired.
 
-        The next `pull` without `eligible` takes an arm with the largest, unless a floor or pending pulls intervene.
+        The next `pull` without `eligible` takes an arm with the largest index, unless a floor or pending pulls
+        intervene.
+
+        Raises
+        ------
+        NoIndexError
+            If the policy has no index, such as `meanbounds.ThompsonSampling`.
 
         Examples
         --------
@@ -258,7 +328,12 @@ class Agent(Saved):
         return self._learner.indices()
 
     def replace_bounds(self, bounds: MeanBounds) -> None:
-        """Use other bounds from now on (the paper's l_k(t), u_k(t)), on the same arms, with the same ranges.
+        """Use other bounds from now on (the paper's l_k(t), u_k(t)); the rewards so far stay.
+
+        Parameters
+        ----------
+        bounds
+            Bounds on the same arms, in any order, with the same reward ranges.
 
         Examples
         --------
@@ -289,11 +364,11 @@ class Agent(Saved):
         arm
             Its name.
         lower, upper
-            Bounds on its mean; one that is not given is the end of the range.
+            Bounds on its mean, in reward units; by default the ends of its range.
         low, high
             The range of its rewards.
         features, offset
-            For a policy that learns from features.
+            For a policy that learns from features: one number for each feature, and the known part of its mean.
 
         Examples
         --------
@@ -306,7 +381,7 @@ class Agent(Saved):
         self._learner.extend(self.knowledge.with_arm(arm, lower, upper, low, high), features, offset)
 
     def retire(self, arm: Arm) -> None:
-        """Stop offering an arm. Its late rewards are still taken, and `restore` offers it again.
+        """Stop offering an arm. Its late rewards are still accepted, and `restore` offers it again.
 
         Examples
         --------
@@ -333,7 +408,17 @@ class Agent(Saved):
         self._learner.restore(arm)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, safe for JSON; `from_dict` continues the same trajectory."""
+        """The whole state, in values that JSON can hold; `from_dict` continues the same trajectory.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8]), seed=7)
+        >>> agent.update(0, 1.0)
+        >>> state = agent.to_dict()
+        >>> state["policy"], state["plays"]
+        ({'policy': 'GLUE', 'f': '1 + t log(t)^2'}, [1.0, 0.0])
+        """
         parts = self._learner.parts()
         made_from = {"policy": parts["policy"].to_dict(), "knowledge": parts["knowledge"].to_dict()}
         return {"format": _FORMAT, **parts, **made_from}
@@ -365,14 +450,22 @@ class Agent(Saved):
 
     @classmethod
     def around(cls, learner: Learner) -> Self:
-        """The agent that has this inside; what is saved is made again in this way."""
+        """Make an agent from its learner; for code that keeps learners rather than agents.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8]), seed=7)
+        >>> mb.Agent.around(agent.inside).pull()
+        0
+        """
         agent = cls.__new__(cls)
         agent._learner = learner
         return agent
 
     @property
     def inside(self) -> Learner:
-        """What the agent was told and how it decides; for those who keep agents in another form."""
+        """The learner, which holds the state and decides; for code that stores agents in another form."""
         return self._learner
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Learners for arms that have nothing in common."""
+"""The learner for arms without features."""
 
 from __future__ import annotations
 
@@ -21,11 +21,33 @@ from meanbounds.support.types import Floats, Integers
 
 __all__ = ["ArmsLearner"]
 
-_REMEMBERED = 1024  # sets of eligible arms whose plan is at hand
+_REMEMBERED = 1024  # sets of eligible arms whose plan is cached
 
 
 class ArmsLearner(Learner):
-    """What is inside an agent whose policy looks at each arm by itself."""
+    """The state of an agent whose policy looks at each arm by itself; `meanbounds.Agent` is the public face.
+
+    Parameters
+    ----------
+    policy
+        How to decide.
+    known
+        The bounds on the arms.
+    seed
+        Whole number from which all random numbers follow.
+    floor
+        The smallest probability with which each arm that can be best is pulled.
+    table
+        Statistics of the rewards so far, a column for each arm; none by default.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> learner = ArmsLearner(mb.GLUE(), Knowledge(mb.MeanBounds([0.2, 0.3], [0.9, 0.8])), seed=7)
+    >>> learner.update(learner.pull(None, None), 1.0, history=False)
+    >>> learner.plays
+    array([1, 0])
+    """
 
     def __init__(
         self, policy: Policy, known: Knowledge, seed: int, floor: float = 0.0, table: Floats | None = None
@@ -38,11 +60,11 @@ class ArmsLearner(Learner):
         self.take(known)
 
     def _hold(self, table: Floats) -> None:
-        """Keep what was seen in this table, whose rows have names."""
+        """Keep the statistics of the rewards in this table; its rows have names."""
         self.table, self._state = table, State(*table)
 
     def take(self, known: Knowledge) -> None:
-        """Adopt what is known, and forget the plans made from something else."""
+        """Adopt this knowledge, and drop the plans made from the old."""
         self.known, self.bounds = known, known.bounds
         self._low, self._high = self.bounds.low.tolist(), self.bounds.high.tolist()
         self._parameters = self._policy.parameters
@@ -51,7 +73,7 @@ class ArmsLearner(Learner):
         self._plan = self._plan_for(offered) if offered else None
 
     def _plan_for(self, positions: tuple[int, ...]) -> Plan:
-        """Plan for the arms on offer: pruning, l_max and factors are theirs."""
+        """The plan for these arms; pruning, l_max and factors are computed from them alone."""
         plan = self._plans.get(positions)
         if plan is None:
             plan = self._policy.plan(self.known.subset(positions)).placed(positions)
@@ -61,7 +83,7 @@ class ArmsLearner(Learner):
         return plan
 
     def _offer(self, eligible: Any) -> Plan:
-        """The plan for what is on offer."""
+        """The plan for the arms on offer."""
         plan = self._plan if eligible is None else self._plan_for(self._positions(eligible))
         if plan is None:
             raise ValueError("no arm is left on offer: all are retired; add or restore one")
@@ -69,17 +91,17 @@ class ArmsLearner(Learner):
 
     @property
     def policy(self) -> Policy:
-        """How it decides."""
+        """The policy, which decides."""
         return self._policy
 
     @property
     def plays(self) -> Integers:
-        """How many rewards were seen from each arm."""
+        """How many rewards each arm has had."""
         return self._state.plays.astype(np.int64)
 
     @property
     def means(self) -> Floats:
-        """The mean reward seen from each arm; NaN where there was none."""
+        """The mean reward of each arm so far; NaN for an arm without rewards."""
         plays = self._state.plays
         unit = np.divide(self._state.total, plays, out=np.full(plays.shape, np.nan), where=plays > 0)
         means: Floats = self.bounds.low + (self.bounds.high - self.bounds.low) * unit
@@ -94,7 +116,7 @@ class ArmsLearner(Learner):
         if k is None:
             k = textbook.choose(self._policy.kernel, plan.table, self._parameters, table, log_f, self.pulls, self._key)
             if counted:
-                self._state.memory[:] = State(*table).memory  # what the kernel remembers of its own
+                self._state.memory[:] = State(*table).memory  # the kernel's own memory, which the copy would lose
         self.pulls += 1
         self.pending[k] += 1
         self.unanswered += 1
@@ -152,7 +174,7 @@ class ArmsLearner(Learner):
         self.take(known)
 
     def told(self) -> dict[str, Any]:
-        """What it was told, safe for JSON."""
+        """The statistics of the rewards so far, in values that JSON can hold."""
         return {name: row.tolist() for name, row in self._state._asdict().items()}
 
     @classmethod
@@ -183,7 +205,7 @@ class ArmsLearner(Learner):
         return self._log_f[place]
 
     def _supposed(self) -> tuple[Floats, float]:
-        """What would have been seen if every pending pull had returned the arm's mean, or the middle of its bounds."""
+        """The statistics as if pending pulls had returned the arm's mean, or the middle of its bounds without one."""
         bounds, table = self.bounds, np.empty_like(self.table)
         middle = delayed.middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
         delayed.as_if_answered(self.table, np.array(self.pending, dtype=np.float64), middle, table)

@@ -1,4 +1,4 @@
-"""An arm that is offered once."""
+"""An arm that is offered for one decision."""
 
 from __future__ import annotations
 
@@ -15,26 +15,33 @@ __all__ = ["Candidate"]
 
 @dataclass(frozen=True)
 class Candidate:
-    """An arm that an agent has never heard of: its features, and what is known of its reward.
+    """An arm that an agent has not seen before, described by its features and bounds on its mean.
+
+    Two candidates with the same features, bounds, range, offset and name are the same arm.
 
     Parameters
     ----------
     features
         One number for each feature.
     lower, upper
-        Bounds on its mean, offset included, where any are known; what the other arms' bounds say of it is added.
+        Bounds on its mean, offset included, in reward units; by default the ends of its range. The agent combines them
+        with the bounds that follow from the other arms.
     low, high
         Range of its rewards.
     offset
-        Known part of its mean.
+        The known part of its mean.
     name
-        Anything to recognise it by.
+        Anything to recognise it by, a string or an integer.
 
     Examples
     --------
     >>> import meanbounds as mb
-    >>> mb.Candidate([0.6, 0.8], upper=0.7).features
+    >>> film = mb.Candidate([0.6, 0.8], upper=0.7, name="new film")
+    >>> film.features
     (0.6, 0.8)
+    >>> agent = mb.Agent(mb.OFUL(), mb.MeanBounds.vacuous(1), seed=7, features=[[0.1, 0.0]])
+    >>> agent.pull([0, film]) == film
+    True
     """
 
     features: tuple[float, ...]
@@ -77,5 +84,13 @@ class Candidate:
             object.__setattr__(self, key, value)
 
     def to_dict(self) -> dict[str, Any]:
-        """Safe for JSON; ``Candidate(**data)`` is its inverse."""
+        """The candidate in values that JSON can hold; ``Candidate(**data)`` is the inverse.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> film = mb.Candidate([0.6, 0.8], name="new film")
+        >>> mb.Candidate(**film.to_dict()) == film
+        True
+        """
         return asdict(self)

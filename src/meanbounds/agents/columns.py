@@ -1,4 +1,4 @@
-"""Many contexts on the same arms, kept in columns: a row for each context, an array for each quantity."""
+"""Many contexts with the same arms, stored in columns: a row for each context, an array for each quantity."""
 
 from __future__ import annotations
 
@@ -21,16 +21,26 @@ _TOLD = ("pulls", "updates")
 
 
 class Columns:
-    """What is known and what was seen in each context; `wake` makes a learner of a row, `rest` writes it back.
+    """The bounds and the rewards so far of many contexts; `wake` makes a learner of a row, `rest` writes it back.
 
-    A million contexts with five arms take a few hundred megabytes, as many agents several gigabytes.
+    A million contexts with five arms take a few hundred megabytes; as many agents would take several gigabytes.
 
     Parameters
     ----------
     like
-        Bounds whose arms and reward ranges all contexts have.
+        Bounds with the arms and reward ranges that all contexts have.
     lower, upper
         Bounds on the means: contexts x arms.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> columns = Columns(mb.MeanBounds.vacuous(2), np.array([[0.7, 0.2]]), np.array([[0.9, 0.6]]))
+    >>> learner = columns.wake(0, mb.GLUE(), floor=0.0, seed=7)
+    >>> learner.update(0, 1.0, history=False)
+    >>> columns.rest(0, learner)
+    >>> columns.plays
+    array([[1, 0]])
     """
 
     def __init__(self, like: MeanBounds, lower: Floats, upper: Floats) -> None:
@@ -47,17 +57,25 @@ class Columns:
 
     @property
     def arms(self) -> tuple[Arm, ...]:
-        """The arms of every row."""
+        """The arms, which all contexts share."""
         return tuple(self._place)
 
     @property
     def plays(self) -> Integers:
-        """How many rewards were seen: contexts x arms."""
+        """How many rewards each arm has had: contexts x arms."""
         plays: Integers = self._state[:, State._fields.index("plays")].astype(np.int64)
         return plays
 
     def fits(self, bounds: MeanBounds) -> bool:
-        """Whether bounds are on these arms, in this order and with these ranges, so that a row can hold them."""
+        """Whether a row can hold these bounds: the same arms in the same order, with the same ranges.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> columns = Columns(mb.MeanBounds.vacuous(2), np.array([[0.7, 0.2]]), np.array([[0.9, 0.6]]))
+        >>> columns.fits(mb.MeanBounds([0.1, 0.2], [0.3, 0.4])), columns.fits(mb.MeanBounds.vacuous(3))
+        (True, False)
+        """
         return (
             tuple(self._place) == bounds.arms
             and np.array_equal(self.low, bounds.low)
@@ -65,11 +83,20 @@ class Columns:
         )
 
     def place(self, arm: Arm) -> int | None:
-        """Where an arm is; None if it is not here."""
+        """The column of an arm; None if there is no such arm."""
         return self._place.get(arm)
 
     def append(self, lower: Floats, upper: Floats) -> int:
-        """Make room for one more context with these bounds: the number of its row."""
+        """Add a context with these bounds, and return the number of its row.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> columns = Columns(mb.MeanBounds.vacuous(2), np.array([[0.7, 0.2]]), np.array([[0.9, 0.6]]))
+        >>> row = columns.append(np.array([0.1, 0.1]), np.array([0.5, 0.4]))
+        >>> row, columns.bounds(row)
+        (1, MeanBounds([0.1, 0.1], [0.5, 0.4]))
+        """
         if self.size == len(self.lower):
             for name in ("lower", "upper", "_state", "pending", "retired", "pulls", "updates", "seed"):
                 old = getattr(self, name)
@@ -86,7 +113,24 @@ class Columns:
         return checked_before(self._place, self.lower[row].copy(), self.upper[row].copy(), self.low, self.high)
 
     def wake(self, row: int, policy: Policy, floor: float, seed: int) -> ArmsLearner:
-        """The learner of a context; `seed` is for one that has none yet."""
+        """Make the learner of a context.
+
+        Parameters
+        ----------
+        row
+            The context.
+        policy, floor
+            As for `meanbounds.Agent`.
+        seed
+            The seed of a context that has none yet; one that was used before keeps its own.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> columns = Columns(mb.MeanBounds.vacuous(2), np.array([[0.7, 0.2]]), np.array([[0.9, 0.6]]))
+        >>> columns.wake(0, mb.GLUE(), floor=0.0, seed=7).pull(None, None)
+        0
+        """
         own = int(self.seed[row])
         learner = ArmsLearner(
             policy, Knowledge(self.bounds(row)), seed if own == _NO_SEED else own, floor, self._state[row].copy()
@@ -100,7 +144,7 @@ class Columns:
         return learner
 
     def rest(self, row: int, learner: ArmsLearner) -> None:
-        """Write a learner back to its row."""
+        """Write a learner back to its row; the inverse of `wake`."""
         self.lower[row], self.upper[row] = learner.bounds.lower, learner.bounds.upper
         self._state[row] = learner.table
         self.pending[row] = learner.pending
@@ -109,13 +153,29 @@ class Columns:
         self.pulls[row], self.updates[row], self.seed[row] = learner.pulls, learner.updates, learner.seed
 
     def clear(self, row: int) -> None:
-        """Forget all that was known and seen in a context."""
+        """Erase the bounds and the rewards of a context; its row stays, empty."""
         for column in (self.lower, self.upper, self._state, self.pending, self.retired, self.pulls, self.updates):
             column[row] = 0
         self.seed[row] = _NO_SEED
 
     def extend(self, arm: Arm, bounds: MeanBounds) -> None:
-        """One more arm in every context; `bounds` are those of this arm alone."""
+        """Add an arm to every context.
+
+        Parameters
+        ----------
+        arm
+            Its name.
+        bounds
+            Bounds on this arm alone, the same in every context.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> columns = Columns(mb.MeanBounds.vacuous(1), np.array([[0.7], [0.1]]), np.array([[0.9], [0.5]]))
+        >>> columns.extend("new", mb.MeanBounds([0.0], [0.6]))
+        >>> columns.bounds(1)
+        MeanBounds([0.1, 0.0], [0.5, 0.6], arms=[0, 'new'])
+        """
         width = len(self._place)
         self._place = {**self._place, arm: width}
         self.low, self.high = np.append(self.low, bounds.low), np.append(self.high, bounds.high)
@@ -125,7 +185,20 @@ class Columns:
         self._state = np.concatenate([self._state, np.zeros((*self._state.shape[:2], 1))], axis=2)
 
     def told(self, row: int) -> dict[str, Any] | None:
-        """What a context was told, safe for JSON; None if it has been neither asked nor told anything."""
+        """The rewards and pulls of a context, in values that JSON can hold; None if it was never used.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> columns = Columns(mb.MeanBounds.vacuous(2), np.array([[0.7, 0.2]]), np.array([[0.9, 0.6]]))
+        >>> columns.told(0) is None
+        True
+        >>> learner = columns.wake(0, mb.GLUE(), floor=0.0, seed=7)
+        >>> learner.update(0, 1.0, history=False)
+        >>> columns.rest(0, learner)
+        >>> columns.told(0)["updates"]
+        1
+        """
         if not (self.pulls[row] or self.updates[row] or self.retired[row].any() or self.seed[row] != _NO_SEED):
             return None
         return {
@@ -137,7 +210,7 @@ class Columns:
         }
 
     def recall(self, row: int, told: Mapping[str, Any]) -> None:
-        """The inverse of `told`."""
+        """Restore the rewards and pulls of a context from the result of `told`."""
         state = np.array(told["state"], dtype=np.float64)
         pending = np.array(told["pending"], dtype=np.int64)
         if state.shape != self._state.shape[1:] or pending.shape != self.pending.shape[1:]:
@@ -150,7 +223,14 @@ class Columns:
 
 
 def check_columns(like: MeanBounds, lower: Floats, upper: Floats) -> None:
-    """Refuse bounds, contexts x arms, of which one is not within its range or above its upper bound."""
+    """Refuse bounds, contexts x arms, unless ``low <= lower <= upper <= high`` for each.
+
+    Examples
+    --------
+    >>> check_columns(MeanBounds.vacuous(1), np.array([[0.2], [0.6]]), np.array([[0.9], [0.5]]))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    meanbounds.bounds.BoundsError: context number 1, arm 0: needs low <= lower <= upper <= high; got lower=0.6, ...
+    """
     wrong = ~((like.low <= lower) & (lower <= upper) & (upper <= like.high))
     for row, k in np.argwhere(wrong).tolist():
         raise BoundsError(

@@ -1,4 +1,4 @@
-"""One agent for each context."""
+"""One agent for each context, such as each group of patients or each kind of customer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Context = Any
 
 _FORMAT = 2
 _SAVED = ("policy", "seed", "floor", "unknown", "arms", "low", "high", "contexts", "rows", "lower", "upper", "told")
-_AWAKE = 4096  # contexts that are agents at a time; the others rest in columns
+_AWAKE = 4096  # contexts held as agents at a time; the others are stored in columns
 
 
 class ContextualAgent(Saved):
@@ -40,19 +40,20 @@ class ContextualAgent(Saved):
     policy
         How all of them decide.
     bounds
-        What is known of the arms' means in each context, such as what `meanbounds.logs.bounds` returns.
+        For each context, the bounds on the arms' means: a mapping such as `meanbounds.logs.bounds` returns. A context
+        is named by a string, a number, or a tuple of these.
     seed
         Whole number, numpy Generator or None.
     unknown
-        What to do when a context comes that has no bounds. ``"error"`` refuses it, and names the nearest one that is
+        How to treat a context that has no bounds. ``"error"`` refuses it, and names the nearest one that is
         known; ``"vacuous"`` lets it start from bounds that say nothing, with a warning.
     floor
-        The least probability with which each arm that can be best is pulled; see `meanbounds.Agent`.
+        The smallest probability with which each arm that can be best is pulled; see `meanbounds.Agent`.
 
     Notes
     -----
-    Contexts rest in columns, a few hundred bytes each, and become agents when they are used. A million contexts with
-    five arms fit in 1 GB; `from_columns` builds them without an object for each.
+    Contexts are stored in columns, a few hundred bytes each, and become agents when they are used. A million contexts
+    with five arms fit in 1 GB; `from_columns` builds them without an object for each.
 
     Examples
     --------
@@ -109,13 +110,13 @@ class ContextualAgent(Saved):
         Parameters
         ----------
         policy, seed, unknown, floor
-            As above.
+            As for `ContextualAgent`.
         contexts
             The name of each context.
         lower, upper
-            Bounds on the means: a row for each context, a column for each arm.
+            Bounds on the means, in reward units: a row for each context, a column for each arm.
         low, high
-            The range of the rewards, one for all arms or one for each.
+            The range of the rewards, one number for all arms or one for each.
         arms
             The names of the arms; 0, 1, 2, ... by default.
 
@@ -157,26 +158,34 @@ class ContextualAgent(Saved):
         self._columns = columns
         self._rows: dict[Context, int] = {context: row for row, context in enumerate(contexts)}
         self._awake: dict[Context, Agent] = {}
-        self._kept: dict[Context, Agent] = {}  # awake for good: in somebody's hands, or with arms of their own
+        self._kept: dict[Context, Agent] = {}  # always awake: the caller has the agent, or it has other arms
 
     @property
     def policy(self) -> Policy:
-        """How all contexts decide."""
+        """The policy, by which all contexts decide."""
         return self._policy
 
     @property
     def seed(self) -> int:
-        """The number that all random numbers follow from."""
+        """The number from which all random numbers follow, also if None was given."""
         return self._seed
 
     @property
     def contexts(self) -> tuple[Context, ...]:
-        """The contexts, new ones last."""
+        """The names of the contexts, new ones last."""
         return tuple(self._rows)
 
     @property
     def arms(self) -> tuple[Arm, ...]:
-        """All arms; those that only some contexts have come last."""
+        """The names of all arms; those that only some contexts have come last.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = {"young": mb.MeanBounds.vacuous(["a", "b"]), "old": mb.MeanBounds.vacuous(["a", "c"])}
+        >>> mb.ContextualAgent(mb.GLUE(), bounds, seed=7).arms
+        ('a', 'b', 'c')
+        """
         names = dict.fromkeys(self._columns.arms)
         for agent in self._kept.values():
             names.update(dict.fromkeys(agent.bounds.arms))
@@ -192,7 +201,15 @@ class ContextualAgent(Saved):
         return iter(self._rows)
 
     def __getitem__(self, context: Context) -> Agent:
-        """The agent of a context. It stays in memory from then on, so that what you do with it is not lost."""
+        """The agent of a context. It stays in memory from then on, so that your changes to it are not lost.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.8])}, seed=7)
+        >>> agent["young"]
+        Agent(GLUE(), 2 arms, 0 updates)
+        """
         key = check_context(context)
         agent = self._find(key)
         if key not in self._kept:
@@ -200,7 +217,7 @@ class ContextualAgent(Saved):
         return agent
 
     def _find(self, key: Context) -> Agent:
-        """The agent of a context that is known."""
+        """The agent of a known context."""
         agent = self._awake.get(key) or self._kept.get(key)
         if agent is None:
             if key not in self._rows:
@@ -213,10 +230,10 @@ class ContextualAgent(Saved):
         return agent
 
     def _agent(self, context: Context) -> Agent:
-        """The agent of a context; that of a new one is to be kept by `_keep` once it was used without an error."""
+        """The agent of a context; a new context is added by `_keep` only after its agent was used without an error."""
         try:
             agent = self._awake.get(context) or self._kept.get(context)
-        except TypeError:  # cannot be a name: said below
+        except TypeError:  # unhashable, so not a name: refused below
             agent = None
         if agent is None:
             key = check_context(context)
@@ -227,7 +244,7 @@ class ContextualAgent(Saved):
         return agent
 
     def _keep(self, context: Context, agent: Agent) -> None:
-        """Remember a context that is new."""
+        """Add a new context."""
         key = check_context(context)
         self._rows[key] = self._columns.append(agent.bounds.lower, agent.bounds.upper)
         self._awake[key] = agent
@@ -244,7 +261,7 @@ class ContextualAgent(Saved):
             self._rest(key)
 
     def _seed_of(self, row: int) -> int:
-        """Independent random numbers for each context, in the order in which contexts came."""
+        """The seed of a context; the random numbers of different contexts are independent."""
         return as_seed(np.random.default_rng([self._seed, row]))
 
     def _not_known(self, key: Context) -> str:
@@ -261,7 +278,26 @@ class ContextualAgent(Saved):
         ).replace("bounds The", "bounds. The")
 
     def pull(self, context: Context, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None) -> Arm:
-        """Choose an arm in this context; see `meanbounds.Agent.pull`."""
+        """Choose an arm in this context; see `meanbounds.Agent.pull`.
+
+        Parameters
+        ----------
+        context
+            The name of the context.
+        eligible, pending
+            As for `meanbounds.Agent.pull`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.6]), "old": mb.MeanBounds([0.1, 0.2], [0.5, 0.6])}
+        >>> agent = mb.ContextualAgent(mb.GLUE(), bounds, seed=7)
+        >>> agent.pull("young"), agent.pull("old")
+        (0, 1)
+        >>> agent.pull("yung")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        LookupError: context 'yung' has no bounds; did you mean 'young'? The contexts are 'young', 'old'...
+        """
         agent = self._agent(context)
         arm = agent.pull(eligible, pending=pending)
         if agent is not self._awake.get(context) and agent is not self._kept.get(context):
@@ -269,7 +305,23 @@ class ContextualAgent(Saved):
         return arm
 
     def update(self, context: Context, arm: Arm, reward: float, *, history: bool = False) -> None:
-        """Tell the agent of this context a reward; see `meanbounds.Agent.update`."""
+        """Tell the agent of this context a reward; see `meanbounds.Agent.update`.
+
+        Parameters
+        ----------
+        context
+            The name of the context.
+        arm, reward, history
+            As for `meanbounds.Agent.update`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.8])}, seed=7)
+        >>> agent.update("young", 1, 0.5)
+        >>> agent["young"].means
+        array([nan, 0.5])
+        """
         agent = self._agent(context)
         agent.update(arm, reward, history=history)
         if agent is not self._awake.get(context) and agent is not self._kept.get(context):
@@ -278,15 +330,31 @@ class ContextualAgent(Saved):
     def probabilities(
         self, context: Context, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
     ) -> Floats:
-        """The chance that the next pull in this context takes each arm; see `meanbounds.Agent.probabilities`."""
+        """The probability that the next pull in this context takes each arm; see `meanbounds.Agent.probabilities`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.2, 0.2], [0.9, 0.9])}, seed=7)
+        >>> agent.probabilities("young")
+        array([0.5, 0.5])
+        """
         return self._agent(context).probabilities(eligible, pending=pending)
 
     def indices(self, context: Context) -> Floats:
-        """The index of each arm in this context; see `meanbounds.Agent.indices`."""
+        """The index of each arm in this context; see `meanbounds.Agent.indices`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.8])}, seed=7)
+        >>> agent.indices("young")
+        array([0.9, 0.8])
+        """
         return self._agent(context).indices()
 
     def plays(self, context: Context | None = None) -> Integers:
-        """How many rewards were seen from each arm, in one context or, by default, in all of them together.
+        """How many rewards each arm has had, in one context or, by default, in all of them together.
 
         Examples
         --------
@@ -304,14 +372,24 @@ class ContextualAgent(Saved):
         return self._summed(self._columns.plays, [agent.plays for agent in self._kept.values()])
 
     def pending(self, context: Context | None = None) -> Integers:
-        """How many pulls of each arm wait for their reward, in one context or, by default, in all together."""
+        """How many pulls of each arm wait for their reward, in one context or, by default, in all together.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.6]), "old": mb.MeanBounds([0.1, 0.2], [0.5, 0.6])}
+        >>> agent = mb.ContextualAgent(mb.GLUE(), bounds, seed=7)
+        >>> _ = agent.pull("young"), agent.pull("old")
+        >>> agent.pending(), agent.pending("old")
+        (array([1, 1]), array([0, 1]))
+        """
         if context is not None:
             return self._agent(context).pending
         self._rest_all()
         return self._summed(self._columns.pending, [agent.pending for agent in self._kept.values()])
 
     def _summed(self, column: Integers, kept: Sequence[Integers]) -> Integers:
-        """The sum over contexts, by arm: rows of contexts that are kept awake are out of date."""
+        """The sum over contexts, by arm; the rows of contexts that are kept awake are stale, so their agents count."""
         place = {arm: k for k, arm in enumerate(self.arms)}
         total = np.zeros(len(place), dtype=np.int64)
         total[: column.shape[1]] = column.sum(axis=0) - column[[self._rows[key] for key in self._kept]].sum(axis=0)
@@ -320,7 +398,16 @@ class ContextualAgent(Saved):
         return total
 
     def cancel(self, context: Context, arm: Arm) -> None:
-        """Say that one pending pull of this arm in this context will never be answered."""
+        """Give up one pending pull of this arm in this context: its reward will never come.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.6])}, seed=7)
+        >>> agent.cancel("young", agent.pull("young"))
+        >>> agent.pending()
+        array([0, 0])
+        """
         self._agent(context).cancel(arm)
 
     def add(
@@ -334,6 +421,13 @@ class ContextualAgent(Saved):
         context: Context | None = None,
     ) -> None:
         """Offer one more arm, in one context or, by default, in all; see `meanbounds.Agent.add`.
+
+        Parameters
+        ----------
+        arm, lower, upper, low, high
+            As for `meanbounds.Agent.add`.
+        context
+            The context that gets the arm; all by default.
 
         Examples
         --------
@@ -359,7 +453,17 @@ class ContextualAgent(Saved):
         self._columns.extend(arm, own)
 
     def retire(self, arm: Arm, *, context: Context | None = None) -> None:
-        """Stop offering an arm, in one context or, by default, in all that have it; see `meanbounds.Agent.retire`."""
+        """Stop offering an arm, in one context or, by default, in all that have it; see `meanbounds.Agent.retire`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.8]), "old": mb.MeanBounds([0.4, 0.2], [0.8, 0.6])}
+        >>> agent = mb.ContextualAgent(mb.GLUE(), bounds, seed=7)
+        >>> agent.retire(0, context="old")
+        >>> agent.pull("young"), agent.pull("old")
+        (0, 1)
+        """
         if context is not None:
             self._agent(context).retire(arm)
             return
@@ -371,7 +475,17 @@ class ContextualAgent(Saved):
             self._columns.retired[:, place] = True
 
     def restore(self, arm: Arm, *, context: Context | None = None) -> None:
-        """Offer a retired arm again, in one context or, by default, wherever it is retired."""
+        """Offer a retired arm again, in one context or, by default, wherever it is retired.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.8])}, seed=7)
+        >>> agent.retire(0)
+        >>> agent.restore(0)
+        >>> agent.pull("young")
+        0
+        """
         if context is not None:
             self._agent(context).restore(arm)
             return
@@ -386,7 +500,7 @@ class ContextualAgent(Saved):
             self._columns.retired[:, place] = False
 
     def _having(self, arm: Arm) -> list[Agent]:
-        """The agents that are kept awake and have this arm; refused if no context has it."""
+        """The agents that are kept awake and have this arm; an error if no context has it."""
         having = [agent for agent in self._kept.values() if arm in agent.bounds.arms]
         if not having and self._columns.place(arm) is None:
             known = ", ".join(map(repr, self.arms[:10]))
@@ -397,6 +511,14 @@ class ContextualAgent(Saved):
         self, bounds: MeanBounds | Mapping[Context, MeanBounds], *, context: Context | None = None
     ) -> None:
         """Use other bounds from now on: in one context, in each context of a mapping, or the same in all.
+
+        Parameters
+        ----------
+        bounds
+            Bounds on the same arms, with the same reward ranges; or a mapping from contexts to such bounds. If one of
+            them is refused, none is changed.
+        context
+            The context that gets these bounds; all by default.
 
         Examples
         --------
@@ -410,7 +532,7 @@ class ContextualAgent(Saved):
             if context is not None:
                 raise TypeError("give a mapping from contexts to bounds, or one context and its bounds; not both")
             checked = {check_context(key): own for key, own in bounds.items()}
-            for key, own in checked.items():  # all of them first, so that an error changes nothing
+            for key, own in checked.items():  # check all first, so that an error changes nothing
                 self._agent(key).bounds.matching(own)
             for key, own in checked.items():
                 self._agent(key).replace_bounds(own)
@@ -420,7 +542,7 @@ class ContextualAgent(Saved):
             self.replace_bounds(dict.fromkeys(self._rows, bounds))
 
     def forget(self, context: Context) -> None:
-        """Drop a context with all that was known and seen in it, for example when a person asks to be forgotten.
+        """Delete a context with its bounds and rewards, for example when a person asks to be forgotten.
 
         Examples
         --------
@@ -438,7 +560,16 @@ class ContextualAgent(Saved):
         self._columns.clear(self._rows.pop(key))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, safe for JSON; `from_dict` continues the same trajectories."""
+        """The whole state, in values that JSON can hold; `from_dict` continues the same trajectories.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.8])}, seed=7)
+        >>> state = agent.to_dict()
+        >>> state["contexts"], state["lower"], state["seed"]
+        (['young'], [[0.7, 0.2]], 7)
+        """
         self._rest_all()
         columns, own = self._columns, {}
         for key, agent in self._kept.items():
@@ -468,7 +599,15 @@ class ContextualAgent(Saved):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Make the agent that `to_dict` described, of this version or of 0.1."""
+        """Make the agent that `to_dict` described, of this version or of 0.1; it continues the same trajectories.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.2, 0.2], [0.9, 0.9])}, seed=7)
+        >>> mb.ContextualAgent.from_dict(agent.to_dict()).pull("young") == agent.pull("young")
+        True
+        """
         if data.get("format") == 1 and data.get("agents"):
             return cls._from_version_0_1(data)
         if data.get("format") != _FORMAT:
@@ -509,7 +648,18 @@ class ContextualAgent(Saved):
 
 
 def check_context(context: Context) -> Context:
-    """The name of a context with numpy's numbers made plain; what cannot be compared and saved is refused."""
+    """Check the name of a context and return it with numpy's numbers made plain.
+
+    Names that cannot be compared or saved, such as NaN and None, are refused.
+
+    Examples
+    --------
+    >>> check_context((np.int64(3), "old"))
+    (3, 'old')
+    >>> check_context(float("nan"))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    TypeError: a context is a text, a number or a tuple of these; got nan. A missing value (NaN, None) needs...
+    """
     if isinstance(context, tuple):
         return tuple(check_context(part) for part in context)
     plain = context.item() if isinstance(context, np.generic) else context

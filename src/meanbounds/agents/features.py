@@ -1,4 +1,4 @@
-"""Learners for arms with features."""
+"""The learner for arms with features."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from meanbounds.support.types import Floats, Integers
 
 __all__ = ["FeaturesLearner"]
 
-_REMEMBERED = 1024  # candidates whose bounds are at hand
-_LEARNED = ("lower", "upper", "proxy")  # of the pool: what a policy may narrow as it goes
+_REMEMBERED = 1024  # candidates whose bounds are cached
+_LEARNED = ("lower", "upper", "proxy")  # columns of the pool that a policy may narrow as it goes
 _SAVED = (*Design._fields, *_LEARNED, "plays", "total", "waiting")
 
 
 class _Offer(NamedTuple):
-    """What is on offer in a round."""
+    """The arms on offer in a round, as the kernel takes them."""
 
     arms: list[Arm | Candidate]  # in the order given
     places: list[int]  # of the known arms, which come first in the pool
@@ -41,7 +41,30 @@ class _Offer(NamedTuple):
 
 
 class FeaturesLearner(Learner):
-    """What is inside an agent whose policy learns from features."""
+    """The state of an agent whose policy learns from features; `meanbounds.Agent` is the public face.
+
+    Parameters
+    ----------
+    policy
+        How to decide.
+    known
+        The bounds on the arms.
+    seed
+        Whole number from which all random numbers follow.
+    floor
+        The smallest probability with which each arm that can be best is pulled.
+    features, offset
+        A row for each arm, and the known part of each arm's mean.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> known = Knowledge(mb.MeanBounds.vacuous(2))
+    >>> learner = FeaturesLearner(mb.OFUL(), known, 7, 0.0, [[1.0, 0.0], [0.0, 1.0]], 0.0)
+    >>> learner.update(0, 1.0, history=False)
+    >>> learner.pull(None, None)
+    1
+    """
 
     def __init__(
         self,
@@ -74,7 +97,7 @@ class FeaturesLearner(Learner):
         self._all = np.array([k for k in range(len(self.bounds)) if k not in self.retired], dtype=np.int64)
 
     def take(self, known: Knowledge) -> None:
-        """Retired arms still say something of the parameter: only new knowledge needs a new plan."""
+        """Adopt this knowledge, and plan anew only if it changed: retired arms still inform the estimate."""
         if known is not self.known:
             arms = LinearArms(self._arms.features, known.bounds, offset=self._arms.offset)
             self._adopt(self._policy.plan(arms))
@@ -83,35 +106,35 @@ class FeaturesLearner(Learner):
 
     @property
     def policy(self) -> LinearPolicy:
-        """How it decides."""
+        """The policy, which decides."""
         return self._policy
 
     @property
     def plays(self) -> Integers:
-        """Rewards seen from each arm, in the order of ``bounds.arms``; candidates are not counted."""
+        """How many rewards each arm has had, in the order of ``bounds.arms``; candidates are not counted."""
         plays: Integers = self._seen_plays.astype(np.int64)
         return plays
 
     @property
     def means(self) -> Floats:
-        """Mean reward seen from each arm; NaN where there was none."""
+        """The mean reward of each arm so far; NaN for an arm without rewards."""
         plays = self._seen_plays
         means: Floats = np.divide(self._seen_total, plays, out=np.full(plays.shape, np.nan), where=plays > 0)
         return means
 
     @property
     def estimate(self) -> Floats:
-        """The parameter, as estimated so far."""
+        """The parameter as estimated from the rewards so far."""
         return self._design.estimate.copy()
 
     @property
     def tight_bounds(self) -> MeanBounds:
-        """The bounds that the agent uses: tightened, and narrowed since if the policy does that."""
+        """The bounds in use: tightened, and narrowed by the rewards if the policy does that."""
         bounds = self.bounds
         return MeanBounds(self._pool.lower, self._pool.upper, arms=bounds.arms, low=bounds.low, high=bounds.high)
 
     def _offered(self, eligible: Any) -> _Offer:
-        """What is on offer, known arms first."""
+        """The arms on offer, known ones first."""
         offered: list[Arm | Candidate]
         offered = [self.bounds.arms[k] for k in self._all] if eligible is None else _distinct(eligible)
         if not offered:
@@ -146,7 +169,7 @@ class FeaturesLearner(Learner):
         return self.bounds.arms[k]
 
     def _decide(self, offer: _Offer, counted: bool) -> int:
-        """Choose a place in the offer's pool; with `counted`, pending pulls count as answered and teach nothing."""
+        """Choose a position in the offer's pool; with `counted`, pending pulls count and no bounds are learned."""
         pool, rule, design = self._supposed(offer.pool, counted)
         kept = kernel.possible(pool, rule, design, offer.order) if self.floor else offer.order
         k = self._floored(kept) if self.floor else None
@@ -165,7 +188,7 @@ class FeaturesLearner(Learner):
         return int(k)
 
     def _supposed(self, pool: Pool, counted: bool) -> tuple[Pool, Rule, Design]:
-        """What a decision starts from; with `counted`, copies in which every pending pull has been answered."""
+        """The inputs of a decision; with `counted`, copies in which every pending pull has been answered."""
         if not counted:
             return pool, self._rule, self._design
         rule = self._rule._replace(online=False, index_kind=min(self._rule.index_kind, kernel.CLIP))
@@ -194,7 +217,7 @@ class FeaturesLearner(Learner):
             if self._waiting[arm] and not history:
                 self._waiting[arm] -= 1
                 self.unanswered -= 1
-            self._waiting += Counter()  # forget those that no longer wait
+            self._waiting += Counter()  # drops those that no longer wait
         else:
             k = self.bounds.position(arm)
             value = check_reward(arm, reward, float(self._pool.low[k]), float(self._pool.high[k]))
@@ -208,7 +231,7 @@ class FeaturesLearner(Learner):
         self.updates += 1
 
     def cancel(self, arm: Any) -> None:
-        """Say that one pending pull of this arm will never be answered."""
+        """Give up one pending pull of this arm."""
         if not isinstance(arm, Candidate):
             super().cancel(arm)
         elif self._waiting[arm]:
@@ -231,9 +254,9 @@ class FeaturesLearner(Learner):
             raise TypeError(f"arm {bounds.arms[-1]!r}: {self._policy} learns from features: give features=")
         rows = np.vstack([self._arms.features, self._features(Candidate(features))])
         arms = LinearArms(rows, bounds, offset=np.append(self._arms.offset, offset))
-        plan = self._policy.plan(arms)  # says so if the new bounds contradict the others, before anything is changed
+        plan = self._policy.plan(arms)  # raises if the new bounds contradict the others, before anything is changed
         for k, (lower, upper) in enumerate(zip(self._pool.lower, self._pool.upper, strict=True)):
-            kernel.narrow(plan.pool, k, lower, upper)  # what was learned of the others stays
+            kernel.narrow(plan.pool, k, lower, upper)  # keeps the bounds learned on the other arms
         self._arms, self.known, self.bounds = arms, known, bounds
         self._seen_plays, self._seen_total = (np.append(row, 0.0) for row in (self._seen_plays, self._seen_total))
         self.pending.append(0)
@@ -249,8 +272,8 @@ class FeaturesLearner(Learner):
         return x
 
     def _bounds_of(self, candidate: Candidate) -> tuple[float, float]:
-        """What is known of a candidate's mean: its own bounds, and those that the other arms' bounds give it."""
-        if not self._rule.prune:  # a policy that takes no notice of bounds
+        """The bounds on a candidate's mean: its own, combined with those that follow from the other arms' bounds."""
+        if not self._rule.prune:  # the policy ignores the bounds
             return candidate.low, candidate.high
         lower = candidate.low if candidate.lower is None else candidate.lower
         upper = candidate.high if candidate.upper is None else candidate.upper
@@ -272,7 +295,7 @@ class FeaturesLearner(Learner):
         return min(lower, upper), max(lower, upper)
 
     def _proxy(self, candidate: Candidate, late: bool = False) -> float:
-        """Variance proxy of a candidate's rewards; that of its range if by now its bounds contradict the others."""
+        """Variance proxy of a candidate; with `late`, that of its range if its bounds now contradict the others."""
         try:
             lower, upper = self._bounds_of(candidate)
         except BoundsError:
@@ -297,7 +320,7 @@ class FeaturesLearner(Learner):
         return Pool(*(np.concatenate([old[places], column]) for old, column in zip(self._pool, columns, strict=True)))
 
     def _as_if_answered(self) -> Design:
-        """Widths as if every pending pull had been answered; estimate and radius are those of what was seen."""
+        """Widths as if every pending pull had been answered; estimate and radius come from the rewards so far."""
         design = Design(*(part.copy() for part in self._design))
         waiting = [(self._pool.features[k], self._pool.proxy[k], n) for k, n in enumerate(self.pending) if n]
         waiting += [(self._features(arm), self._proxy(arm, late=True), n) for arm, n in self._waiting.items()]
@@ -307,7 +330,7 @@ class FeaturesLearner(Learner):
         return design._replace(estimate=self._design.estimate.copy(), numbers=self._design.numbers.copy())
 
     def told(self) -> dict[str, Any]:
-        """What it was told, safe for JSON."""
+        """The rewards so far, as the kernel keeps them, in values that JSON can hold."""
         learned = {name: getattr(self._pool, name).tolist() for name in _LEARNED}
         return {
             "features": self._arms.features.tolist(),
@@ -342,7 +365,7 @@ class FeaturesLearner(Learner):
 
 
 def _distinct(eligible: Iterable[Arm | Candidate]) -> list[Arm | Candidate]:
-    """What is on offer, each once, in the order given."""
+    """The arms on offer, each once, in the order given."""
     if isinstance(eligible, str | Candidate):
         raise TypeError(f"eligible is a list of what is on offer; got {eligible!r} alone")
     offered = list(eligible)

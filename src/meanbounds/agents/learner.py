@@ -1,4 +1,4 @@
-"""What is inside an agent: what it was told, what is pending, and how it decides."""
+"""The learner inside an agent: the rewards so far, the pending pulls, and the code that decides."""
 
 from __future__ import annotations
 
@@ -21,19 +21,56 @@ __all__ = ["Learner", "NoIndexError", "Pending", "RewardError", "check_has", "ch
 _SAVED = ("policy", "knowledge", "seed", "floor", "pulls", "updates", "pending", "retired")
 
 Pending = Literal["ignore", "count"]
-"""What a pull does about earlier pulls whose rewards have not come yet."""
+"""How a pull treats earlier pulls whose rewards have not come yet: ``"ignore"`` or ``"count"`` them."""
 
 
 class RewardError(ValueError):
-    """A reward that cannot be: not a number, or outside the arm's range."""
+    """Raised for a reward that is not a number, or lies outside the arm's reward range.
+
+    The agent stays as it was.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.7, 0.4], [0.9, 0.6], arms=["tPA", "watch"]), seed=7)
+    >>> agent.update("tPA", 5)
+    Traceback (most recent call last):
+    meanbounds.agents.learner.RewardError: arm 'tPA': the reward 5 is not a number in its range [0.0, 1.0]
+    """
 
 
 class NoIndexError(TypeError):
-    """The policy does not rank arms by an index."""
+    """Raised by `Agent.indices` if the policy does not rank arms by an index.
+
+    Ask for `Agent.probabilities` instead: every policy has these.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> agent = mb.Agent(mb.ThompsonSampling(), mb.MeanBounds.vacuous(2), seed=7)
+    >>> agent.indices()  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    meanbounds.agents.learner.NoIndexError: ThompsonSampling has no index: ...
+    >>> agent.probabilities()
+    array([0.5, 0.5])
+    """
 
 
 class Learner(ABC):
-    """What agents for arms with and without features share; `meanbounds.Agent` describes each method."""
+    """Base of the learners for arms with and without features; `meanbounds.Agent` describes each method.
+
+    Parameters
+    ----------
+    policy, known, seed, floor
+        As for `meanbounds.Agent`, checked already.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8]), seed=7)
+    >>> isinstance(agent.inside, Learner), agent.inside.updates
+    (True, 0)
+    """
 
     def __init__(self, policy: AnyPolicy, known: Knowledge, seed: int, floor: float) -> None:
         self.known = known
@@ -42,7 +79,7 @@ class Learner(ABC):
         self.floor = _check_floor(floor)
         self.pulls = self.updates = 0
         self.pending = [0] * len(self.bounds)
-        self.unanswered = 0  # the sum of them all, those of candidates included
+        self.unanswered = 0  # the sum of `pending`, and of the pending pulls of candidates
         self.retired: set[int] = set()
         self._counts_by_default = policy.counts_pending
         self._key = np.uint64(policy_key(np.uint64(seed), 0))
@@ -51,34 +88,34 @@ class Learner(ABC):
     @property
     @abstractmethod
     def policy(self) -> AnyPolicy:
-        """How it decides."""
+        """The policy, which decides."""
 
     @property
     @abstractmethod
     def plays(self) -> Integers:
-        """How many rewards were seen from each arm."""
+        """How many rewards each arm has had."""
 
     @property
     @abstractmethod
     def means(self) -> Floats:
-        """The mean reward seen from each arm; NaN where there was none."""
+        """The mean reward of each arm so far; NaN for an arm without rewards."""
 
     @property
     def retired_arms(self) -> tuple[Arm, ...]:
-        """The arms that are no longer on offer."""
+        """The arms that were retired, and are therefore not on offer."""
         return tuple(self.bounds.arms[k] for k in sorted(self.retired))
 
     @abstractmethod
     def pull(self, eligible: Any, pending: Pending | None) -> Any:
-        """Choose an arm."""
+        """Choose an arm, and count it as pending."""
 
     @abstractmethod
     def probabilities(self, eligible: Any, pending: Pending | None) -> Floats:
-        """The chance that the next pull takes each arm."""
+        """The probability with which the next pull takes each arm."""
 
     @abstractmethod
     def update(self, arm: Any, reward: float, history: bool) -> None:
-        """Take in a reward."""
+        """Learn a reward; unless it is history, one pending pull of the arm is answered."""
 
     @abstractmethod
     def indices(self) -> Floats:
@@ -86,15 +123,15 @@ class Learner(ABC):
 
     @abstractmethod
     def take(self, known: Knowledge) -> None:
-        """Adopt what is known, on the arms that there are, and plan anew."""
+        """Adopt this knowledge about the same arms, and plan anew."""
 
     @abstractmethod
     def extend(self, known: Knowledge, features: ArrayLike | None, offset: float) -> None:
-        """Adopt knowledge that has one more arm, the last one."""
+        """Adopt knowledge with one more arm, at the end; features and offset are those of this arm."""
 
     @abstractmethod
     def told(self) -> dict[str, Any]:
-        """What it was told, safe for JSON."""
+        """The rewards so far, in values that JSON can hold."""
 
     @classmethod
     @abstractmethod
@@ -102,7 +139,16 @@ class Learner(ABC):
         """Make the learner that `parts` described."""
 
     def parts(self) -> dict[str, Any]:
-        """All that it consists of: objects for what it was made from, plain values for what it was told."""
+        """The whole state: policy and knowledge as objects, everything else in values that JSON can hold.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8]), seed=7)
+        >>> parts = agent.inside.parts()
+        >>> parts["policy"], parts["pending"], parts["retired"]
+        (GLUE(), [0, 0], [])
+        """
         return {
             "policy": self.policy,
             "knowledge": self.known,
@@ -119,7 +165,7 @@ class Learner(ABC):
         return type(self).from_parts, (self.parts(),)
 
     def _recall(self, parts: Mapping[str, Any]) -> None:
-        """Take what `parts` says of pulls, pending and retired arms."""
+        """Restore the counts of pulls, the pending pulls and the retired arms from `parts`."""
         check_has(parts, _SAVED)
         if len(parts["pending"]) != len(self.bounds):
             raise ValueError(
@@ -131,7 +177,7 @@ class Learner(ABC):
         self.retired = {self.bounds.position(arm) for arm in parts["retired"]}
 
     def cancel(self, arm: Any) -> None:
-        """Give up one pending pull of an arm."""
+        """Give up one pending pull of this arm."""
         k = self.bounds.position(arm)
         if not self.pending[k]:
             raise ValueError(f"arm {arm!r} has no pending pull to cancel")
@@ -164,12 +210,12 @@ class Learner(ABC):
         return pending == "count" and self.unanswered > 0
 
     def _floored(self, possible: Integers) -> int | None:
-        """One of these arms, drawn at random for the floor; None where the policy is to be asked, which is the rule."""
+        """One of these arms, drawn at random for the floor; None, as a rule, when the policy decides."""
         place = uniform(self._floor_key, self.pulls) / self._share(possible.size)
         return int(possible[int(place)]) if place < possible.size else None
 
     def _with_floor(self, chances: Floats, possible: Integers) -> Floats:
-        """Chances of a pull, from those of the policy's choice: each possible arm gets the floor."""
+        """The probabilities of a pull, from those of the policy's choice: each possible arm gets the floor."""
         if not self.floor:
             return chances
         chances *= 1.0 - self._share(possible.size) * possible.size
@@ -177,7 +223,7 @@ class Learner(ABC):
         return chances
 
     def _share(self, arms: int) -> float:
-        """The floor, which has to leave room for as many arms as this."""
+        """The floor; an error if it is too large for this many arms."""
         if self.floor * arms > 1.0:
             raise ValueError(
                 f"floor={self.floor:g} is too large: {arms} arms can be best, so it can be at most {1.0 / arms:.4g}"
@@ -186,7 +232,21 @@ class Learner(ABC):
 
 
 def check_reward(arm: object, reward: object, low: float, high: float) -> float:
-    """A reward as a float; anything that is no number in the range, texts and arrays included, is a `RewardError`."""
+    """Check a reward and return it as a float.
+
+    Raises
+    ------
+    RewardError
+        If it is no number in the range; strings and arrays are refused as well.
+
+    Examples
+    --------
+    >>> check_reward("a", 1, 0.0, 1.0)
+    1.0
+    >>> check_reward("a", "1", 0.0, 1.0)
+    Traceback (most recent call last):
+    meanbounds.agents.learner.RewardError: arm 'a': the reward '1' is not a number in its range [0.0, 1.0]
+    """
     try:
         if isinstance(reward, str | bytes) or np.ndim(np.asarray(reward)) != 0:
             raise TypeError
@@ -199,7 +259,14 @@ def check_reward(arm: object, reward: object, low: float, high: float) -> float:
 
 
 def check_has(data: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Refuse a saved agent that lacks something."""
+    """Refuse a saved agent that lacks some of these entries.
+
+    Examples
+    --------
+    >>> check_has({"policy": {}}, ["policy", "seed"])
+    Traceback (most recent call last):
+    ValueError: the saved agent lacks seed
+    """
     missing = [name for name in names if name not in data]
     if missing:
         raise ValueError(f"the saved agent lacks {', '.join(missing)}")

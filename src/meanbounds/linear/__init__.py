@@ -1,4 +1,4 @@
-"""Arms with features: where the shared parameter can be, and what that says of each arm's mean (Section 4)."""
+"""Arms with features (Section 4): the parameters that the bounds allow, and the bounds on each arm that follow."""
 
 from meanbounds.linear.arms import LinearArms
 from meanbounds.linear.feasible import FeasibleSet, TightBounds, tighten

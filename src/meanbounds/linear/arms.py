@@ -1,4 +1,4 @@
-"""Arms with features, and what is known of their means."""
+"""Arms with features, and the bounds on their means."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class LinearArms:
     Parameters
     ----------
     features
-        One row for each arm.
+        One row for each arm, one column for each feature.
     bounds
         Bounds on the means, offsets included; names and reward ranges come from here.
     offset
-        Known part of each arm's mean, one number or one for each.
+        The known part of each arm's mean, in reward units: one number or one for each arm.
 
     Examples
     --------
@@ -50,18 +50,34 @@ class LinearArms:
 
     @property
     def dimension(self) -> int:
-        """How many features an arm has."""
+        """The number of features of an arm."""
         return int(self.features.shape[1])
 
     @property
     def length(self) -> Floats:
-        """Euclidean norm of each arm's features."""
+        """The Euclidean norm of each arm's features."""
         length: Floats = np.linalg.norm(self.features, axis=1)
         return length
 
 
 def as_features(features: ArrayLike, arms: Iterable[Arm]) -> Floats:
-    """Features as a matrix with a row for each of these arms."""
+    """Check features and return them as a matrix with one row for each of these arms.
+
+    Parameters
+    ----------
+    features
+        One row of finite numbers for each arm.
+    arms
+        The names of the arms, for error messages.
+
+    Examples
+    --------
+    >>> as_features([[1, 0], [0, 1]], ["a", "b"]).shape
+    (2, 2)
+    >>> as_features([[1, 0], [0, float("nan")]], ["a", "b"])
+    Traceback (most recent call last):
+    ValueError: arm 'b': its features [0.0, nan] are not all finite numbers
+    """
     names = tuple(arms)
     rows = np.ascontiguousarray(np.asarray(features, dtype=np.float64))
     if rows.ndim != 2 or rows.shape[0] != len(names) or rows.shape[1] == 0:
@@ -72,12 +88,17 @@ def as_features(features: ArrayLike, arms: Iterable[Arm]) -> Floats:
 
 
 def check_norms(norm_high: float, norm_low: float = 0.0) -> tuple[float, float]:
-    """Limits on the norm of the shared parameter, as plain numbers; refuse them unless 0 <= norm_low <= norm_high.
+    """Check limits on the norm of the shared parameter and return them as floats.
+
+    Limits are refused unless ``0 <= norm_low <= norm_high`` and ``norm_high`` is positive and finite.
 
     Examples
     --------
     >>> check_norms(2, 1)
     (2.0, 1.0)
+    >>> check_norms(1, 2)
+    Traceback (most recent call last):
+    ValueError: norm_low must be between 0 and norm_high = 1 (0 <= norm_low <= norm_high); got 2
     """
     for name, value in (("norm_high", norm_high), ("norm_low", norm_low)):
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):

@@ -1,4 +1,4 @@
-"""Arms with features: what the bounds of some say about the means of others."""
+"""Arms with features: bounds on some arms imply bounds on the others."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _AT_ONCE = 16  # arms between two steps of the progress bar
 
 
 class TightBounds(MeanBounds):
-    """What `tighten` found: bounds, and for each side whether it is exact.
+    """Bounds found by `tighten`, and for each side whether it is exact.
 
     Parameters
     ----------
     lower, upper, arms, low, high
         As for `MeanBounds`.
     lower_exact, upper_exact
-        For each arm, whether the bound is the least (largest) mean that any feasible parameter gives. A bound that is
-        not exact is still valid: it is that of a larger set.
+        For each arm, whether the bound is the smallest (largest) mean that any feasible parameter gives. A bound that
+        is not exact still holds: it belongs to a larger set.
     peaks
         For each arm a feasible parameter (except that ``norm_low`` may be violated) with the largest mean.
 
@@ -69,13 +69,27 @@ class TightBounds(MeanBounds):
         object.__setattr__(self, "peaks", found)
 
     def to_dict(self) -> dict[str, Any]:
-        """The bounds, which sides are exact, and the peaks, safe for JSON."""
+        """The bounds, which sides are exact, and the peaks, in plain lists that JSON can hold.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> sorted(mb.TightBounds([0.2], [0.6], upper_exact=True).to_dict())
+        ['arms', 'high', 'low', 'lower', 'lower_exact', 'peaks', 'upper', 'upper_exact']
+        """
         own = {name: getattr(self, name).tolist() for name in ("lower_exact", "upper_exact", "peaks")}
         return {**super().to_dict(), **own}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Make the bounds that `to_dict` described."""
+        """Make the bounds that `to_dict` described.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.TightBounds.from_dict({"lower": [0.2], "upper": [0.6], "upper_exact": [True]}).upper_exact
+        array([ True])
+        """
         own = {name: data[name] for name in ("lower_exact", "upper_exact", "peaks") if name in data}
         plain = MeanBounds.from_dict({name: value for name, value in data.items() if name not in own})
         return cls(plain.lower, plain.upper, arms=plain.arms, low=plain.low, high=plain.high, **own)
@@ -91,6 +105,8 @@ class _Sides(NamedTuple):
 
 class FeasibleSet:
     """All parameters that satisfy every arm's bounds, the limits on the norm, and extra linear constraints.
+
+    Use it to bound the mean of any arm with features, also of one that is not among the arms.
 
     Parameters
     ----------
@@ -113,6 +129,13 @@ class FeasibleSet:
     >>> lower, upper = mb.FeasibleSet(arms, norm_high=1.0).bound([0.0, 1.0])
     >>> round(lower, 6), round(upper, 6)  # 0.6^2 + 0.8^2 = 1
     (0.1, 0.8)
+
+    Two arms whose means cannot both be as large as the bounds say:
+
+    >>> arms = mb.LinearArms([[1.0, 0.0], [0.0, 1.0]], mb.MeanBounds([0.8, 0.7], [0.9, 1.0]))
+    >>> mb.FeasibleSet(arms, norm_high=1.0)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    meanbounds.bounds.BoundsError: no parameter of norm at most 1.0 satisfies all bounds: arm ...
     """
 
     def __init__(
@@ -144,12 +167,41 @@ class FeasibleSet:
             )
 
     def bound(self, features: ArrayLike, offset: float = 0.0) -> tuple[float, float]:
-        """Least and largest mean of an arm with these features, whether it is among the arms or not."""
+        """The smallest and largest mean that an arm with these features can have, whether it is among the arms or not.
+
+        Parameters
+        ----------
+        features
+            One number for each feature.
+        offset
+            The known part of its mean, in reward units.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> arms = mb.LinearArms([[1.0, 0.0], [0.0, 1.0]], mb.MeanBounds([0.6, 0.1], [0.9, 1.0]))
+        >>> lower, upper = mb.FeasibleSet(arms, norm_high=2.0).bound([1.0, 1.0], offset=-0.5)
+        >>> round(lower, 6), round(upper, 6)  # from 0.6 + 0.1 - 0.5 to 0.9 + 1.0 - 0.5
+        (0.2, 1.4)
+        """
         sides = self.sides(as_features(np.atleast_2d(np.asarray(features, dtype=np.float64)), [0]))
         return float(offset + sides.lower[0]), float(offset + sides.upper[0])
 
     def tightened(self, progress: bool | None = None) -> TightBounds:
-        """The arms' bounds, as tight as they can be; see `tighten`."""
+        """The tightest bounds on the arms that follow from all bounds together; see `tighten`.
+
+        Parameters
+        ----------
+        progress
+            True shows a progress bar, False does not; by default it is shown on a terminal, after two seconds.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> arms = mb.LinearArms([[1.0, 0.0], [0.0, 1.0]], mb.MeanBounds([0.6, 0.1], [0.9, 1.0]))
+        >>> mb.FeasibleSet(arms, norm_high=1.0).tightened().upper.round(6)
+        array([0.9, 0.8])
+        """
         arms, bounds, parts = self.arms, self.arms.bounds, []
         with Progress(len(bounds), "tightening", progress) as bar:
             for first in range(0, len(bounds), _AT_ONCE):
@@ -171,7 +223,19 @@ class FeasibleSet:
         )
 
     def sides(self, features: Floats) -> _Sides:
-        """Both bounds on ``features . parameter`` for each row, and whether they are exact."""
+        """The bounds on ``features . parameter`` for each row of features, and whether each is exact.
+
+        Offsets are left out here; `bound` and `tightened` add them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import meanbounds as mb
+        >>> arms = mb.LinearArms([[1.0, 0.0], [0.0, 1.0]], mb.MeanBounds([0.6, 0.1], [0.9, 1.0]))
+        >>> sides = mb.FeasibleSet(arms, norm_high=1.0).sides(np.array([[0.0, 2.0]]))
+        >>> sides.upper.round(6), sides.upper_exact
+        (array([1.6]), array([ True]))
+        """
         length = np.linalg.norm(features, axis=1)
         units = features / np.where(length > 0.0, length, 1.0)[:, None]
         reach = length * self.norm_high
@@ -190,8 +254,8 @@ class FeasibleSet:
     def _long_enough(self, point: Floats, target: Floats) -> bool:
         """Whether a parameter as good as `point` has norm at least `norm_low`.
 
-        From the point one can walk along any direction that changes neither the target nor a limit that is attained, as
-        far as the next limit; the norm grows one way or the other.
+        From the point one can walk along any direction that changes neither the target nor an active limit, as far as
+        the next limit; the norm grows in one direction or its opposite.
         """
         least, known = self.norm_low / self.norm_high - 1e-9, self.known
         for _ in range(point.size + 1):
@@ -214,7 +278,7 @@ class FeasibleSet:
         return False
 
     def _conflict(self) -> list[str]:
-        """A small group of limits that nothing satisfies, in words; empty if all can be satisfied."""
+        """A small group of limits that no parameter satisfies, in words; empty if all can be satisfied."""
         weights = _infeasible(self.known)
         if weights is None:
             return []
@@ -259,7 +323,7 @@ def _some(known: Known, rows: NDArray[np.intp]) -> Known:
 
 
 def _infeasible(known: Known) -> Floats | None:
-    """Multipliers that prove that nothing satisfies all limits; None if something does."""
+    """Multipliers that prove that no parameter satisfies all limits; None if some parameter does."""
     target = np.zeros((1, known.rows.shape[1]))
     target[0, 0] = 1.0
     values, _, _, weights = maximise_each(target, known)
@@ -278,9 +342,9 @@ def tighten(
 ) -> TightBounds:
     """The tightest bounds on each arm's mean over all parameters that satisfy every arm's bounds.
 
-    The mean of an arm is ``offset + features . parameter``, so bounds on one arm say something about all others. Each
-    side of each arm is a second-order cone program, solved to about 1e-9 of the norm and never on the wrong side; a
-    feasible set that is thinner than that itself may be bounded less tightly.
+    The mean of an arm is ``offset + features . parameter``, so bounds on one arm restrict the means of all others. Each
+    side of each arm is a second-order cone program, solved to about 1e-9 of the norm; rounding never makes a bound too
+    tight. If the feasible set itself is thinner than that, the bounds may be less tight.
 
     Parameters
     ----------
@@ -289,15 +353,15 @@ def tighten(
     bounds
         Bounds on the means, offsets included.
     norm_high, norm_low
-        Limits on the Euclidean norm of the parameter. The set is not convex if ``norm_low`` is positive; that limit is
-        then left out, which gives valid bounds, and the result says on which sides they are exact all the same. That
-        nothing is as long as ``norm_low`` is not noticed.
+        Limits on the Euclidean norm of the parameter. A positive ``norm_low`` makes the set non-convex; that limit is
+        then left out, which gives bounds that hold, and the result says which of them are exact all the same. If no
+        parameter that satisfies the bounds is as long as ``norm_low``, this goes unnoticed.
     extra
         ``(matrix, low, high)`` for ``low <= matrix @ parameter <= high``; a box is ``(np.eye(d), low, high)``.
     offset
-        Known part of each arm's mean.
+        The known part of each arm's mean, in reward units.
     progress
-        Show a progress bar; by default on a terminal, for anything over two seconds.
+        True shows a progress bar, False does not; by default it is shown on a terminal, after two seconds.
 
     Raises
     ------
@@ -310,6 +374,9 @@ def tighten(
 
     Examples
     --------
+    Arm a has a mean of at least 0.6, which leaves at most ``sqrt(1 - 0.6**2) = 0.8`` for the second entry of a
+    parameter of norm 1, so for the mean of arm b:
+
     >>> import meanbounds as mb
     >>> bounds = mb.MeanBounds([0.6, 0.0, 0.0], [0.9, 1.0, 1.0], arms=["a", "b", "c"])
     >>> tight = mb.tighten([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]], bounds, norm_high=1.0)

@@ -1,4 +1,8 @@
-"""What each policy is; how it runs is the kernels' business."""
+"""The policies, as data: each one turns what is known about the arms into a plan.
+
+`index` has the policies that play the arm with the largest index, `direct` those that decide in another way, `oful`
+those for arms with features. The compiled loops that play a plan are in `meanbounds.kernels`.
+"""
 
 from meanbounds.policies.base import Policy
 from meanbounds.policies.direct import BIMED, OSSB, ThompsonSampling
@@ -8,7 +12,7 @@ from meanbounds.policies.oful import OFUL, ROFUL, LinearPolicy
 from meanbounds.policies.plan import Plan, make_plan
 
 AnyPolicy = Policy | LinearPolicy
-"""What an agent or a simulation takes."""
+"""A policy for arms with or without features."""
 
 __all__ = [
     "BIMED",

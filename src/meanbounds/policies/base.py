@@ -1,4 +1,4 @@
-"""What a policy is: data that turns what is known of the arms into a plan for a kernel."""
+"""The base of the policies for arms without features: data that turns bounds into a plan for a kernel."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ __all__ = ["Policy"]
 
 @dataclass(frozen=True)
 class Policy(Described):
-    """Base of the policies for arms that have nothing in common; `LinearPolicy` is that for arms with features.
+    """Base of the policies for arms without features; `LinearPolicy` is the base for arms with features.
 
-    A policy is a frozen dataclass with a kernel and a `prepare`; see "Add a policy" in CONTRIBUTING.
+    A policy is a frozen dataclass with a kernel (the compiled loop that plays it) and a method `prepare` that fills in
+    the plan; see "Add a policy" in CONTRIBUTING. The same policy object serves an `Agent` and `simulate`.
 
     Parameters
     ----------
     f
-        How fast exploration grows: a name from `meanbounds.policies.EXPLORATION`, or a function of an array of rounds
-        that is at least 1 and never falls.
+        How fast exploration grows with the round t: a name from `meanbounds.policies.EXPLORATION`, or a function from
+        an array of rounds to an array of values, each at least 1 and never falling.
 
     Examples
     --------
@@ -38,6 +39,15 @@ class Policy(Described):
     (GLUE(), GLUE(f='t'))
     >>> mb.GLUE().plan(mb.MeanBounds([0.9, 0.1, 0.2], [1.0, 1.0, 0.8])).arms  # the third cannot be best
     array([0, 1])
+
+    A policy of your own: UCB that prunes, but does not clip.
+
+    >>> class PrunedUCB(mb.Policy):
+    ...     def prepare(self, known: mb.Knowledge) -> mb.Plan:
+    ...         bounds = known.bounds
+    ...         return mb.make_plan(bounds, bounds.possible, proxy=bounds.worst_variance_proxy)
+    >>> mb.Agent(PrunedUCB(), mb.MeanBounds([0.7, 0.1], [0.9, 0.5]), seed=7).pull()
+    0
     """
 
     kernel: ClassVar[int] = textbook.GAUSSIAN
@@ -50,29 +60,50 @@ class Policy(Described):
         self.log_f(1, 2)
 
     def plan(self, known: MeanBounds | Knowledge) -> Plan:
-        """Decide, before the first round, which arms may be played and what the kernel needs to know of each.
+        """Decide, before the first round, which arms may be played and which numbers the kernel uses for each.
 
         Parameters
         ----------
         known
-            What is known of the arms on offer: bounds, or `Knowledge`.
+            The bounds on the arms on offer, as `MeanBounds` or `Knowledge`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> plan = mb.GLUE().plan(mb.MeanBounds([0.6, 0.1, 0.2], [0.9, 0.5, 0.8]))
+        >>> plan.arms, plan.cap  # arm 1 cannot be best; indices are at most 0.9 and 0.8
+        (array([0, 2]), array([0.9, 0.8]))
         """
         return self.prepare(Knowledge.of(known))
 
     @abstractmethod
     def prepare(self, known: Knowledge) -> Plan:
-        """Fill in the plan: this is what a new policy defines, as a rule by `meanbounds.make_plan`."""
+        """Fill in the plan. Each policy defines this method, usually with `meanbounds.make_plan`."""
 
     @property
     def parameters(self) -> Floats:
-        """Numbers that the kernel needs beyond the plan."""
+        """Numbers that the kernel needs beyond the plan, such as the prior of Thompson sampling; none by default."""
         return np.zeros(0)
 
     @property
     def has_index(self) -> bool:
-        """Whether the policy plays the arm with the largest index."""
+        """Whether the policy plays the arm with the largest index, so that `Agent.indices` can show it.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.GLUE().has_index, mb.ThompsonSampling().has_index
+        (True, False)
+        """
         return self.kernel in (textbook.GAUSSIAN, textbook.KL, textbook.BOOST)
 
     def log_f(self, first: int, last: int) -> Floats:
-        """Log f(t) for the rounds t = first, ..., last."""
+        """Log f(t) for the rounds t = first, ..., last.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.GLUE().log_f(1, 3).round(3)  # f(t) = 1 + t log(t)^2
+        array([0.   , 0.673, 1.531])
+        """
         return log_f(self.f, first, last)

@@ -1,4 +1,4 @@
-"""A policy is data: its name and its parameters say all there is to say of it."""
+"""The part that all policies share: a policy is fully described by its name and its parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,20 @@ _OURS = __name__.partition(".")[0]
 
 @dataclass(frozen=True, repr=False)
 class Described(Saved):
-    """Base of every policy: it can be shown, compared, saved, and made again from its name and parameters."""
+    """Base of every policy: shows, compares, saves and loads it by its name and parameters.
+
+    Each subclass registers itself under its class name, so that `from_dict` finds it again; a name that starts with an
+    underscore is not registered.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> policy = mb.ThompsonSampling(prior=(2.0, 1.0))
+    >>> policy, str(mb.GLUE())
+    (ThompsonSampling(prior=(2.0, 1.0)), 'GLUE')
+    >>> mb.Policy.from_dict(policy.to_dict()) == policy
+    True
+    """
 
     def __init_subclass__(cls) -> None:
         type.__setattr__(cls, "__repr__", Described.__repr__)  # or each dataclass would write its own
@@ -44,7 +57,12 @@ class Described(Saved):
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in changed)
 
     def to_dict(self) -> dict[str, Any]:
-        """The name and all parameters, safe for JSON.
+        """The name and all parameters, in values that JSON can hold.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is a function, which JSON cannot hold; use a named one, or `settings` to show it.
 
         Examples
         --------
@@ -61,12 +79,25 @@ class Described(Saved):
         return self.settings()
 
     def settings(self) -> dict[str, Any]:
-        """As `to_dict`, with the name of a function where a parameter is one: to be read, not to be loaded."""
+        """The same as `to_dict`, except that a function is replaced by its ``repr``: for reading, not for loading.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> import numpy as np
+        >>> mb.UCB(f=np.exp).settings()
+        {'policy': 'UCB', 'f': "<<ufunc 'exp'>>"}
+        """
         return {"policy": type(self).__name__, **{name: _plain(value) for name, value in asdict(self).items()}}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Any:
         """Make the policy that `to_dict` described; parameters that are left out keep their defaults.
+
+        Parameters
+        ----------
+        data
+            ``"policy"`` with the name of the class, and its parameters.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Policies that decide otherwise than by the largest index."""
+"""Policies that decide in another way than by the largest index."""
 
 from __future__ import annotations
 
@@ -22,33 +22,35 @@ class _BoundsPolicy(Policy):
     """Prune, and hand the kernel both bounds of each arm."""
 
     def prepare(self, known: Knowledge) -> Plan:
-        """Prune; caps and lower bounds as given."""
+        """Keep the arms that can be best, with both of their bounds."""
         bounds = known.bounds
         return make_plan(bounds, bounds.possible, cap=bounds.upper, lower=bounds.lower)
 
 
 @dataclass(frozen=True)
 class BIMED(_BoundsPolicy):
-    """Indexed minimum empirical divergence (Honda and Takemura, 2015) with mean bounds.
+    """Indexed minimum empirical divergence (Honda and Takemura, 2015) with bounds on the means.
 
-    Plays the arm with the least ``plays * kl(mean, leader) + log plays``, where the leader is the largest of l_max and
-    of the clipped means of played arms. An arm whose upper bound is below the leader is not played; an arm that was
-    never played and whose upper bound is not below the leader is. `f` is not used.
+    Plays the arm with the smallest ``plays * kl(mean, leader) + log(plays)``. The leader is the largest of l_max and of
+    the means of the played arms, each clipped to its arm's bounds. Arms with an upper bound below the leader are
+    skipped; other arms that were never played come first. `f` is not used.
 
     Parameters
     ----------
+    f
+        Not used.
     moments
-        With 2, the divergence takes the second moment of the rewards into account. For rewards of 0 and 1 nothing
-        changes; the less rewards spread, the less is explored. The divergence is then the least one that any law with
-        these two moments has from the leader. It never exceeds that of the empirical law, which is what keeps the best
-        arm from being given up in the proof for indexed minimum empirical divergence.
+        With 2, the divergence takes the second moment of the rewards into account: the less rewards vary, the less is
+        explored. It is the smallest divergence between the leader and any distribution with these two moments. That
+        never exceeds the divergence of the observed rewards themselves, which the published proof needs so that the
+        best arm is not given up. For rewards of 0 and 1 nothing changes.
 
     Examples
     --------
     >>> import meanbounds as mb
     >>> agent = mb.Agent(mb.BIMED(), mb.MeanBounds([0.6, 0.1], [0.9, 0.95]), seed=1)
     >>> agent.update(0, 1.0)
-    >>> agent.pull()  # arm 0 leads at its cap 0.9, which the other could exceed
+    >>> agent.pull()  # arm 0 leads at its upper bound 0.9, and the other may be better
     1
     """
 
@@ -69,26 +71,34 @@ class BIMED(_BoundsPolicy):
 
 @dataclass(frozen=True)
 class OSSB(_BoundsPolicy):
-    """Optimal sampling for structured bandits (Combes et al., 2017), for Bernoulli rewards with mean bounds.
+    """Optimal sampling for structured bandits (Combes et al., 2017), for Bernoulli rewards with bounds on the means.
+
+    Explores an arm until it has ``(1 + gamma) * log f(t) / kl(mean, best mean)`` plays, the number that the asymptotic
+    lower bound asks for; when no arm lacks plays, it plays the arm with the largest mean. Means are clipped to the
+    bounds, and an arm that was never played counts with its lower bound.
 
     Parameters
     ----------
     f
-        As for the other policies; log t by default, as published.
+        How fast exploration grows, see `Policy`; ``"t"`` by default, as published.
     epsilon
-        Share of the exploring rounds that go to the arm played least.
+        Share of the exploring rounds that each arm gets at least, from 0 to below 1: when the arm played least has
+        fewer, it is played.
     gamma
-        How much more than the lower bound asks for is explored.
+        How much more to explore than the lower bound asks for: 0.01 is 1% more.
 
     Notes
     -----
-    Appendix D of the paper. Arms with the same largest truncated mean all count as best: none is asked to explore.
+    Appendix D of the paper. If several arms have the largest clipped mean, each of them counts as best and needs no
+    exploration.
 
     Examples
     --------
     >>> import meanbounds as mb
-    >>> mb.OSSB(gamma=0.1)
-    OSSB(gamma=0.1)
+    >>> agent = mb.Agent(mb.OSSB(gamma=0.1), mb.MeanBounds([0.6, 0.1], [0.9, 0.95]), seed=1)
+    >>> agent.update(0, 1.0)
+    >>> agent.pull()  # arm 1 lacks plays
+    1
     """
 
     kernel: ClassVar[int] = textbook.OSSB
@@ -106,26 +116,28 @@ class OSSB(_BoundsPolicy):
 
     @property
     def parameters(self) -> NDArray[np.float64]:
-        """Epsilon, gamma."""
+        """Epsilon and gamma."""
         return np.array([self.epsilon, self.gamma])
 
 
 @dataclass(frozen=True)
 class ThompsonSampling(_BoundsPolicy):
-    """Play the arm whose draw from its Beta posterior, truncated to the arm's bounds, is largest.
+    """Draw a mean for each arm from its posterior, and play the arm with the largest draw.
 
-    A reward between the ends of its range is rounded to one of them at random, with the probabilities that keep its
-    mean (Agrawal and Goyal, 2012). Draws are exact however far in the tail of the posterior the bounds lie. `f` is
-    not used.
+    The posterior is a Beta distribution, truncated to the arm's bounds. A reward between the ends of its range is
+    rounded to one of them at random, with the probabilities that keep its mean (Agrawal and Goyal, 2012). Draws are
+    exact, however far in the tail of the posterior the bounds lie.
 
     Parameters
     ----------
+    f
+        Not used.
     prior
-        Parameters of the Beta prior before truncation, each at least 1; (1, 1) is uniform between the bounds.
+        The two parameters of the Beta prior before truncation, each at least 1; (1, 1) is uniform between the bounds.
     moments
-        With 2, rewards are not rounded; they count as if they had been 1 or the floor that makes their first two
-        moments what they are. For rewards of 0 and 1 nothing changes; the less rewards spread, the less is explored.
-        There is no theorem for it yet.
+        With 2, rewards are not rounded. They count as if each had been either 1 or one lower value, chosen such that
+        the first two moments stay the same: the less rewards vary, the less is explored. For rewards of 0 and 1 nothing
+        changes. There is no theorem for this yet.
 
     Examples
     --------
@@ -133,6 +145,13 @@ class ThompsonSampling(_BoundsPolicy):
     >>> agent = mb.Agent(mb.ThompsonSampling(), mb.MeanBounds([0.9, 0.1], [1.0, 0.9]), seed=1)
     >>> agent.pull()  # every draw for arm 0 is above every draw for arm 1
     0
+
+    The chance of each arm, for a log of decisions:
+
+    >>> agent = mb.Agent(mb.ThompsonSampling(), mb.MeanBounds.vacuous(2), seed=1)
+    >>> agent.update(0, 1.0)  # Beta(2, 1) against Beta(1, 1)
+    >>> agent.probabilities().round(4)
+    array([0.6667, 0.3333])
     """
 
     kernel: ClassVar[int] = textbook.THOMPSON
@@ -155,7 +174,7 @@ class ThompsonSampling(_BoundsPolicy):
 
     @property
     def parameters(self) -> NDArray[np.float64]:
-        """The prior, and the number of moments."""
+        """The two parameters of the prior, and the number of moments."""
         return np.array([*self.prior, self.moments], dtype=np.float64)
 
 

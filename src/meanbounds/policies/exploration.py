@@ -1,4 +1,4 @@
-"""How fast exploration grows: the function f of the indices, through log f(t)."""
+"""How fast exploration grows: the function f(t) in the indices of the policies, used through log f(t)."""
 
 from __future__ import annotations
 
@@ -22,16 +22,26 @@ EXPLORATION: dict[str, Rate] = {
     "t": lambda t: t,
     "t log(t)^3": lambda t: np.maximum(1.0, t * np.log(t) ** 3),
 }
-"""The named choices: the paper's, OSSB's, and the one KL-UCB was published with."""
+"""The named choices of f(t): the paper's, OSSB's, and the one KL-UCB was published with."""
 
 
 def log_f(f: Exploration, first: int, last: int) -> NDArray[np.float64]:
     """Log f(t) for the rounds t = first, ..., last.
 
+    Parameters
+    ----------
+    f
+        A name in `EXPLORATION`, or a function from an array of rounds to values that are at least 1 and never fall.
+    first, last
+        The first and last round, counted from 1.
+
     Examples
     --------
     >>> log_f("t", 1, 3).round(3)
     array([0.   , 0.693, 1.099])
+    >>> log_f(lambda t: 1.0 / t, 1, 2)
+    Traceback (most recent call last):
+    ValueError: f must be at least 1, finite and never fall; f(2) = 0.5 after f(1) = 1.0
     """
     t = np.arange(first, last + 1, dtype=np.float64)
     values = np.broadcast_to(np.asarray(_function(f)(t), dtype=np.float64), t.shape)
@@ -47,6 +57,15 @@ def log_f(f: Exploration, first: int, last: int) -> NDArray[np.float64]:
 
 def log_f_table(f: Exploration, number: int) -> tuple[float, ...]:
     """Log f(t) for `TABULATED` rounds, from t = number * TABULATED on; agents with the same f share the tables.
+
+    An agent decides one round at a time, so it looks up log f(t) here rather than computing it anew.
+
+    Parameters
+    ----------
+    f
+        As for `log_f`.
+    number
+        Which table: 0 has rounds 0 to 4095 (round 0 is not used), 1 has rounds 4096 to 8191.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Policies for arms with features: one parameter, shared by all arms, is learned."""
+"""Policies for arms with features: they learn one parameter that all arms share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,27 @@ _LONGEST = 1e9  # squared length of features over the regularisation; weights ma
 
 
 class LinearPlan(NamedTuple):
-    """What the kernel needs to know before the first round."""
+    """Everything the kernel needs before the first round of a policy for arms with features.
+
+    Attributes
+    ----------
+    pool
+        Features, ranges, bounds and variance proxies of the arms.
+    rule
+        The numbers and switches of the policy.
+    known
+        The bounds in the form that the cone solver takes; empty where it is not used.
+    feasible
+        The set of parameters that satisfy the bounds, from which bounds for arms outside the pool follow; None where
+        bounds are not used.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> plan = mb.OFUL().plan(mb.LinearArms([[1.0, 0.0], [0.6, 0.8]], mb.MeanBounds.vacuous(2)))
+    >>> plan.rule.norm_high, plan.pool.length, plan.feasible is None
+    (1.0, array([1., 1.]), True)
+    """
 
     pool: Pool
     rule: Rule
@@ -41,20 +61,31 @@ class LinearPlan(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LinearPolicy(Described, ABC):
-    """Base of the policies for arms with features.
+    """Base of the policies for arms with features: an arm's mean is ``offset + features . parameter``.
+
+    A subclass defines `plan`, usually with `make_plan`.
 
     Parameters
     ----------
     norm_high
-        Upper limit on the Euclidean norm of the parameter.
+        Upper limit on the Euclidean norm of the parameter, in reward units per unit of feature length.
     regularisation
-        The lambda of ridge regression.
+        The lambda of ridge regression; positive.
     failure
-        Probability with which the confidence set may miss the parameter, in any round.
+        Probability, in (0, 1), with which the confidence set may miss the parameter in any round at all.
     noise
-        How the variance proxies of arms that differ enter: ``"weighted"`` weights each reward by the inverse of its
+        How variance proxies that differ between arms are used. ``"weighted"`` weights each reward by the inverse of its
         proxy; ``"running-max"`` takes the largest proxy among the arms played so far, ``"pool-max"`` the largest among
         all arms; ``"restricted-max"`` (the paper) the largest among all arms that were on offer and could be best.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> [policy for policy in (mb.OFUL(failure=0.05), mb.ROFUL(), mb.GLUE()) if isinstance(policy, mb.LinearPolicy)]
+    [OFUL(failure=0.05), ROFUL()]
+    >>> mb.OFUL(failure=2.0)
+    Traceback (most recent call last):
+    ValueError: OFUL: failure must be a probability between 0 and 1; got 2.0
     """
 
     theorem: ClassVar[str] = ""
@@ -72,7 +103,7 @@ class LinearPolicy(Described, ABC):
         self._check_choice("noise", _NOISE)
 
     def _check_norms(self) -> None:
-        """Refuse limits that no norm is between, and keep the others as plain numbers."""
+        """Refuse limits that no norm can satisfy, and store the others as plain floats."""
         names = [name for name in ("norm_high", "norm_low") if hasattr(self, name)]
         try:
             limits = check_norms(*(getattr(self, name) for name in names))
@@ -82,21 +113,35 @@ class LinearPolicy(Described, ABC):
             object.__setattr__(self, name, value)
 
     def _check_number(self, name: str, what: str, above: float, below: float) -> None:
-        """Refuse what is no number between the two, and keep the others as plain numbers."""
+        """Refuse a value that is not a number strictly between the two limits, and store the others as plain floats."""
         value = getattr(self, name)
         if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not above < value < below:
             raise ValueError(f"{type(self).__name__}: {name} must be {what}; got {value!r}")
         object.__setattr__(self, name, float(value))
 
     def _check_choice(self, name: str, choices: Iterable[object]) -> None:
-        """Refuse what is none of these."""
+        """Refuse a value that is not one of these choices."""
         value = getattr(self, name)
         if value not in list(choices):
             known = ", ".join(map(repr, choices))
             raise ValueError(f"{type(self).__name__}: {name} must be one of {known}; got {value!r}")
 
     def check_scale(self, length: float) -> None:
-        """Refuse features so long that adding their squares would round the regularisation away."""
+        """Refuse features so long that adding their squares would round the regularisation away.
+
+        Parameters
+        ----------
+        length
+            The Euclidean norm of the longest feature vector.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.OFUL().check_scale(1_000.0)
+        >>> mb.OFUL().check_scale(1e9)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ValueError: OFUL: features of length 1e+09 against regularisation 1: their squares would round it away...
+        """
         if length**2 > _LONGEST * self.regularisation:
             raise ValueError(
                 f"{type(self).__name__}: features of length {length:.3g} against regularisation "
@@ -106,7 +151,7 @@ class LinearPolicy(Described, ABC):
 
     @abstractmethod
     def plan(self, arms: LinearArms) -> LinearPlan:
-        """What the kernel needs, from features, bounds and offsets."""
+        """Turn features, bounds and offsets into everything the kernel needs; each policy defines this method."""
 
     def make_plan(
         self,
@@ -121,7 +166,33 @@ class LinearPolicy(Described, ABC):
         online: bool = False,
         printed: bool = False,
     ) -> LinearPlan:
-        """Plan for these arms with these bounds; `feasible` is what exact indices are limited to."""
+        """Make the plan for these arms with these bounds; for the `plan` of a subclass.
+
+        Parameters
+        ----------
+        arms
+            Features and offsets.
+        bounds
+            The bounds to use, which may be tighter than those of `arms`.
+        index
+            ``"plain"``, ``"clip"`` or ``"exact"``, see `ROFUL`.
+        feasible
+            The set of parameters that exact indices are limited to.
+        norm_low
+            Lower limit on the norm of the parameter.
+        prune
+            Whether arms that cannot be best are skipped.
+        cone, online, printed
+            See ``tighten="cone"``, ``online`` and ``printed`` of `ROFUL`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> arms = mb.LinearArms([[1.0, 0.0], [0.6, 0.8]], mb.MeanBounds([0.6, 0.0], [0.9, 0.7]))
+        >>> plan = mb.OFUL().make_plan(arms, arms.bounds)  # as OFUL, with pruning and clipping
+        >>> plan.pool.upper, plan.rule.prune
+        (array([0.9, 0.7]), True)
+        """
         own = bounds.variance_proxy
         fixed = bounds.worst_variance_proxy.max() if self.noise == "weighted" else own.max()
         self.check_scale(float(arms.length.max()))
@@ -161,63 +232,78 @@ class OFUL(LinearPolicy):
     """Optimism for linear bandits (Abbasi-Yadkori, Pál and Szepesvári, 2011).
 
     Plays the arm with the largest ``offset + x . estimate + radius * sqrt(x V^-1 x)``, where the radius is
-    ``sqrt(regularisation) * norm_high + sqrt(proxy * (2 log(1 / failure) + log(det V / regularisation^d)))``. Takes no
-    notice of bounds.
+    ``sqrt(regularisation) * norm_high + sqrt(proxy * (2 log(1 / failure) + log(det V / regularisation^d)))``. Ignores
+    the bounds.
+
+    Parameters
+    ----------
+    norm_high, regularisation, failure, noise
+        As for `LinearPolicy`.
 
     Notes
     -----
-    The parameter lies in all confidence sets at once with probability at least ``1 - failure``, for arms of any norm
-    and for any choice of what is on offer that depends on the past alone.
+    The parameter lies in all confidence sets at once with probability at least ``1 - failure``. This holds for arms of
+    any norm, and for any choice of the arms on offer that depends on the past alone.
 
     Examples
     --------
     >>> import meanbounds as mb
     >>> agent = mb.Agent(mb.OFUL(), mb.MeanBounds.vacuous(["a", "b"]), seed=1, features=[[1.0, 0.0], [0.6, 0.8]])
     >>> agent.update("a", 1.0)
-    >>> agent.pull(["a", "b"])  # less is known of b
+    >>> agent.pull(["a", "b"])  # less is known about b
     'b'
     """
 
     theorem: ClassVar[str] = "Abbasi-Yadkori et al. 2011"
 
     def plan(self, arms: LinearArms) -> LinearPlan:
-        """Every arm, no bounds but the range of the rewards."""
+        """Keep every arm; use only the range of the rewards.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.OFUL().plan(mb.LinearArms([[1.0], [0.5]], mb.MeanBounds([0.6, 0.0], [0.9, 0.5]))).pool.upper
+        array([1., 1.])
+        """
         bounds = MeanBounds.vacuous(arms.bounds.arms, low=arms.bounds.low, high=arms.bounds.high)
         return self.make_plan(arms, bounds, "plain", prune=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ROFUL(LinearPolicy):
-    """R-OFUL: `OFUL` that plays only what can be best, expects no more than can be, and explores less.
+    """R-OFUL: `OFUL` with bounds on the means.
+
+    It skips arms that cannot be best, caps each index at the largest mean the bounds allow, and uses narrower
+    confidence widths.
 
     Parameters
     ----------
     norm_high, regularisation, failure, noise
-        As for `OFUL`; each arm's variance proxy comes from its bounds.
+        As for `LinearPolicy`; each arm's variance proxy comes from its bounds.
     norm_low
         Lower limit on the norm of the parameter.
     index
-        ``"exact"``: the largest mean over all parameters that lie in the confidence set and satisfy every arm's bounds;
-        a cone program for each arm whose index that takes. Where nothing satisfies both, data and bounds contradict
-        each other: the round is decided by ``"clip"``, and counted. ``"clip"``: OFUL's index, at most the arm's upper
-        bound; never below ``"exact"``, and a hundred times cheaper. ``"plain"``: OFUL's own.
+        ``"exact"``: the largest mean over all parameters that lie in the confidence set and satisfy every arm's bounds.
+        This solves a cone program for each arm whose index needs it. If no parameter does both, data and bounds
+        contradict each other: the round is decided by ``"clip"``, and counted. ``"clip"``: OFUL's index, at most the
+        arm's upper bound; never below ``"exact"``, and a hundred times cheaper. ``"plain"``: OFUL's own index.
     tighten
-        How bounds inform each other: ``"exact"`` solves for each arm once, see `meanbounds.tighten`. ``"cone"`` bounds
-        the arms of a round by the most promising one, where there are too many to solve for. ``"none"``: not at all.
-        Clipped at bounds that are not tightened, an index can lose more than that of `OFUL`.
+        How bounds on some arms tighten those on others. ``"exact"`` solves for each arm once, see `meanbounds.tighten`.
+        ``"cone"`` bounds the arms of a round by the most promising one, for when there are too many arms to solve for.
+        ``"none"`` uses the bounds as given: indices clipped at such bounds can lose more than `OFUL`.
     online
-        Whether the confidence set bounds the means as well: it raises l_max, shrinks what is left of an offer, and
-        lowers variance proxies. These bounds hold in all rounds at once with probability at least ``1 - failure``:
-        it is the same event as that the parameter lies in the confidence sets.
+        Whether the confidence set also narrows the bounds as rewards come in: it raises l_max, prunes more arms and
+        lowers variance proxies. These bounds hold in all rounds at once with probability at least ``1 - failure``,
+        since they hold whenever the parameter lies in the confidence sets.
     printed
-        Radius and factor as in the paper, see `paper`.
+        Use radius and factor as printed in the paper, see `paper`.
 
     Notes
     -----
     Theorem 4 of the paper. Differs from the paper: the radius has log(det V / lambda^d), which holds for arms of any
     norm and for weights; each arm's factor comes from its own bounds in its own range; the cone follows from the norm
     of each arm, and bounds means by ``||a|| M cos(angle + alpha)`` where the paper has the smaller ``m cos(3 alpha)``;
-    the norm's lower limit is left out of the cone programs, which are not convex with it.
+    the norm's lower limit is left out of the cone programs, which would not be convex with it.
 
     Examples
     --------
@@ -227,6 +313,8 @@ class ROFUL(LinearPolicy):
     >>> agent = mb.Agent(mb.ROFUL(), bounds, seed=1, features=features)
     >>> agent.pull(["b", "c"])
     'c'
+    >>> agent.tight_bounds.upper.round(3)  # the bound 0.5 on c leaves at most 0.175 for b
+    array([0.833, 0.175, 0.5  ])
     """
 
     theorem: ClassVar[str] = "Theorem 4"
@@ -246,10 +334,18 @@ class ROFUL(LinearPolicy):
 
     @classmethod
     def paper(cls, *, norm_high: float = 1.0, norm_low: float = 0.0, failure: float = 0.01) -> ROFUL:
-        """The algorithm as printed: exact index, d log(1 + t / (d lambda)) in the radius, the factor sigma_t.
+        """The algorithm as printed in the paper.
 
+        It has the exact index, d log(1 + t / (d lambda)) in the radius, and the factor sigma_t.
         It is for arms of norm 1 without offsets; others are refused. The printed factor is no bound once 3 alpha is
-        above pi / 2, and is left out then. Ties are settled as everywhere here.
+        above pi / 2, and is left out then. Ties are broken at random, as in all policies here.
+
+        Parameters
+        ----------
+        norm_high, norm_low
+            Limits on the Euclidean norm of the parameter.
+        failure
+            Probability with which the confidence set may miss the parameter in any round at all.
 
         Examples
         --------
@@ -260,7 +356,15 @@ class ROFUL(LinearPolicy):
         return cls(norm_high=norm_high, failure=failure, noise="restricted-max", norm_low=norm_low, printed=True)
 
     def plan(self, arms: LinearArms) -> LinearPlan:
-        """Tighten the bounds, once."""
+        """Tighten the bounds once, as `tighten` says.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> arms = mb.LinearArms([[1.0, 0.0], [0.0, 1.0]], mb.MeanBounds([0.6, 0.0], [0.9, 1.0]))
+        >>> mb.ROFUL().plan(arms).pool.upper.round(3), mb.ROFUL(tighten="none", index="clip").plan(arms).pool.upper
+        (array([0.9, 0.8]), array([0.9, 1. ]))
+        """
         for k in np.flatnonzero((np.abs(arms.length - 1.0) > 1e-9) | (arms.offset != 0.0)) if self.printed else ():
             raise ValueError(
                 f"arm {arms.bounds.arms[k]!r} has norm {arms.length[k]:.6g} and offset {arms.offset[k]:g}; the printed "

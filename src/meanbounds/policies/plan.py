@@ -1,4 +1,4 @@
-"""A plan: what a policy decides before the first round, one entry for each arm that may be played."""
+"""A plan: the arms that a policy may play and the numbers it uses for each, decided before the first round."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ __all__ = ["Plan", "make_plan"]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a kernel needs to know of each arm that may be played; `make_plan` makes one.
+    """The arms that a policy may play, and the numbers that its kernel uses for each; `make_plan` makes one.
 
     All arrays have one entry for each arm that is kept.
 
     Attributes
     ----------
+    table
+        The rows as kernels take them: arms, low, width, lower, cap, proxy.
     arms
-        The places of these arms among all arms.
+        The positions of these arms among all arms.
     low, width
-        Where each arm's reward range starts, and how wide it is.
+        Where each arm's reward range starts, and how wide it is, in reward units.
     lower
-        The lower bound on the mean that the kernel may use.
+        The lower bound on the mean that the kernel may use, in reward units.
     cap
-        What clips the index, in reward units; infinite where nothing does.
+        The largest value of the index, in reward units; infinite for no cap.
     proxy
         The variance proxy, in reward units squared.
 
@@ -38,6 +40,8 @@ class Plan:
     >>> plan = mb.GLUE().plan(mb.MeanBounds([0.6, 0.1, 0.2], [0.9, 0.5, 0.8]))
     >>> plan.arms, plan.cap
     (array([0, 2]), array([0.9, 0.8]))
+    >>> len(plan), plan.proxy.round(3)
+    (2, array([0.247, 0.247]))
     """
 
     table: Floats
@@ -45,37 +49,37 @@ class Plan:
 
     @property
     def arms(self) -> Integers:
-        """The places of the arms that are kept."""
+        """The positions, among all arms, of the arms that are kept."""
         arms: Integers = self.table[0].astype(np.int64)
         return arms
 
     @property
     def low(self) -> Floats:
-        """The bottom of each reward range."""
+        """The bottom of each arm's reward range."""
         low: Floats = self.table[1]
         return low
 
     @property
     def width(self) -> Floats:
-        """The width of each reward range."""
+        """The width of each arm's reward range."""
         width: Floats = self.table[2]
         return width
 
     @property
     def lower(self) -> Floats:
-        """The lower bound on each mean."""
+        """The lower bound on each arm's mean that the kernel may use."""
         lower: Floats = self.table[3]
         return lower
 
     @property
     def cap(self) -> Floats:
-        """What clips each index."""
+        """The largest value that each arm's index may take."""
         cap: Floats = self.table[4]
         return cap
 
     @property
     def proxy(self) -> Floats:
-        """The variance proxy of each arm."""
+        """The variance proxy of each arm, in reward units squared."""
         proxy: Floats = self.table[5]
         return proxy
 
@@ -87,7 +91,12 @@ class Plan:
         return f"Plan({', '.join(f'{name}={values}' for name, values in rows.items())})"
 
     def select(self, keep: Booleans | Integers) -> Plan:
-        """The same plan with only these arms, by mask or by place in the plan.
+        """The same plan with only these arms.
+
+        Parameters
+        ----------
+        keep
+            A mask over the arms of the plan, or their positions in the plan.
 
         Examples
         --------
@@ -99,7 +108,14 @@ class Plan:
         return Plan(np.ascontiguousarray(self.table[:, keep]))
 
     def placed(self, positions: ArrayLike) -> Plan:
-        """The same plan where the arms that it was made for are at these places among others.
+        """The same plan, renumbered for arms that are some of a larger set.
+
+        A plan made for the eligible arms counts them 0, 1, 2, ...; this puts in their positions among all arms.
+
+        Parameters
+        ----------
+        positions
+            For each arm that the plan was made for, its position among all arms.
 
         Examples
         --------
@@ -120,26 +136,28 @@ def make_plan(
     proxy: ArrayLike = 0.0,
     lower: ArrayLike | None = None,
 ) -> Plan:
-    """Make a plan for the arms of these bounds.
+    """Make a plan for the arms of these bounds; `Policy.prepare` of most policies is one call of this.
 
     Parameters
     ----------
     bounds
-        Gives the arms and their reward ranges.
+        The arms and their reward ranges; the bounds themselves are used only through the other arguments.
     keep
         Which arms may be played, as a mask; all by default.
     cap
-        What clips each arm's index, in reward units: one number or one for each arm.
+        The largest value of each arm's index, in reward units: one number or one for each arm; no cap by default.
     proxy
-        The variance proxy of each arm, in reward units squared.
+        The variance proxy of each arm, in reward units squared: one number or one for each arm.
     lower
-        The lower bound that the kernel may use; the bottom of the range by default.
+        The lower bound on each mean that the kernel may use, in reward units; the bottom of the range by default.
 
     Examples
     --------
     >>> import meanbounds as mb
-    >>> mb.make_plan(mb.MeanBounds([0.2, 0.3], [0.8, 0.9]), cap=0.5, proxy=0.25).cap
-    array([0.5, 0.5])
+    >>> bounds = mb.MeanBounds([0.6, 0.1, 0.2], [0.9, 0.5, 0.8])
+    >>> plan = mb.make_plan(bounds, bounds.possible, cap=bounds.upper, proxy=0.25)  # B-UCB
+    >>> plan.arms, plan.cap, plan.proxy
+    (array([0, 2]), array([0.9, 0.8]), array([0.25, 0.25]))
     """
     rows = (
         np.arange(len(bounds)),

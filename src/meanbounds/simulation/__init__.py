@@ -1,4 +1,4 @@
-"""Play policies in environments whose truth is known, many times, and keep the regret.
+"""Play policies in environments whose true means are known, many times, and record the regret.
 
 Environments, instances with their bounds, `simulate`, `Regret` and study files live here; worlds that write logs are in
 `meanbounds.worlds`.

@@ -1,4 +1,4 @@
-"""How late rewards come in a simulation."""
+"""How late rewards arrive in a simulation."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Delay:
     mean
         Mean delay in rounds.
     law
-        ``"fixed"``: every reward is late by `mean` rounds, a whole number. ``"geometric"``: a reward that has not come
-        yet comes in each round with chance ``1 / (1 + mean)``, so later rewards may overtake earlier ones.
+        ``"fixed"``: every reward is `mean` rounds late, a whole number. ``"geometric"``: a reward that has not arrived
+        yet arrives in each round with probability ``1 / (1 + mean)``, so later rewards may overtake earlier ones.
     lost
-        Share of the rewards that never come, from 0 to 1. The policy is not told which: they stay pending.
+        Share of the rewards that never arrive, from 0 to 1. The policy is not told which: they stay pending.
 
     Examples
     --------
@@ -63,11 +63,30 @@ class Delay:
             raise ValueError(f"lost must be a share of the rewards, from 0 to 1; got {self.lost!r}")
 
     def settings(self) -> dict[str, Any]:
-        """What it was made from, safe for JSON."""
+        """The parameters, in values that JSON can hold; they are kept with the result of a simulation.
+
+        Examples
+        --------
+        >>> Delay(20).settings()
+        {'mean': 20.0, 'law': 'fixed', 'lost': 0.0}
+        """
         return {**asdict(self), "mean": float(self.mean), "lost": float(self.lost)}
 
     def delays(self, horizon: int) -> Delays:
-        """For the kernel: delays beyond the horizon are all the same to it."""
+        """The same in the form that the kernel takes.
+
+        A delay beyond the horizon is cut to the horizon, which changes nothing.
+
+        Parameters
+        ----------
+        horizon
+            Rounds in a run.
+
+        Examples
+        --------
+        >>> Delay(20).delays(horizon=1000).longest, Delay(20).delays(horizon=5).longest
+        (20, 5)
+        """
         if self.law == "fixed" or self.mean == 0.0:
             fixed = min(int(self.mean), horizon)
             return Delays(fixed, 0.0, fixed, float(self.lost))
@@ -77,7 +96,15 @@ class Delay:
 
 
 def as_delay(delay: int | Delay | None) -> Delay | None:
-    """A delay as `meanbounds.simulate` takes it: a whole number of rounds stands for a fixed one."""
+    """Turn the argument ``delay`` of `meanbounds.simulate` into a `Delay`; a whole number stands for a fixed one.
+
+    Examples
+    --------
+    >>> as_delay(10)
+    Delay(mean=10, law='fixed', lost=0.0)
+    >>> as_delay(None) is None
+    True
+    """
     if delay is None or isinstance(delay, Delay):
         return delay
     if isinstance(delay, bool) or not isinstance(delay, int | np.integer) or delay < 0:
@@ -86,7 +113,15 @@ def as_delay(delay: int | Delay | None) -> Delay | None:
 
 
 def check_pending(pending: str) -> None:
-    """Refuse what is no way to treat unanswered pulls."""
+    """Refuse a value of ``pending`` that is neither ``"ignore"`` nor ``"count"``.
+
+    Examples
+    --------
+    >>> check_pending("count")
+    >>> check_pending("guess")
+    Traceback (most recent call last):
+    ValueError: pending must be "ignore" or "count"; got 'guess'
+    """
     if pending not in get_args(Pending):
         raise ValueError(f'pending must be "ignore" or "count"; got {pending!r}')
 

@@ -1,4 +1,4 @@
-"""Where rewards come from in a simulation."""
+"""Environments: where rewards come from in a simulation."""
 
 from __future__ import annotations
 
@@ -21,12 +21,24 @@ __all__ = ["Bernoulli", "Beta", "Environment", "Linear", "Table", "Uniform"]
 class Environment(ABC):
     """Base of all environments: independent rewards of each arm, with known means.
 
+    Use `Bernoulli`, `Uniform`, `Beta`, `Table` or `Linear`, or define `rewards` in a class of your own.
+
     Parameters
     ----------
     means
         Mean reward of each arm.
     low, high
-        Range of the rewards, one for all arms or one for each.
+        Range of the rewards, one number for all arms or one for each; [0, 1] by default.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> environment = mb.Bernoulli([3.0, 4.5], low=1.0, high=5.0)
+    >>> isinstance(environment, mb.Environment), len(environment), environment.gaps
+    (True, 2, array([1.5, 0. ]))
+    >>> mb.Uniform([0.5, 1.2])
+    Traceback (most recent call last):
+    ValueError: arm 1: its mean 1.2 is not inside its reward range [0.0, 1.0]
     """
 
     means: Floats
@@ -49,16 +61,29 @@ class Environment(ABC):
 
     @property
     def gaps(self) -> Floats:
-        """How far each arm's mean is below the best one."""
+        """How far each arm's mean is below the best one: the regret of playing it once, in reward units."""
         gaps: Floats = self.means.max() - self.means
         return gaps
 
     @abstractmethod
     def rewards(self, low: Floats, high: Floats) -> Rewards:
-        """The law of the rewards for a kernel, in units of the given ranges, which contain this environment's."""
+        """The distribution of the rewards in the form that kernels take; each environment defines this.
+
+        Parameters
+        ----------
+        low, high
+            Ranges, one entry for each arm, that contain the environment's own; rewards are expressed in units of these.
+        """
 
     def settings(self) -> dict[str, Any]:
-        """What the environment was made from, safe for JSON."""
+        """The parameters of the environment, in values that JSON can hold; a simulation keeps them with its result.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Bernoulli([0.9, 0.8]).settings()
+        {'kind': 'Bernoulli', 'means': [0.9, 0.8], 'low': [0.0, 0.0], 'high': [1.0, 1.0]}
+        """
         return {
             "kind": type(self).__name__,
             "means": self.means.tolist(),
@@ -71,7 +96,14 @@ _NO_ATOMS = np.zeros((3, 0))
 
 
 class Bernoulli(Environment):
-    """Rewards at the two ends of the range, with the given means.
+    """Rewards at the two ends of the range, with the given means: 0 and 1 by default.
+
+    Parameters
+    ----------
+    means
+        Mean reward of each arm; in [0, 1] this is the probability of a 1.
+    low, high
+        The two rewards, one number for all arms or one for each.
 
     Examples
     --------
@@ -81,7 +113,18 @@ class Bernoulli(Environment):
     """
 
     def rewards(self, low: Floats, high: Floats) -> Rewards:
-        """Success probability, value of a failure, value of a success."""
+        """For each arm: probability of a success, value of a failure, value of a success.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import meanbounds as mb
+        >>> law = mb.Bernoulli([0.9, 0.8]).rewards(low=np.array([0.0, 0.0]), high=np.array([1.0, 2.0]))
+        >>> law.parameters  # the second arm pays 1 in a range up to 2: half of it
+        array([[0.9, 0.8],
+               [0. , 0. ],
+               [1. , 0.5]])
+        """
         span = high - low
         share = (self.means - self.low) / (self.high - self.low)
         rows = np.array([share, (self.low - low) / span, (self.high - low) / span])
@@ -91,29 +134,48 @@ class Bernoulli(Environment):
 class Uniform(Environment):
     """Uniform rewards on the widest interval around each mean that stays in the range (the paper's clipped uniform).
 
+    Parameters
+    ----------
+    means
+        Mean reward of each arm, the middle of its interval.
+    low, high
+        Range of the rewards, one number for all arms or one for each.
+
     Examples
     --------
+    Rewards between 0.8 and 1, and between 0 and 1:
+
     >>> import meanbounds as mb
     >>> mb.Uniform([0.9, 0.5]).gaps.round(3)
     array([0. , 0.4])
     """
 
     def rewards(self, low: Floats, high: Floats) -> Rewards:
-        """Start and width of the interval."""
+        """For each arm: start and width of its interval.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import meanbounds as mb
+        >>> mb.Uniform([0.75, 0.5]).rewards(low=np.zeros(2), high=np.ones(2)).parameters
+        array([[0.5, 0. ],
+               [0.5, 1. ]])
+        """
         reach = np.minimum(self.means - self.low, self.high - self.means)
         rows = np.array([self.means - reach - low, 2.0 * reach]) / (high - low)
         return Rewards(kinds.UNIFORM, rows, _NO_ATOMS)
 
 
 class Beta(Environment):
-    """Beta rewards, stretched to the range.
+    """Beta-distributed rewards, stretched to the range.
 
     Parameters
     ----------
     means, low, high
-        As for every environment; the means lie strictly inside the range.
+        As for `Environment`; the means lie strictly inside the range.
     concentration
-        Sum of the two shapes: the larger, the closer rewards are to their mean.
+        Sum of the two shape parameters: the larger, the closer rewards are to their mean. On [0, 1] the variance is
+        ``mean * (1 - mean) / (1 + concentration)``.
 
     Examples
     --------
@@ -135,24 +197,31 @@ class Beta(Environment):
         object.__setattr__(self, "concentration", float(concentration))
 
     def rewards(self, low: Floats, high: Floats) -> Rewards:
-        """Both shapes, start and width."""
+        """For each arm: both shape parameters, start and width of the range."""
         share = (self.means - self.low) / (self.high - self.low)
         shapes = [share * self.concentration, (1.0 - share) * self.concentration]
         rows = np.array([*shapes, (self.low - low) / (high - low), (self.high - self.low) / (high - low)])
         return Rewards(kinds.BETA, rows, _NO_ATOMS)
 
     def settings(self) -> dict[str, Any]:
-        """With the concentration."""
+        """The parameters, with the concentration.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Beta([0.5], concentration=8.0).settings()["concentration"]
+        8.0
+        """
         return {**super().settings(), "concentration": self.concentration}
 
 
 class Table(Environment):
-    """Rewards drawn from a list of values for each arm, for example those seen in a trial.
+    """Rewards drawn from a list of values for each arm, for example the rewards seen in a trial.
 
     Parameters
     ----------
     values
-        One sequence of rewards per arm; lengths may differ.
+        One sequence of rewards for each arm; lengths may differ.
     weights
         How likely each value is (they are scaled to sum to 1); equally likely by default.
     low, high
@@ -163,6 +232,8 @@ class Table(Environment):
     >>> import meanbounds as mb
     >>> mb.Table([[0, 1, 1, 1], [0.5, 0.7]], low=0, high=1).means
     array([0.75, 0.6 ])
+    >>> mb.Table([[0, 1], [0.5, 0.7]], weights=[[1, 9], [1, 1]]).means
+    array([0.9, 0.6])
     """
 
     values: tuple[Floats, ...]
@@ -199,7 +270,7 @@ class Table(Environment):
         object.__setattr__(self, "weights", tuple(w / w.sum() for w in shares))
 
     def rewards(self, low: Floats, high: Floats) -> Rewards:
-        """First atom and number of atoms of each arm; value, keep probability and alias of each atom."""
+        """For each arm its first entry and number of entries; for each entry its value, keep probability and alias."""
         sizes = [v.size for v in self.values]
         starts = np.cumsum([0, *sizes])[:-1]
         atoms = [
@@ -209,7 +280,15 @@ class Table(Environment):
         return Rewards(kinds.TABLE, np.array([starts, sizes], dtype=np.float64), np.hstack(atoms))
 
     def settings(self) -> dict[str, Any]:
-        """With the values and their weights."""
+        """The parameters, with the values and their weights, which sum to 1.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> settings = mb.Table([[0, 1]], weights=[[1, 3]]).settings()
+        >>> settings["values"], settings["weights"]
+        ([[0.0, 1.0]], [[0.25, 0.75]])
+        """
         lists = {"values": self.values, "weights": self.weights}
         return {
             **super().settings(),
@@ -227,20 +306,20 @@ class Linear(Environment):
     theta
         The parameter that a policy has to learn.
     offered
-        How many arms are drawn in each round, the same ones for every policy; None for all. Or a table of arms'
-        places, a row for each round, which is gone through again and again.
+        How many arms are drawn at random in each round, the same ones for every policy; None for all. Or a table of
+        positions of arms, a row for each round, which starts again from the top when it ends.
     rewards
-        ``"two-point"`` (at the ends of the range), ``"uniform"`` and ``"beta"`` have exactly these means.
-        ``"clipped-gaussian"``, the paper's, has not: it is a Gaussian variable around the mean, clipped to the range,
-        which moves the mean. Regret is that of the linear means all the same, as in the paper.
+        Distribution of the rewards. ``"two-point"`` (the ends of the range), ``"uniform"`` and ``"beta"`` have exactly
+        these means. ``"clipped-gaussian"`` (the paper) is a Gaussian variable around the mean, clipped to the range,
+        which moves its mean; regret is still computed from the linear means, as in the paper.
     low, high
         Range of the rewards; by default that of the paper, [0, 1] for an arm with a positive mean and [-1, 0] else.
     offset
-        Known part of each arm's mean.
+        The known part of each arm's mean, one number for all arms or one for each.
     concentration
-        Of beta rewards, see `Beta`.
+        Concentration of beta rewards, see `Beta`.
     variance
-        Of Gaussian rewards before they are clipped.
+        Variance of Gaussian rewards before they are clipped.
 
     Examples
     --------
@@ -248,6 +327,10 @@ class Linear(Environment):
     >>> environment = mb.Linear([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]], theta=[0.5, 0.5], offered=2)
     >>> environment.means.round(3), environment.low
     (array([ 0.5,  0.7, -0.5]), array([ 0.,  0., -1.]))
+    >>> regret = mb.simulate({"OFUL": mb.OFUL()}, environment, mb.MeanBounds(
+    ...     [0.0, 0.0, -1.0], [1.0, 1.0, 0.0], low=environment.low, high=environment.high), horizon=100, runs=5, seed=7)
+    >>> bool(regret.final["OFUL"].mean() < 100 * environment.gaps.mean())  # less than choosing at random
+    True
     """
 
     features: Floats
@@ -295,11 +378,19 @@ class Linear(Environment):
             object.__setattr__(self, name, value)
 
     def rewards(self, low: Floats, high: Floats) -> Rewards:
-        """The law that was asked for."""
+        """The distribution named by the parameter `rewards`, which is kept as `law`."""
         return _LAWS[self.law](self).rewards(low, high)
 
     def settings(self) -> dict[str, Any]:
-        """With features, theta, and what is on offer."""
+        """The parameters, with features, theta and the arms on offer.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> settings = mb.Linear([[1.0, 0.0], [0.6, 0.8]], theta=[0.5, 0.5], offered=1).settings()
+        >>> settings["theta"], settings["offered"], settings["rewards"]
+        ([0.5, 0.5], 1, 'two-point')
+        """
         offered = self.offered.tolist() if isinstance(self.offered, np.ndarray) else self.offered
         arrays = {name: getattr(self, name).tolist() for name in ("features", "theta", "offset")}
         numbers = {"concentration": self.concentration, "variance": self.variance}
@@ -316,7 +407,7 @@ class _ClippedGaussian(Environment):
         object.__setattr__(self, "variance", variance)
 
     def rewards(self, low: Floats, high: Floats) -> Rewards:
-        """Mean and deviation, and both ends."""
+        """For each arm: mean and standard deviation before clipping, and both ends of the range."""
         span = high - low
         ends = [(self.low - low) / span, (self.high - low) / span]
         rows = np.array([(self.means - low) / span, np.sqrt(self.variance) / span, *ends])
@@ -332,7 +423,7 @@ _LAWS: dict[str, Callable[[Linear], Environment]] = {
 
 
 def _offers(offered: int | ArrayLike | None, arms: int) -> int | NDArray[np.int64] | None:
-    """What is on offer: how many, which in each round, or all."""
+    """Check `offered`: a number of arms, a table of positions, or None for all."""
     if offered is None:
         return None
     try:

@@ -1,6 +1,7 @@
 """Instances: means and bounds to try policies on.
 
-The paper's four-panel figure gives no numbers; each of the named ones satisfies what the caption of one panel claims.
+The paper's four-panel figure gives no numbers; each named instance here satisfies the claim in the caption of one
+panel.
 """
 
 from __future__ import annotations
@@ -18,7 +19,29 @@ __all__ = ["INSTANCES", "Instance", "LinearInstance"]
 
 @dataclass(frozen=True)
 class Instance:
-    """Means of the arms, what is known of them, and what is special about it."""
+    """Means of the arms and bounds on them, with a title that says why the instance is interesting.
+
+    `meanbounds.INSTANCES` has the four of the paper's figure. Rewards are in [0, 1].
+
+    Attributes
+    ----------
+    title
+        Why it is interesting.
+    means
+        The true mean of each arm.
+    lower, upper
+        Bounds on the mean of each arm.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> instance = mb.INSTANCES["low-rewards"]
+    >>> instance.title
+    'all upper bounds below 1/2; ImprovedUCB and GLUE coincide'
+    >>> regret = mb.simulate(mb.GLUE(), mb.Bernoulli(instance.means), instance.bounds, horizon=100, runs=10, seed=7)
+    >>> regret.labels
+    ('GLUE',)
+    """
 
     title: str
     means: tuple[float, ...]
@@ -27,12 +50,28 @@ class Instance:
 
     @property
     def bounds(self) -> MeanBounds:
-        """The mean bounds."""
+        """The bounds, for arms named "arm 1", "arm 2", ...
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.INSTANCES["high-lower-bound"].bounds.best_lower
+        0.85
+        """
         return MeanBounds(self.lower, self.upper, arms=[f"arm {k + 1}" for k in range(len(self.means))])
 
     @property
     def meta_pruned(self) -> NDArray[np.bool_]:
-        """Arms that are played a bounded number of times, see `MeanBounds.meta_pruned`."""
+        """For each arm, whether it survives pruning although its upper bound is below the best mean.
+
+        Policies that clip at the upper bounds play such arms a bounded number of times; see `MeanBounds.meta_pruned`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.INSTANCES["high-lower-bound"].meta_pruned
+        array([False, False,  True, False, False])
+        """
         return self.bounds.meta_pruned(max(self.means))
 
 
@@ -49,7 +88,19 @@ class LinearInstance:
     bounds
         Bounds on the means, offsets included, with the range of each arm's rewards.
     offset
-        Known part of each arm's mean.
+        The known part of each arm's mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanbounds as mb
+    >>> features = np.array([[1.0, 0.0], [0.6, 0.8]])
+    >>> bounds = mb.MeanBounds([0.4, 0.5], [0.6, 1.0])
+    >>> instance = mb.LinearInstance(features, np.array([0.5, 0.5]), bounds, np.zeros(2))
+    >>> instance.means
+    array([0.5, 0.7])
+    >>> instance.environment(offered=None).means
+    array([0.5, 0.7])
     """
 
     features: NDArray[np.float64]
@@ -59,12 +110,27 @@ class LinearInstance:
 
     @property
     def means(self) -> NDArray[np.float64]:
-        """Mean of each arm."""
+        """The true mean of each arm: ``offset + features . theta``."""
         means: NDArray[np.float64] = self.offset + self.features @ self.theta
         return means
 
     def environment(self, offered: int | None, rewards: str = "two-point") -> Linear:
-        """Where its rewards come from; see `meanbounds.Linear`."""
+        """The environment with these arms, for `meanbounds.simulate`.
+
+        Parameters
+        ----------
+        offered
+            How many arms are drawn in each round; None for all.
+        rewards
+            Distribution of the rewards, see `meanbounds.Linear`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> environment = mb.LinearInstance.paper(seed=0).environment(offered=20)
+        >>> len(environment), environment.offered
+        (100, 20)
+        """
         return Linear(
             self.features,
             self.theta,
@@ -77,14 +143,20 @@ class LinearInstance:
 
     @classmethod
     def paper(cls, seed: int) -> LinearInstance:
-        """A draw of the paper's synthetic setting: 100 unit arms in R^10, bounds up to 0.5 away from the mean.
+        """A random draw of the paper's synthetic setting: 100 unit arms in R^10, bounds up to 0.5 away from the mean.
 
         The parameter points along (0, 1, ..., 9) and has norm 1. Rewards and bounds are in [0, 1] for an arm whose mean
         is positive, and in [-1, 0] for others.
 
+        Parameters
+        ----------
+        seed
+            Whole number; each one gives another draw of arms and bounds.
+
         Notes
         -----
-        Section 4, "Empirical Evaluations". How the arms are drawn is not said there; here, uniformly on the sphere.
+        Section 4, "Empirical Evaluations". The paper does not say how the arms are drawn; here, uniformly on the
+        sphere.
 
         Examples
         --------

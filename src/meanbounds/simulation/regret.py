@@ -1,4 +1,4 @@
-"""What a simulation found."""
+"""The result of a simulation: the regret of each policy in every run."""
 
 from __future__ import annotations
 
@@ -27,21 +27,24 @@ _FORMAT = 1
 class Regret:
     """Cumulative pseudo-regret of each policy in every run, at checkpoints.
 
+    The pseudo-regret of a run up to round t is the sum over its rounds of the best mean minus the mean of the arm
+    played.
+
     Attributes
     ----------
     rounds
-        The checkpoints.
+        The checkpoints: rounds, counted from 1, at which the regret is kept.
     curves
-        For each label an array, runs x checkpoints.
+        For each label an array, runs x checkpoints: the regret in reward units.
     plays
-        For each label an array, runs x arms: plays of each arm at the end.
+        For each label an array, runs x arms: how often each arm was played in the whole run.
     settings
-        Everything that the result follows from: policies, environment, bounds, horizon, runs, seed, versions.
+        Everything that determines the result: policies, environment, bounds, horizon, runs, seed, versions.
     measures
-        What else was counted, for each name and label an array, runs x checkpoints, summed up to each. For linear
-        policies: ``kept`` (arms on offer that could be best, summed over rounds), ``best`` (rounds in which a best arm
-        was played), ``strain`` (largest distance of the parameter from its estimate, in radii of the confidence set: it
-        was missed if this is above 1), ``contradictions`` (contradictions between bounds and data).
+        Further quantities, for each name and label an array, runs x checkpoints, cumulative. For linear policies:
+        ``kept`` (number of arms on offer that could be best, summed over rounds), ``best`` (rounds in which a best arm
+        was played), ``strain`` (largest distance of the parameter from its estimate, in radii of the confidence set:
+        above 1 the set missed the parameter), ``contradictions`` (contradictions between bounds and data).
 
     Examples
     --------
@@ -59,21 +62,36 @@ class Regret:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The policies, in the order they were given."""
+        """The names of the policies, in the order they were given."""
         return tuple(self.curves)
 
     @property
     def seed(self) -> int:
-        """What to pass as ``seed`` to get the same result again."""
+        """The number to pass as ``seed`` to get the same result again, also if None was passed.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> environment = mb.Bernoulli([0.9, 0.8])
+        >>> fresh = mb.simulate({"UCB": mb.UCB()}, environment, horizon=100, runs=5)
+        >>> again = mb.simulate({"UCB": mb.UCB()}, environment, horizon=100, runs=5, seed=fresh.seed)
+        >>> bool((again.curves["UCB"] == fresh.curves["UCB"]).all())
+        True
+        """
         if "seed" not in self.settings or "parts" in self.settings:
             raise ValueError("made from several simulations, see settings['parts'] for the seed of each")
         return int(self.settings["seed"])
 
     @classmethod
     def concat(cls, parts: Sequence[Regret]) -> Regret:
-        """Runs of several simulations of the same policies, for example on several draws of the arms, as one.
+        """Put the runs of several simulations of the same policies together, for example on several draws of the arms.
 
         Settings that all share are kept; those of each simulation are under ``parts``. Runs stay paired.
+
+        Parameters
+        ----------
+        parts
+            Simulations with the same labels and checkpoints.
 
         Examples
         --------
@@ -106,10 +124,15 @@ class Regret:
 
     @classmethod
     def beside(cls, parts: Mapping[str, Regret]) -> Regret:
-        """Simulations of one policy each, for example from different bounds, as one with these labels.
+        """Put simulations of one policy each side by side, for example from different bounds, under these labels.
 
         Settings that all share are kept; those of each simulation are under ``parts``, by label. Runs are paired if the
         simulations had the same environment and seed.
+
+        Parameters
+        ----------
+        parts
+            For each label a simulation of a single policy, with the same checkpoints.
 
         Examples
         --------
@@ -130,7 +153,7 @@ class Regret:
                 raise ValueError(f"{label}: give simulations of one policy each, with the same checkpoints")
         measured = {name for part in parts.values() for name in part.measures}
         shared = _shared(list(parts.values()))
-        shared.pop("policies", None)  # under labels that are not those given here
+        shared.pop("policies", None)  # these have the old labels
         return cls(
             rounds,
             {label: part.curves[part.labels[0]] for label, part in parts.items()},
@@ -146,11 +169,32 @@ class Regret:
 
     @property
     def final(self) -> dict[str, NDArray[np.float64]]:
-        """Regret of every run at the last round, for each label."""
+        """For each label, the regret of every run at the last round.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], mb.Bernoulli([0.9, 0.8]), horizon=100, runs=10, seed=7)
+        >>> {label: values.shape for label, values in regret.final.items()}
+        {'UCB': (10,), 'GLUE': (10,)}
+        """
         return {label: curve[:, -1] for label, curve in self.curves.items()}
 
     def select(self, labels: Iterable[str]) -> Regret:
-        """The same without the other policies."""
+        """The result of some of the policies only.
+
+        Parameters
+        ----------
+        labels
+            The policies to keep, in the order wanted.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], mb.Bernoulli([0.9, 0.8]), horizon=100, runs=10, seed=7)
+        >>> regret.select(["GLUE"]).labels
+        ('GLUE',)
+        """
         kept = tuple(labels)
         unknown = [label for label in kept if label not in self.curves]
         if unknown or not kept:
@@ -163,27 +207,86 @@ class Regret:
         return Regret(self.rounds, curves, plays, _settings_of(self.settings, kept), measures)
 
     def mean(self, label: str) -> NDArray[np.float64]:
-        """Mean over runs at each checkpoint."""
+        """Mean regret over the runs at each checkpoint.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> regret = mb.simulate({"UCB": mb.UCB()}, mb.Bernoulli([1.0, 0.0]), horizon=4, runs=10, seed=7)
+        >>> regret.mean("UCB")[1:]  # each arm is played once first: one of the two plays costs 1
+        array([1., 1., 1.])
+        """
         mean: NDArray[np.float64] = self.curves[label].mean(axis=0)
         return mean
 
     def deviation(self, label: str) -> NDArray[np.float64]:
-        """Standard deviation over runs at each checkpoint; NaN for a single run."""
+        """Standard deviation of the regret over the runs at each checkpoint; NaN for a single run.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> regret = mb.simulate({"UCB": mb.UCB()}, mb.Bernoulli([1.0, 0.0]), horizon=4, runs=10, seed=7)
+        >>> regret.deviation("UCB")[1:]  # every run plays each arm once in the first two rounds
+        array([0., 0., 0.])
+        """
         curve = self.curves[label]
         return curve.std(axis=0, ddof=1) if len(curve) > 1 else np.full(curve.shape[1], np.nan)
 
     def quantiles(self, label: str, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> NDArray[np.float64]:
-        """Quantiles over runs at each checkpoint: levels x checkpoints."""
+        """Quantiles of the regret over the runs at each checkpoint: an array, levels x checkpoints.
+
+        Parameters
+        ----------
+        label
+            The policy.
+        levels
+            Probabilities: 0.5 is the median.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> regret = mb.simulate({"UCB": mb.UCB()}, mb.Bernoulli([0.9, 0.8]), horizon=100, runs=10, seed=7)
+        >>> regret.quantiles("UCB", [0.1, 0.9]).shape
+        (2, 100)
+        """
         return np.quantile(self.curves[label], levels, axis=0)
 
     def band(self, label: str, confidence: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Lower and upper end of a normal confidence interval for the mean at each checkpoint."""
+        """Both ends of a confidence interval for the mean regret at each checkpoint, by the normal approximation.
+
+        Parameters
+        ----------
+        label
+            The policy.
+        confidence
+            Probability that the interval covers the mean, for each checkpoint by itself.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> regret = mb.simulate({"UCB": mb.UCB()}, mb.Bernoulli([0.9, 0.8]), horizon=100, runs=50, seed=7)
+        >>> lower, upper = regret.band("UCB")
+        >>> bool(lower[-1] < regret.final["UCB"].mean() < upper[-1])
+        True
+        """
         reach = NormalDist().inv_cdf(0.5 + confidence / 2.0)
         half = reach * self.deviation(label) / np.sqrt(len(self.curves[label]))
         return self.mean(label) - half, self.mean(label) + half
 
     def summary(self) -> str:
-        """Table of the final regret, best policy first."""
+        """A text table of the final regret, with the best policy first.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = mb.MeanBounds([0.8, 0.1, 0.1], [0.95, 0.95, 0.7])
+        >>> environment = mb.Bernoulli([0.9, 0.8, 0.5])
+        >>> print(mb.simulate([mb.UCB(), mb.GLUE()], environment, bounds, horizon=1000, runs=50, seed=7).summary())
+        policy  mean  +- (95%)  median  95th pct.  best arm played
+        ----------------------------------------------------------
+        GLUE    20.5       2.0    20.5       32.6            79.5%
+        UCB     26.2       2.0    25.5       38.9            80.9%
+        """
         header = ("policy", "mean", "+- (95%)", "median", "95th pct.", "best arm played")
         rows = []
         for label in sorted(self.labels, key=lambda name: float(self.final[name].mean())):
@@ -204,12 +307,20 @@ class Regret:
         if label in self.measures.get("best", {}):
             return float(self.measures["best"][label][:, -1].mean() / self.rounds[-1])
         if "environment" not in self.settings:
-            return float("nan")  # which arm is best differs by run
+            return float("nan")  # the best arm differs by run
         means, plays = np.asarray(self.settings["environment"]["means"]), self.plays[label]
         return float(plays[:, means == means.max()].sum() / plays.sum())
 
     def to_frame(self) -> pd.DataFrame:
-        """Long pandas data frame: policy, run, round, regret."""
+        """The curves as a long pandas data frame, with columns policy, run, round and regret.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], mb.Bernoulli([0.9, 0.8]), horizon=100, runs=10, seed=7)
+        >>> regret.to_frame().shape, list(regret.to_frame().columns)
+        ((2000, 4), ['policy', 'run', 'round', 'regret'])
+        """
         import pandas as pd
 
         runs = {label: len(curve) for label, curve in self.curves.items()}
@@ -238,7 +349,7 @@ class Regret:
         ax
             Axes of matplotlib to draw on; new ones by default.
         band
-            What the shading shows: ``"confidence"`` (95% interval for the mean), ``"deviation"`` (one standard
+            The meaning of the shading: ``"confidence"`` (95% interval for the mean), ``"deviation"`` (one standard
             deviation), ``"quantiles"`` (5% to 95% of the runs) or None.
         log
             Whether rounds are on a logarithmic scale; by default only for ``theory="slopes"``.
@@ -252,7 +363,7 @@ class Regret:
         >>> import meanbounds as mb
         >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], mb.Bernoulli([0.9, 0.8]), horizon=100, runs=10, seed=7)
         >>> ax = regret.plot(theory="bounds")
-        >>> ax.get_yscale()  # bounds are several times what is observed
+        >>> ax.get_yscale()  # the bounds are several times the observed regret
         'log'
         """
         from meanbounds.plots import plot_regret
@@ -270,7 +381,26 @@ class Regret:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write a Parquet file: a row per policy and run, with settings, seed and versions in the file's metadata."""
+        """Write the result to a Parquet file.
+
+        The file has one row for each policy and run; settings, seed and versions are in its metadata.
+
+        Parameters
+        ----------
+        path
+            The file to write; one that exists is replaced.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import meanbounds as mb
+        >>> regret = mb.simulate({"UCB": mb.UCB()}, mb.Bernoulli([0.9, 0.8]), horizon=100, runs=10, seed=7)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     regret.save(Path(folder) / "regret.parquet")
+        ...     mb.Regret.load(Path(folder) / "regret.parquet").seed
+        7
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -294,7 +424,25 @@ class Regret:
 
     @classmethod
     def load(cls, path: str | Path) -> Regret:
-        """Read what `save` wrote."""
+        """Read a result from a file that `save` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the file was not written by `save`, or by a version with another format.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import meanbounds as mb
+        >>> regret = mb.simulate({"UCB": mb.UCB()}, mb.Bernoulli([0.9, 0.8]), horizon=100, runs=10, seed=7)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     regret.save(Path(folder) / "regret.parquet")
+        ...     again = mb.Regret.load(Path(folder) / "regret.parquet")
+        >>> bool((again.curves["UCB"] == regret.curves["UCB"]).all())
+        True
+        """
         import pyarrow.parquet as pq
 
         table = pq.read_table(Path(path))
@@ -320,9 +468,9 @@ class Regret:
 
 
 def _settings_of(settings: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
-    """Settings without the other policies, in each of the simulations that were put together."""
+    """Settings without the other policies, also in each of the simulations that were put together."""
     own, parts = dict(settings), settings.get("parts")
-    if isinstance(parts, Mapping):  # beside: a label is that of a simulation, whose policy may have another
+    if isinstance(parts, Mapping):  # made by `beside`: labels name simulations, not their policies
         own["parts"] = {label: parts[label] for label in labels}
         return own
     if parts is not None:
@@ -333,7 +481,7 @@ def _settings_of(settings: Mapping[str, Any], labels: Sequence[str]) -> dict[str
 
 
 def _shared(parts: Sequence[Regret]) -> dict[str, Any]:
-    """Settings that all of these have in common, and each one's own under ``parts``."""
+    """The settings that all of these have in common, and each one's own settings under ``parts``."""
     first = parts[0].settings
     common = {name for name in first if all(part.settings.get(name) == first[name] for part in parts)}
     shared = {name: value for name, value in first.items() if name in common}

@@ -1,4 +1,4 @@
-"""Policies x environment x runs -> Regret."""
+"""Simulate policies in an environment, many runs each, and collect the regret."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from meanbounds.support.writing import write_atomically
 __all__ = ["simulate"]
 
 _FEWEST_BLOCKS = 4
-_FEWEST_RUNS = 8  # in a block, where there are enough: they share tables
+_FEWEST_RUNS = 8  # in a block, if there are enough runs: they share tables
 
 
 class _Part(NamedTuple):
-    """Some runs of one policy, and all it takes to play them anywhere."""
+    """A block of runs of one policy, with everything needed to play them anywhere."""
 
     label: str
     first_run: int
@@ -66,10 +66,10 @@ def simulate(
     resume: str | Path | None = None,
     progress: bool | None = None,
 ) -> Regret:
-    """Play every policy in the environment, many times, and keep the regret.
+    """Play every policy in the environment, many times, and record the regret.
 
     The n-th pull of an arm in a run gives the same reward under every policy, so comparisons are paired. The result
-    follows from `seed` alone: not from `backend`, `workers` or `block`.
+    depends on `seed` alone: `backend`, `workers` and `block` change how fast it comes, and nothing else.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def simulate(
         One policy, several, or a mapping from labels to policies. Without a label a policy is called by its
         name, and by the parameters that differ from their defaults: ``"GLUE"``, ``"GLUE(f='t')"``.
     environment
-        Where rewards come from.
+        Where rewards come from, such as `meanbounds.Bernoulli`.
     bounds
         Bounds on the arms' means, or `Knowledge`, in the order of the environment's arms; vacuous by default.
     horizon
@@ -93,20 +93,20 @@ def simulate(
         `meanbounds.simulation.Delay` makes delays random or loses some of the rewards. None or 0: at once. Only for
         policies without features; slower, since each round is then played by itself.
     pending
-        What a policy makes of pulls whose reward is still out, as in `meanbounds.Agent.pull`: ``"ignore"``, or
-        ``"count"`` them as if each had returned the arm's mean so far.
+        How a policy treats pulls whose reward has not come yet, as in `meanbounds.Agent.pull`: ``"ignore"`` them, or
+        ``"count"`` them as if each had returned the arm's mean so far, at most as many as rewards have come.
     backend
-        Name of a joblib backend ("loky", "dask", "ray", ...) to hand blocks of runs to; threads of this process by
+        Name of a joblib backend ("loky", "dask", "ray", ...) that plays blocks of runs; threads of this process by
         default.
     workers
-        How many at once; every core by default, or whatever a joblib backend chooses.
+        How many blocks to play at once; every core by default, or the choice of the joblib backend.
     block
         Runs in a block; chosen from the horizon by default.
     resume
-        Folder in which finished blocks are kept until all are, so that an interrupted simulation goes on where it
-        stopped.
+        Folder that holds finished blocks until the simulation ends. If it is interrupted, call it again with the same
+        folder: it continues where it stopped.
     progress
-        Show a progress bar; by default on a terminal, for anything over two seconds.
+        True shows a progress bar, False does not; by default it is shown on a terminal, after two seconds.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def _play(part: _Part) -> _Result:
 
 
 def _finished(parts: list[_Part], store: _Store | None, backend: str | None, workers: int | None) -> Iterator[_Result]:
-    """Results as they come, those of an earlier attempt first."""
+    """Results in the order they come, those of an earlier attempt first."""
     todo = []
     for part in parts:
         known = None if store is None else store.find(part)
@@ -297,13 +297,13 @@ def _cores() -> int:
 
 
 class _Store:
-    """Finished blocks in a folder, under names that depend on all that they follow from."""
+    """Finished blocks in a folder; a file's name is a hash of everything that its content depends on."""
 
     def __init__(self, folder: Path, settings: Mapping[str, Any], named: Mapping[str, AnyPolicy]) -> None:
         self._folder = folder
         self._study = {**settings, "runs": None}
         for policy in named.values():
-            policy.to_dict()  # says so if the policy holds a function, which has no name to recognise it by
+            policy.to_dict()  # raises if the policy holds a function, which a hash cannot identify
         self._kept: list[Path] = []
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -322,7 +322,7 @@ class _Store:
             return _Result(part.label, part.first_run, Played(arrays["curves"], arrays["plays"], measures))
 
     def clear(self) -> None:
-        """Remove what was kept, and the folder if nothing else is in it."""
+        """Remove the files of this simulation, and the folder if it is then empty."""
         for path in self._kept:
             path.unlink(missing_ok=True)
         if not any(self._folder.iterdir()):

@@ -1,4 +1,4 @@
-"""A study in a TOML file: read it, and say which line is wrong if one is."""
+"""Read a study, a simulation described in a TOML file; errors name the line."""
 
 from __future__ import annotations
 
@@ -41,12 +41,44 @@ _REQUIRED = ("policies", "environment", "horizon")
 
 
 class StudyError(ValueError):
-    """A study file that cannot be used; the message has the file, the line and what was expected."""
+    r"""Raised for a study file that cannot be used; the message has the file, the line and what was expected.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "study.toml"
+    ...     _ = path.write_text('policies = ["UCB"]\nhorizon = -5\n', encoding="utf-8")
+    ...     try:
+    ...         read_study(path)
+    ...     except StudyError as error:
+    ...         print(str(error).removeprefix(folder))
+    /study.toml, line 2: horizon must be a whole number of rounds, at least 1; got -5
+    """
 
 
 @dataclass(frozen=True)
 class Study:
-    """What a study file says; the fields are those of `meanbounds.simulate`."""
+    """The content of a study file; the fields are those of `meanbounds.simulate`.
+
+    Attributes
+    ----------
+    policies
+        The policies, by label.
+    environment, bounds
+        Where rewards come from, and the bounds on their means; None for no bounds.
+    horizon, runs, seed, checkpoints
+        As for `meanbounds.simulate`; 200 runs, seed 0 and 200 checkpoints by default.
+    title
+        A title for the result; the name of the file by default.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> study = Study({"UCB": mb.UCB()}, mb.Bernoulli([0.9, 0.8]), None, 100, 10, 7, 200, "a small one")
+    >>> study.horizon, study.title
+    (100, 'a small one')
+    """
 
     policies: dict[str, AnyPolicy]
     environment: Environment
@@ -61,23 +93,40 @@ class Study:
 def read_study(path: str | Path) -> Study:
     """Read a study file.
 
+    Parameters
+    ----------
+    path
+        A TOML file, such as the one below. ``policies``, ``environment`` and ``horizon`` are required.
+
+    Raises
+    ------
+    StudyError
+        If the file cannot be used; the message has the line.
+
     Examples
     --------
-    A study file looks like this::
-
-        title = "GLUE against UCB"
-        policies = ["UCB", "GLUE", { policy = "ThompsonSampling", prior = [2.0, 1.0], label = "TS, hopeful" }]
-        horizon = 20_000
-        runs = 200
-        seed = 7
-
-        [environment]
-        kind = "bernoulli"
-        means = [0.9, 0.8, 0.5]
-
-        [bounds]
-        lower = [0.8, 0.1, 0.1]
-        upper = [0.95, 0.95, 0.7]
+    >>> text = '''
+    ... title = "GLUE against UCB"
+    ... policies = ["UCB", "GLUE", { policy = "ThompsonSampling", prior = [2.0, 1.0], label = "TS, hopeful" }]
+    ... horizon = 20_000
+    ... runs = 200
+    ... seed = 7
+    ...
+    ... [environment]
+    ... kind = "bernoulli"
+    ... means = [0.9, 0.8, 0.5]
+    ...
+    ... [bounds]
+    ... lower = [0.8, 0.1, 0.1]
+    ... upper = [0.95, 0.95, 0.7]
+    ... '''
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "study.toml"
+    ...     _ = path.write_text(text, encoding="utf-8")
+    ...     study = read_study(path)
+    >>> study.title, list(study.policies), study.horizon
+    ('GLUE against UCB', ['UCB', 'GLUE', 'TS, hopeful'], 20000)
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -156,7 +205,7 @@ def _environment(entry: Mapping[str, Any]) -> Environment:
 
 
 def _line(text: str, key: str, section: str) -> int:
-    """Line on which a key is set, in the table of this name or at the top; a table's own line is that of its header."""
+    """The line on which a key is set, in the table of this name or at the top; for a table, the line of its header."""
     here = ""
     for number, line in enumerate(text.splitlines(), start=1):
         header = re.match(r"\s*\[+\s*[\"']?([^\"'\].]+)", line)

@@ -1,4 +1,4 @@
-"""One policy in one environment, ready to be played anywhere: what a simulation hands out."""
+"""Tasks: one policy in one environment, ready to be played in any thread or process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,25 @@ _WINDOW = 1 << 20  # rounds for which log f is tabulated at once
 
 
 class Played(NamedTuple):
-    """What some runs showed."""
+    """The result of playing some runs.
+
+    Attributes
+    ----------
+    curves
+        The regret: runs x checkpoints.
+    plays
+        How often each arm was played: runs x arms.
+    measures
+        Further quantities, by name: runs x checkpoints.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> environment, bounds = mb.Bernoulli([0.9, 0.8]), mb.MeanBounds.vacuous(2)
+    >>> played = task_for(mb.UCB(), environment, bounds, 7, np.array([50, 100])).play(0, 3)
+    >>> played.curves.shape, played.plays.sum(axis=1)
+    ((3, 2), array([100, 100, 100]))
+    """
 
     curves: Floats  # runs x checkpoints: regret
     plays: NDArray[np.int64]  # runs x arms
@@ -41,14 +59,23 @@ class Played(NamedTuple):
 
 
 class Task(Protocol):
-    """Can play any of its runs, with the same result wherever that is done."""
+    """Plays any of its runs, with the same result in whichever thread or process.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> task = task_for(mb.UCB(), mb.Bernoulli([0.9, 0.8]), mb.MeanBounds.vacuous(2), 7, np.array([100]))
+    >>> all_at_once, last = task.play(0, 3), task.play(2, 1)
+    >>> bool(all_at_once.curves[2, 0] == last.curves[0, 0])
+    True
+    """
 
     @property
     def rounds_at_once(self) -> int:
-        """About how many rounds should be handed out together: they take some 20 to 100 ms."""
+        """About how many rounds to play in one block: enough for some 20 to 100 ms."""
 
     def play(self, first_run: int, runs: int) -> Played:
-        """Play these runs."""
+        """Play `runs` runs, starting with number `first_run`."""
 
 
 def task_for(
@@ -61,11 +88,31 @@ def task_for(
     delay: Delay | None = None,
     counts_pending: bool = False,
 ) -> Task:
-    """The task of playing this policy in this environment, keeping track at these rounds.
+    """The task of playing this policy in this environment.
 
-    `textbook` computes every index in every round, as the definition says: the same decisions, more slowly. Linear
-    policies take no notice of it. With a `delay` the textbook plays; `counts_pending` then treats unanswered pulls as
-    answered.
+    Parameters
+    ----------
+    policy, environment, bounds
+        As for `meanbounds.simulate`.
+    seed
+        Whole number from which all random numbers follow.
+    rounds
+        The checkpoints at which the regret is kept; the last one is the horizon.
+    textbook
+        Compute every index in every round, as the definition says: the same decisions, more slowly. Ignored for linear
+        policies, and implied by a delay.
+    delay
+        How late rewards come; only for policies without features.
+    counts_pending
+        With a delay, whether unanswered pulls count as answered.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> environment, bounds, rounds = mb.Bernoulli([0.9, 0.8]), mb.MeanBounds([0.7, 0.1], [1.0, 0.9]), np.array([100])
+    >>> fast, slow = (task_for(mb.GLUE(), environment, bounds, 7, rounds, textbook) for textbook in (False, True))
+    >>> bool((fast.play(0, 5).plays == slow.play(0, 5).plays).all())
+    True
     """
     law = environment.rewards(bounds.low, bounds.high)
     if isinstance(policy, LinearPolicy):
@@ -107,7 +154,7 @@ def _check_norm(policy: LinearPolicy, norm: float) -> None:
 
 
 class _ArmsTask(NamedTuple):
-    """Arms that have nothing in common, all of them on offer in each round."""
+    """Arms without features, all of them on offer in each round."""
 
     kernel: int
     plan: Floats
@@ -143,7 +190,7 @@ class _ArmsTask(NamedTuple):
 
 
 class _DelayedTask(NamedTuple):
-    """Arms that have nothing in common, with rewards that come late."""
+    """Arms without features, with rewards that come late."""
 
     kernel: int
     plan: Floats
@@ -163,7 +210,7 @@ class _DelayedTask(NamedTuple):
         return 200_000
 
     def play(self, first_run: int, runs: int) -> Played:
-        """Play one run after the other: what is still out of several would take up room."""
+        """Play one run after the other: the unanswered pulls of several runs would take too much memory."""
         curves, plays = np.empty((runs, self.rounds.size)), np.empty((runs, self.gaps.size), dtype=np.int64)
         for run in range(runs):
             plays[run] = self._play(first_run + run, curves[run : run + 1])
@@ -229,10 +276,10 @@ class _LinearTask(NamedTuple):
         return Played(curves, plays.astype(np.int64), measures)
 
     def _keeps_all(self) -> bool:
-        """Whether it is cheaper to keep every arm's index up to date than to compute those that a round asks for.
+        """Whether it is cheaper to keep every arm's index up to date than to compute those that a round needs.
 
-        The first is one pass over all features, the second one over d x d numbers, not contiguous in the same way, for
-        each arm that is asked for: all that are on offer, or those that can be best among them.
+        The first is one pass over all features. The second is a pass over d x d numbers, with less regular memory
+        access, for each arm whose index is needed: all arms on offer, or those of them that can be best.
         """
         arms, d = self.pool.features.shape
         count, few = self.drawn or arms, 50
@@ -250,7 +297,7 @@ class _LinearTask(NamedTuple):
 
 
 def _offers(environment: Linear) -> tuple[NDArray[np.int64], int]:
-    """A table of what is on offer, or how many arms to draw."""
+    """A table of the arms on offer in each round, or how many arms to draw."""
     if isinstance(environment.offered, np.ndarray):
         return environment.offered, 0
     return np.zeros((0, 0), dtype=np.int64), environment.offered or 0

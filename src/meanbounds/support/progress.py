@@ -1,4 +1,4 @@
-"""A progress bar for whatever takes longer than two seconds; silent where nobody watches."""
+"""A progress bar for work that takes longer than two seconds; silent where nobody watches."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Progress:
     total
         How many units of work there are; 0 if that is unknown, then the elapsed time is shown instead of a bar.
     title
-        What is being done, such as "simulating".
+        The name of the work, such as "simulating".
     progress
         True shows it, False does not, None shows it if the stream is a terminal.
     stream
         Where to write; standard error by default.
     patience
-        Seconds to wait before anything is shown: what takes less needs no bar.
+        Seconds to wait before anything is shown, so that short work shows no bar.
 
     Examples
     --------
@@ -73,6 +73,11 @@ class Progress:
     def advance(self, units: int = 1) -> None:
         """Count more units as done, and show the bar if it is time.
 
+        Parameters
+        ----------
+        units
+            How many more units of work are done.
+
         Examples
         --------
         >>> from meanbounds.support.progress import Progress
@@ -104,7 +109,7 @@ class Progress:
         else:
             columns.append(TimeElapsedColumn())
         console = Console(file=self._stream)
-        # What the program prints stays on its own stream: a bar on standard error must not take standard output over.
+        # The bar must not redirect standard output: the program's own prints stay on their stream.
         bar = Bar(
             *columns, console=console, transient=console.is_terminal, redirect_stdout=False, redirect_stderr=False
         )

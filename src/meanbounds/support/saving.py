@@ -1,4 +1,4 @@
-"""One way to keep an object: as a dictionary that JSON can hold, and as a file."""
+"""One way to save objects: as a dictionary that JSON can hold, and as a JSON file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["Saved"]
 
 
 class Saved(ABC):
-    """Base of what can be kept: `to_dict` and `from_dict`, `save` and `load`.
+    """Base of the objects that can be saved: `to_dict` and `from_dict`, `save` and `load`.
 
-    A class supplies `to_dict` and `from_dict`; the files are JSON, written atomically.
+    A subclass defines `to_dict` and `from_dict`; `save` and `load` write and read JSON files.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class Saved(ABC):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Everything needed to make the object again, in lists, texts and numbers that JSON can hold."""
+        """Everything needed to make the object again, in lists, strings and numbers that JSON can hold."""
 
     @classmethod
     @abstractmethod
@@ -40,13 +40,49 @@ class Saved(ABC):
         """Make the object that `to_dict` described."""
 
     def save(self, path: str | Path) -> None:
-        """Write the object to a JSON file; an interrupted write leaves the old file, or none."""
+        """Write the object to a JSON file.
+
+        An interrupted write leaves the old file as it was, or no file; see `write_atomically`.
+
+        Parameters
+        ----------
+        path
+            The file to write; one that exists is replaced.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import meanbounds as mb
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "policy.json"
+        ...     mb.OSSB(gamma=0.1).save(path)
+        ...     print(path.read_text(encoding="utf-8"))
+        {
+          "policy": "OSSB",
+          "f": "t",
+          "epsilon": 0.01,
+          "gamma": 0.1
+        }
+        <BLANKLINE>
+        """
         text = json.dumps(self.to_dict(), indent=2) + "\n"
         write_atomically(Path(path), lambda partial: partial.write_text(text, encoding="utf-8"))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote."""
+        """Read the object from a file that `save` wrote.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import meanbounds as mb
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     mb.OSSB(gamma=0.1).save(Path(folder) / "policy.json")
+        ...     mb.Policy.load(Path(folder) / "policy.json")
+        OSSB(gamma=0.1)
+        """
         data = json.loads(Path(path).read_text(encoding="utf-8"))
         if not isinstance(data, Mapping):
             raise ValueError(f"{path} holds no saved {cls.__name__}: expected a JSON object, got {type(data).__name__}")

@@ -1,4 +1,4 @@
-"""One meaning of `seed` everywhere."""
+"""One meaning of `seed` everywhere: a whole number, a numpy Generator, or None for a fresh one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,23 @@ Seed = int | np.random.Generator | None
 
 
 def as_seed(seed: Seed) -> int:
-    """A whole number below 2**63 that reproduces everything: the one given, or a fresh one.
+    """Turn a seed of any kind into a whole number below 2**63, from which all random numbers follow.
+
+    Parameters
+    ----------
+    seed
+        A whole number is returned unchanged; a numpy Generator draws one; None draws one from the operating system.
 
     Examples
     --------
+    >>> import numpy as np
     >>> as_seed(7)
     7
+    >>> as_seed(np.random.default_rng(7)) == as_seed(np.random.default_rng(7))
+    True
+    >>> as_seed(-1)
+    Traceback (most recent call last):
+    ValueError: seed must be a whole number from 0 to 2**63 - 1, a numpy Generator or None; got -1
     """
     if isinstance(seed, np.random.Generator):
         return int(seed.integers(2**63))

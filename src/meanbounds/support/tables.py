@@ -53,7 +53,7 @@ def text_table(
     widths = [max(column) for column in zip(*lengths, strict=True)]
 
     def line(row: Sequence[str]) -> str:
-        """One row, each cell filled up to the width of its column."""
+        """One row, with each cell padded to the width of its column."""
         filled = []
         for cell, width, side in zip(row, widths, align, strict=True):
             space = " " * (width - cell_len(cell))

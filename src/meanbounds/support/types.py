@@ -1,4 +1,4 @@
-"""Array types, named once."""
+"""Short names for the array types: `Booleans`, `Floats` and `Integers` are numpy arrays of these."""
 
 from __future__ import annotations
 

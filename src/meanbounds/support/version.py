@@ -1,4 +1,4 @@
-"""The version, in one place that everything may import."""
+"""The version of the package, in one place that every module can import."""
 
 from importlib.metadata import version
 

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Write files atomically: a file is complete, or it is not there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ __all__ = ["write_atomically"]
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file under another name first: what has its own name is complete, whenever this is interrupted.
+    """Write to a temporary name, then rename, so that an interrupted write leaves no partial file.
+
+    If the file exists already, it is replaced by the rename at the end, and stays as it was until then.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    write
+        A function that writes the whole file to the path it is given.
 
     Examples
     --------
