@@ -82,6 +82,7 @@ def test_regret() -> None:
     regret = mb.Regret.load(SAVED / "regret.parquet")
     expected = read("regret.json")
     assert list(regret.labels) == ["UCB", "GLUE"]
+    assert list(regret.settings["policies"]) == ["UCB", "GLUE"]
     assert regret.rounds[-1] == 100
     for label in regret.labels:
         assert regret.curves[label][:, -1].mean() == pytest.approx(expected["final"][label], rel=1e-12)

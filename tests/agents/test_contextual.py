@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,17 @@ class TestUnknownContexts:
         assert one.contexts == ("young", "old", 3, "new")
         with pytest.raises(mb.UnknownArmError):
             one.update("newer", "d", 0.5)
+        calls: list[Callable[[], object]] = [
+            lambda: one.retire("a", context="newer"),
+            lambda: one.restore("a", context="newer"),
+            lambda: one.cancel("newer", "a"),
+            lambda: one.replace_bounds(BOUNDS["old"], context="newer"),
+            lambda: one.replace_bounds({"newer": BOUNDS["old"]}),
+            lambda: one.add("z", context="newer"),
+        ]
+        for call in calls:
+            with pytest.raises(LookupError, match="'newer' has no bounds"):
+                call()
         assert "newer" not in one
         for number in range(40):
             with pytest.warns(UserWarning, match="is new"):

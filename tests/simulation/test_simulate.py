@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import copy
 import importlib
+import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +179,12 @@ def test_save_and_load(tmp_path: Path) -> None:
     assert again.seed == 7
     assert again.rounds.tolist() == regret.rounds.tolist()
     assert again.settings["versions"]["meanbounds"] == mb.__version__
+    copies = [mb.Regret.from_dict(json.loads(json.dumps(regret.to_dict()))), copy.deepcopy(regret)]
+    for copied in (*copies, pickle.loads(pickle.dumps(regret))):
+        assert_same(regret, copied)
+        assert copied.settings == regret.settings
+    with pytest.raises(ValueError, match="format 9 cannot be read"):
+        mb.Regret.from_dict({"format": 9})
     other = tmp_path / "other.parquet"
     regret.to_frame().to_parquet(other)
     with pytest.raises(ValueError, match=r"not written by Regret\.save"):

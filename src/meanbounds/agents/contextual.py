@@ -229,6 +229,10 @@ class ContextualAgent(Saved):
             self._awake[key] = agent
         return agent
 
+    def _known(self, context: Context) -> Agent:
+        """The agent of a context that must be known, whatever `unknown` says."""
+        return self._find(check_context(context))
+
     def _agent(self, context: Context) -> Agent:
         """The agent of a context; a new context is added by `_keep` only after its agent was used without an error."""
         try:
@@ -408,7 +412,7 @@ class ContextualAgent(Saved):
         >>> agent.pending()
         array([0, 0])
         """
-        self._agent(context).cancel(arm)
+        self._known(context).cancel(arm)
 
     def add(
         self,
@@ -465,7 +469,7 @@ class ContextualAgent(Saved):
         (0, 1)
         """
         if context is not None:
-            self._agent(context).retire(arm)
+            self._known(context).retire(arm)
             return
         self._rest_all()
         for agent in self._having(arm):
@@ -487,7 +491,7 @@ class ContextualAgent(Saved):
         0
         """
         if context is not None:
-            self._agent(context).restore(arm)
+            self._known(context).restore(arm)
             return
         self._rest_all()
         place = self._columns.place(arm)
@@ -533,11 +537,11 @@ class ContextualAgent(Saved):
                 raise TypeError("give a mapping from contexts to bounds, or one context and its bounds; not both")
             checked = {check_context(key): own for key, own in bounds.items()}
             for key, own in checked.items():  # check all first, so that an error changes nothing
-                self._agent(key).bounds.matching(own)
+                self._find(key).bounds.matching(own)
             for key, own in checked.items():
-                self._agent(key).replace_bounds(own)
+                self._find(key).replace_bounds(own)
         elif context is not None:
-            self._agent(context).replace_bounds(bounds)
+            self._known(context).replace_bounds(bounds)
         else:
             self.replace_bounds(dict.fromkeys(self._rows, bounds))
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanbounds.support.tables import text_table
+from meanbounds.support.writing import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Regret"]
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -413,14 +414,47 @@ class Regret:
                 **{name: [row for label in self.labels for row in part[label]] for name, part in self.measures.items()},
             }
         )
-        header = {
-            "format": _FORMAT,
-            "rounds": self.rounds.tolist(),
-            "labels": self.labels,
-            "settings": self.settings,
-            "measures": list(self.measures),
+        header = {**self._header(), "labels": self.labels, "measures": list(self.measures)}
+        described = table.replace_schema_metadata({"meanbounds": json.dumps(header)})
+        write_atomically(Path(path), lambda partial: pq.write_table(described, partial))
+
+    def _header(self) -> dict[str, Any]:
+        return {"format": _FORMAT, "rounds": self.rounds.tolist(), "settings": dict(self.settings)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in lists, texts and numbers that JSON can hold; `save` writes much smaller files.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> regret = mb.simulate(mb.UCB(), mb.Bernoulli([0.9, 0.8]), horizon=100, runs=2, seed=7, checkpoints=2)
+        >>> mb.Regret.from_dict(regret.to_dict()).summary() == regret.summary()
+        True
+        """
+        columns = {"curves": self.curves, "plays": self.plays}
+        return {
+            **self._header(),
+            **{name: {label: rows.tolist() for label, rows in part.items()} for name, part in columns.items()},
+            "measures": {
+                name: {label: rows.tolist() for label, rows in part.items()} for name, part in self.measures.items()
+            },
         }
-        pq.write_table(table.replace_schema_metadata({"meanbounds": json.dumps(header)}), Path(path))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Regret:
+        """Return the result that `to_dict` described."""
+        if data.get("format") != _FORMAT:
+            raise ValueError(f"a result in format {data.get('format')!r} cannot be read; this version reads {_FORMAT}")
+        return cls(
+            rounds=np.array(data["rounds"], dtype=np.int64),
+            curves={label: np.array(rows, dtype=np.float64) for label, rows in data["curves"].items()},
+            plays={label: np.array(rows, dtype=np.int64) for label, rows in data["plays"].items()},
+            settings=data["settings"],
+            measures={
+                name: {label: np.array(rows, dtype=np.float64) for label, rows in part.items()}
+                for name, part in data["measures"].items()
+            },
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Regret:
@@ -450,21 +484,30 @@ class Regret:
         if raw is None:
             raise ValueError(f"{path} was not written by Regret.save: it has no 'meanbounds' entry in its metadata")
         header = json.loads(raw)
-        if header["format"] != _FORMAT:
-            raise ValueError(f"{path} has format {header['format']}; this version of meanbounds reads format {_FORMAT}")
+        if header["format"] not in (1, _FORMAT):
+            raise ValueError(f"{path} has format {header['format']}; this version of meanbounds reads 1 and {_FORMAT}")
+        short = header["settings"].get("names", {})  # version 0.1 labelled policies by all of their parameters
         names = np.array(table["policy"].to_pylist())
 
         def by_label(column: str) -> dict[str, Any]:
             values = np.array(table[column].to_pylist())
-            return {label: values[names == label] for label in header["labels"]}
+            return {short.get(label, label): values[names == label] for label in header["labels"]}
 
         return cls(
             rounds=np.array(header["rounds"], dtype=np.int64),
             curves=by_label("regret"),
             plays=by_label("plays"),
-            settings=header["settings"],
+            settings=_with_labels(header["settings"], short),
             measures={name: by_label(name) for name in header.get("measures", ())},
         )
+
+
+def _with_labels(settings: Mapping[str, Any], short: Mapping[str, str]) -> dict[str, Any]:
+    """Settings in which policies have these labels."""
+    kept = {name: value for name, value in settings.items() if name != "names"}
+    if "policies" in kept:
+        kept["policies"] = {short.get(label, label): policy for label, policy in kept["policies"].items()}
+    return kept
 
 
 def _settings_of(settings: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
