@@ -106,7 +106,9 @@ class Columns:
         self.pending[row] = learner.pending
         self.retired[row] = False
         self.retired[row, list(learner.retired)] = True
-        self.pulls[row], self.updates[row], self.seed[row] = learner.pulls, learner.updates, learner.seed
+        self.pulls[row], self.updates[row] = learner.pulls, learner.updates
+        if learner.pulls or learner.updates:  # else the next to wake it gives the same seed: looking leaves no trace
+            self.seed[row] = learner.seed
 
     def clear(self, row: int) -> None:
         """Forget all that was known and seen in a context."""
@@ -114,10 +116,10 @@ class Columns:
             column[row] = 0
         self.seed[row] = _NO_SEED
 
-    def extend(self, arm: Arm, bounds: MeanBounds) -> None:
+    def extend(self, bounds: MeanBounds) -> None:
         """One more arm in every context; `bounds` are those of this arm alone."""
         width = len(self._place)
-        self._place = {**self._place, arm: width}
+        self._place = {**self._place, bounds.arms[0]: width}
         self.low, self.high = np.append(self.low, bounds.low), np.append(self.high, bounds.high)
         for name, value in (("lower", bounds.lower[0]), ("upper", bounds.upper[0]), ("pending", 0), ("retired", False)):
             old = getattr(self, name)

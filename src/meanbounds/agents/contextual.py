@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from meanbounds.agents.agent import Agent
 from meanbounds.agents.arms import ArmsLearner
 from meanbounds.agents.columns import Columns, check_columns
-from meanbounds.agents.learner import Pending, check_has
+from meanbounds.agents.learner import Pending, check_floor, check_has
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, UnknownArmError
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Policy
@@ -153,8 +153,9 @@ class ContextualAgent(Saved):
             raise TypeError(f"contexts need a policy on arms, such as mb.GLUE(); got {policy!r}")
         if unknown not in ("error", "vacuous"):
             raise ValueError(f'unknown must be "error" or "vacuous"; got {unknown!r}')
-        self._policy, self._seed, self._unknown, self._floor = policy, as_seed(seed), unknown, floor
+        self._policy, self._seed, self._unknown, self._floor = policy, as_seed(seed), unknown, check_floor(floor)
         self._columns = columns
+        self._withdrawn: set[Arm] = set()  # retired in all contexts, those that are still to come included
         self._rows: dict[Context, int] = {context: row for row, context in enumerate(contexts)}
         self._awake: dict[Context, Agent] = {}
         self._kept: dict[Context, Agent] = {}  # awake for good: in somebody's hands, or with arms of their own
@@ -194,10 +195,14 @@ class ContextualAgent(Saved):
     def __getitem__(self, context: Context) -> Agent:
         """The agent of a context. It stays in memory from then on, so that what you do with it is not lost."""
         key = check_context(context)
-        agent = self._find(key)
+        self._find(key)
+        return self._hold(key)
+
+    def _hold(self, key: Context) -> Agent:
+        """Keep an agent that is awake so for good."""
         if key not in self._kept:
             self._kept[key] = self._awake.pop(key)
-        return agent
+        return self._kept[key]
 
     def _find(self, key: Context) -> Agent:
         """The agent of a context that is known."""
@@ -207,10 +212,14 @@ class ContextualAgent(Saved):
                 raise LookupError(self._not_known(key))
             row = self._rows[key]
             agent = Agent.around(self._columns.wake(row, self._policy, self._floor, self._seed_of(row)))
-            if len(self._awake) >= _AWAKE:
-                self._rest(next(iter(self._awake)))
-            self._awake[key] = agent
+            self._watch(key, agent)
         return agent
+
+    def _watch(self, key: Context, agent: Agent) -> None:
+        """Keep an agent awake until others need its place."""
+        if len(self._awake) >= _AWAKE:
+            self._rest(next(iter(self._awake)))
+        self._awake[key] = agent
 
     def _agent(self, context: Context) -> Agent:
         """The agent of a context; that of a new one is to be kept by `_keep` once it was used without an error."""
@@ -224,14 +233,19 @@ class ContextualAgent(Saved):
                 return self._find(key)
             like = MeanBounds.vacuous(self._columns.arms, low=self._columns.low, high=self._columns.high)
             agent = Agent(self._policy, like, seed=self._seed_of(self._columns.size), floor=self._floor)
+            for arm in self._withdrawn:
+                agent.retire(arm)
         return agent
 
-    def _keep(self, context: Context, agent: Agent) -> None:
-        """Remember a context that is new."""
+    def _keep(self, context: Context, agent: Agent, start: str = "bounds that say nothing") -> None:
+        """Remember the context of this agent if it is new."""
+        if agent is self._awake.get(context) or agent is self._kept.get(context):
+            return
         key = check_context(context)
+        # First, so that a warning which is turned into an error leaves no trace.
+        warnings.warn(f"context {key!r} is new: it starts from {start}", stacklevel=3)
         self._rows[key] = self._columns.append(agent.bounds.lower, agent.bounds.upper)
-        self._awake[key] = agent
-        warnings.warn(f"context {key!r} is new: it starts from bounds that say nothing", stacklevel=3)
+        self._watch(key, agent)
 
     def _rest(self, key: Context) -> None:
         """Write an agent back to its row."""
@@ -264,16 +278,14 @@ class ContextualAgent(Saved):
         """Choose an arm in this context; see `meanbounds.Agent.pull`."""
         agent = self._agent(context)
         arm = agent.pull(eligible, pending=pending)
-        if agent is not self._awake.get(context) and agent is not self._kept.get(context):
-            self._keep(context, agent)
+        self._keep(context, agent)
         return arm
 
     def update(self, context: Context, arm: Arm, reward: float, *, history: bool = False) -> None:
         """Tell the agent of this context a reward; see `meanbounds.Agent.update`."""
         agent = self._agent(context)
         agent.update(arm, reward, history=history)
-        if agent is not self._awake.get(context) and agent is not self._kept.get(context):
-            self._keep(context, agent)
+        self._keep(context, agent)
 
     def probabilities(
         self, context: Context, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
@@ -345,7 +357,10 @@ class ContextualAgent(Saved):
         """
         ends = {"lower": lower, "upper": upper, "low": low, "high": high}
         if context is not None:
-            self[context].add(arm, lower=lower, upper=upper, low=low, high=high)
+            agent = self._agent(context)
+            known = agent.knowledge.with_arm(arm, lower, upper, low, high)  # refused here if at all
+            self._keep(context, agent)
+            self._hold(check_context(context)).inside.extend(known, None, 0.0)
             return
         having = [key for key, agent in self._kept.items() if arm in agent.bounds.arms]
         if self._columns.place(arm) is not None or having:
@@ -356,34 +371,40 @@ class ContextualAgent(Saved):
         self._rest_all()
         for agent in self._kept.values():
             agent.add(arm, lower=lower, upper=upper, low=low, high=high)
-        self._columns.extend(arm, own)
+        self._columns.extend(own)
 
     def retire(self, arm: Arm, *, context: Context | None = None) -> None:
         """Stop offering an arm, in one context or, by default, in all that have it; see `meanbounds.Agent.retire`."""
         if context is not None:
-            self._agent(context).retire(arm)
+            agent = self._agent(context)
+            agent.retire(arm)
+            self._keep(context, agent)
             return
         self._rest_all()
         for agent in self._having(arm):
             agent.retire(arm)
         place = self._columns.place(arm)
         if place is not None:
-            self._columns.retired[:, place] = True
+            self._columns.retired[list(self._rows.values()), place] = True
+            self._withdrawn.add(self._columns.arms[place])
 
     def restore(self, arm: Arm, *, context: Context | None = None) -> None:
         """Offer a retired arm again, in one context or, by default, wherever it is retired."""
         if context is not None:
-            self._agent(context).restore(arm)
+            agent = self._agent(context)
+            agent.restore(arm)
+            self._keep(context, agent)
             return
         self._rest_all()
         place = self._columns.place(arm)
         retired = [agent for agent in self._having(arm) if arm in agent.retired]
-        if not retired and (place is None or not self._columns.retired[:, place].any()):
+        if not (retired or arm in self._withdrawn) and (place is None or not self._columns.retired[:, place].any()):
             raise ValueError(f"arm {arm!r} is not retired in any context")
         for agent in retired:
             agent.restore(arm)
         if place is not None:
             self._columns.retired[:, place] = False
+        self._withdrawn.discard(arm)
 
     def _having(self, arm: Arm) -> list[Agent]:
         """The agents that are kept awake and have this arm; refused if no context has it."""
@@ -413,9 +434,11 @@ class ContextualAgent(Saved):
             for key, own in checked.items():  # all of them first, so that an error changes nothing
                 self._agent(key).bounds.matching(own)
             for key, own in checked.items():
-                self._agent(key).replace_bounds(own)
+                agent = self._agent(key)
+                agent.replace_bounds(own)
+                self._keep(key, agent, "the bounds given")
         elif context is not None:
-            self._agent(context).replace_bounds(bounds)
+            self.replace_bounds({check_context(context): bounds})
         else:
             self.replace_bounds(dict.fromkeys(self._rows, bounds))
 
@@ -464,6 +487,7 @@ class ContextualAgent(Saved):
             "upper": columns.upper[rows].tolist(),
             "told": {str(row): entry for row, entry in told.items() if entry is not None},
             "agents": {str(row): saved for row, saved in own.items()},
+            "withdrawn": [arm for arm in columns.arms if arm in self._withdrawn],
         }
 
     @classmethod
@@ -473,7 +497,7 @@ class ContextualAgent(Saved):
             return cls._from_version_0_1(data)
         if data.get("format") != _FORMAT:
             raise ValueError(f"this is no contextual agent in format 1 or {_FORMAT}: it has {sorted(map(str, data))}")
-        check_has(data, (*_SAVED, "next_row", "agents"))
+        check_has(data, (*_SAVED, "next_row", "agents", "withdrawn"))
         contexts, rows = [_hashable(context) for context in data["contexts"]], [int(row) for row in data["rows"]]
         like = MeanBounds.vacuous(data["arms"], low=data["low"], high=data["high"])
         shape = (int(data["next_row"]), len(like))
@@ -485,6 +509,7 @@ class ContextualAgent(Saved):
         agent = cls.__new__(cls)
         agent._begin(policy, Columns(like, lower, upper), [], data["seed"], data["unknown"], data["floor"])
         agent._rows = dict(zip((check_context(context) for context in contexts), rows, strict=True))
+        agent._withdrawn = {like.arms[like.position(arm)] for arm in data["withdrawn"]}
         names = {row: context for context, row in agent._rows.items()}
         for row, told in data["told"].items():
             agent._columns.recall(int(row), told)
@@ -502,6 +527,7 @@ class ContextualAgent(Saved):
                 whole._kept[context] = agent
             else:
                 whole._awake[context] = agent
+                whole._columns.seed[whole._rows[context]] = agent.seed
         return whole
 
     def __repr__(self) -> str:
