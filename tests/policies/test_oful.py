@@ -244,8 +244,9 @@ class TestIndex:
         agent = mb.Agent(mb.ROFUL(index="exact"), bounds, seed=1, features=[[1.0, 0.0], [0.9, 0.1]])
         for _ in range(1000):
             agent.update(0, 0.0)
-        with pytest.warns(UserWarning, match="bounds and data contradict each other"):
+        with pytest.warns(UserWarning, match="bounds and data contradict each other") as heard:
             agent.pull()
+        assert heard[0].filename == __file__  # where the user's code is
         agent.pull()  # nothing is said again
         environment = mb.Linear([[1.0, 0.0], [0.9, 0.1]], [0.1, 0.5], low=0.0, high=1.0)
         with pytest.warns(UserWarning, match="contradicted each other|outside its bounds") as caught:

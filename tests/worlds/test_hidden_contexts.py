@@ -151,3 +151,11 @@ def test_categories_give_the_order() -> None:
     assert trial.contexts == ("under 65", "65 to 74", "75 to 84", "85 and over")
     doses = ("no heparin", "low heparin", "medium heparin")
     assert trial.arms == tuple(f"{aspirin}, {dose}" for aspirin in ("no aspirin", "aspirin") for dose in doses)
+
+
+def test_arms_whose_stars_sum_to_the_same_tie() -> None:
+    """Both films got 17 stars from six people; the sums of rounded shares differ by 4e-16."""
+    stars = pd.DataFrame({"job": "law", "age": "old", "a": [5, 4, 3, 2, 2, 1], "b": [1, 1, 1, 5, 4, 5]})
+    world = mb.HiddenContexts.from_table(stars, visible="job", hidden="age", arms=["a", "b"], low=1, high=5)
+    assert world.gap_low.tolist() == [0.0]
+    assert world.best.tolist() == [[0]]

@@ -150,7 +150,9 @@ class Columns:
         self.pending[row] = learner.pending
         self.retired[row] = False
         self.retired[row, list(learner.retired)] = True
-        self.pulls[row], self.updates[row], self.seed[row] = learner.pulls, learner.updates, learner.seed
+        self.pulls[row], self.updates[row] = learner.pulls, learner.updates
+        if learner.pulls or learner.updates:  # else the next to wake it gives the same seed: looking leaves no trace
+            self.seed[row] = learner.seed
 
     def clear(self, row: int) -> None:
         """Erase the bounds and the rewards of a context; its row stays, empty."""
@@ -158,26 +160,24 @@ class Columns:
             column[row] = 0
         self.seed[row] = _NO_SEED
 
-    def extend(self, arm: Arm, bounds: MeanBounds) -> None:
+    def extend(self, bounds: MeanBounds) -> None:
         """Add an arm to every context.
 
         Parameters
         ----------
-        arm
-            Its name.
         bounds
-            Bounds on this arm alone, the same in every context.
+            Bounds on this arm alone, the same in every context; its name is theirs.
 
         Examples
         --------
         >>> import meanbounds as mb
         >>> columns = Columns(mb.MeanBounds.vacuous(1), np.array([[0.7], [0.1]]), np.array([[0.9], [0.5]]))
-        >>> columns.extend("new", mb.MeanBounds([0.0], [0.6]))
+        >>> columns.extend(mb.MeanBounds([0.0], [0.6], arms=["new"]))
         >>> columns.bounds(1)
         MeanBounds([0.1, 0.0], [0.5, 0.6], arms=[0, 'new'])
         """
         width = len(self._place)
-        self._place = {**self._place, arm: width}
+        self._place = {**self._place, bounds.arms[0]: width}
         self.low, self.high = np.append(self.low, bounds.low), np.append(self.high, bounds.high)
         for name, value in (("lower", bounds.lower[0]), ("upper", bounds.upper[0]), ("pending", 0), ("retired", False)):
             old = getattr(self, name)

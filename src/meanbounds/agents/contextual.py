@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from meanbounds.agents.agent import Agent
 from meanbounds.agents.arms import ArmsLearner
 from meanbounds.agents.columns import Columns, check_columns
-from meanbounds.agents.learner import Pending, check_has
+from meanbounds.agents.learner import Pending, check_floor, check_has
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, UnknownArmError
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Policy
@@ -154,8 +154,9 @@ class ContextualAgent(Saved):
             raise TypeError(f"contexts need a policy on arms, such as mb.GLUE(); got {policy!r}")
         if unknown not in ("error", "vacuous"):
             raise ValueError(f'unknown must be "error" or "vacuous"; got {unknown!r}')
-        self._policy, self._seed, self._unknown, self._floor = policy, as_seed(seed), unknown, floor
+        self._policy, self._seed, self._unknown, self._floor = policy, as_seed(seed), unknown, check_floor(floor)
         self._columns = columns
+        self._withdrawn: set[Arm] = set()  # retired in all contexts, those that are still to come included
         self._rows: dict[Context, int] = {context: row for row, context in enumerate(contexts)}
         self._awake: dict[Context, Agent] = {}
         self._kept: dict[Context, Agent] = {}  # always awake: the caller has the agent, or it has other arms
@@ -211,10 +212,14 @@ class ContextualAgent(Saved):
         Agent(GLUE(), 2 arms, 0 updates)
         """
         key = check_context(context)
-        agent = self._find(key)
+        self._find(key)
+        return self._hold(key)
+
+    def _hold(self, key: Context) -> Agent:
+        """Keep an agent that is awake so for good."""
         if key not in self._kept:
             self._kept[key] = self._awake.pop(key)
-        return agent
+        return self._kept[key]
 
     def _find(self, key: Context) -> Agent:
         """The agent of a known context."""
@@ -224,14 +229,14 @@ class ContextualAgent(Saved):
                 raise LookupError(self._not_known(key))
             row = self._rows[key]
             agent = Agent.around(self._columns.wake(row, self._policy, self._floor, self._seed_of(row)))
-            if len(self._awake) >= _AWAKE:
-                self._rest(next(iter(self._awake)))
-            self._awake[key] = agent
+            self._watch(key, agent)
         return agent
 
-    def _known(self, context: Context) -> Agent:
-        """The agent of a context that must be known, whatever `unknown` says."""
-        return self._find(check_context(context))
+    def _watch(self, key: Context, agent: Agent) -> None:
+        """Keep an agent awake until others need its place."""
+        if len(self._awake) >= _AWAKE:
+            self._rest(next(iter(self._awake)))
+        self._awake[key] = agent
 
     def _agent(self, context: Context) -> Agent:
         """The agent of a context; a new context is added by `_keep` only after its agent was used without an error."""
@@ -245,14 +250,19 @@ class ContextualAgent(Saved):
                 return self._find(key)
             like = MeanBounds.vacuous(self._columns.arms, low=self._columns.low, high=self._columns.high)
             agent = Agent(self._policy, like, seed=self._seed_of(self._columns.size), floor=self._floor)
+            for arm in self._withdrawn:
+                agent.retire(arm)
         return agent
 
-    def _keep(self, context: Context, agent: Agent) -> None:
-        """Add a new context."""
+    def _keep(self, context: Context, agent: Agent, start: str = "bounds that say nothing") -> None:
+        """Remember the context of this agent if it is new."""
+        if agent is self._awake.get(context) or agent is self._kept.get(context):
+            return
         key = check_context(context)
+        # First, so that a warning which is turned into an error leaves no trace.
+        warnings.warn(f"context {key!r} is new: it starts from {start}", stacklevel=3)
         self._rows[key] = self._columns.append(agent.bounds.lower, agent.bounds.upper)
-        self._awake[key] = agent
-        warnings.warn(f"context {key!r} is new: it starts from bounds that say nothing", stacklevel=3)
+        self._watch(key, agent)
 
     def _rest(self, key: Context) -> None:
         """Write an agent back to its row."""
@@ -304,8 +314,7 @@ class ContextualAgent(Saved):
         """
         agent = self._agent(context)
         arm = agent.pull(eligible, pending=pending)
-        if agent is not self._awake.get(context) and agent is not self._kept.get(context):
-            self._keep(context, agent)
+        self._keep(context, agent)
         return arm
 
     def update(self, context: Context, arm: Arm, reward: float, *, history: bool = False) -> None:
@@ -328,8 +337,7 @@ class ContextualAgent(Saved):
         """
         agent = self._agent(context)
         agent.update(arm, reward, history=history)
-        if agent is not self._awake.get(context) and agent is not self._kept.get(context):
-            self._keep(context, agent)
+        self._keep(context, agent)
 
     def probabilities(
         self, context: Context, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
@@ -412,7 +420,7 @@ class ContextualAgent(Saved):
         >>> agent.pending()
         array([0, 0])
         """
-        self._known(context).cancel(arm)
+        self._agent(context).cancel(arm)
 
     def add(
         self,
@@ -443,7 +451,10 @@ class ContextualAgent(Saved):
         """
         ends = {"lower": lower, "upper": upper, "low": low, "high": high}
         if context is not None:
-            self[context].add(arm, lower=lower, upper=upper, low=low, high=high)
+            agent = self._agent(context)
+            known = agent.knowledge.with_arm(arm, lower, upper, low, high)  # refused here if at all
+            self._keep(context, agent)
+            self._hold(check_context(context)).inside.extend(known, None, 0.0)
             return
         having = [key for key, agent in self._kept.items() if arm in agent.bounds.arms]
         if self._columns.place(arm) is not None or having:
@@ -454,7 +465,7 @@ class ContextualAgent(Saved):
         self._rest_all()
         for agent in self._kept.values():
             agent.add(arm, lower=lower, upper=upper, low=low, high=high)
-        self._columns.extend(arm, own)
+        self._columns.extend(own)
 
     def retire(self, arm: Arm, *, context: Context | None = None) -> None:
         """Stop offering an arm, in one context or, by default, in all that have it; see `meanbounds.Agent.retire`.
@@ -469,14 +480,17 @@ class ContextualAgent(Saved):
         (0, 1)
         """
         if context is not None:
-            self._known(context).retire(arm)
+            agent = self._agent(context)
+            agent.retire(arm)
+            self._keep(context, agent)
             return
         self._rest_all()
         for agent in self._having(arm):
             agent.retire(arm)
         place = self._columns.place(arm)
         if place is not None:
-            self._columns.retired[:, place] = True
+            self._columns.retired[list(self._rows.values()), place] = True
+            self._withdrawn.add(self._columns.arms[place])
 
     def restore(self, arm: Arm, *, context: Context | None = None) -> None:
         """Offer a retired arm again, in one context or, by default, wherever it is retired.
@@ -491,17 +505,20 @@ class ContextualAgent(Saved):
         0
         """
         if context is not None:
-            self._known(context).restore(arm)
+            agent = self._agent(context)
+            agent.restore(arm)
+            self._keep(context, agent)
             return
         self._rest_all()
         place = self._columns.place(arm)
         retired = [agent for agent in self._having(arm) if arm in agent.retired]
-        if not retired and (place is None or not self._columns.retired[:, place].any()):
+        if not (retired or arm in self._withdrawn) and (place is None or not self._columns.retired[:, place].any()):
             raise ValueError(f"arm {arm!r} is not retired in any context")
         for agent in retired:
             agent.restore(arm)
         if place is not None:
             self._columns.retired[:, place] = False
+        self._withdrawn.discard(arm)
 
     def _having(self, arm: Arm) -> list[Agent]:
         """The agents that are kept awake and have this arm; an error if no context has it."""
@@ -537,11 +554,13 @@ class ContextualAgent(Saved):
                 raise TypeError("give a mapping from contexts to bounds, or one context and its bounds; not both")
             checked = {check_context(key): own for key, own in bounds.items()}
             for key, own in checked.items():  # check all first, so that an error changes nothing
-                self._find(key).bounds.matching(own)
+                self._agent(key).bounds.matching(own)
             for key, own in checked.items():
-                self._find(key).replace_bounds(own)
+                agent = self._agent(key)
+                agent.replace_bounds(own)
+                self._keep(key, agent, "the bounds given")
         elif context is not None:
-            self._known(context).replace_bounds(bounds)
+            self.replace_bounds({check_context(context): bounds})
         else:
             self.replace_bounds(dict.fromkeys(self._rows, bounds))
 
@@ -599,6 +618,7 @@ class ContextualAgent(Saved):
             "upper": columns.upper[rows].tolist(),
             "told": {str(row): entry for row, entry in told.items() if entry is not None},
             "agents": {str(row): saved for row, saved in own.items()},
+            "withdrawn": [arm for arm in columns.arms if arm in self._withdrawn],
         }
 
     @classmethod
@@ -616,7 +636,7 @@ class ContextualAgent(Saved):
             return cls._from_version_0_1(data)
         if data.get("format") != _FORMAT:
             raise ValueError(f"this is no contextual agent in format 1 or {_FORMAT}: it has {sorted(map(str, data))}")
-        check_has(data, (*_SAVED, "next_row", "agents"))
+        check_has(data, (*_SAVED, "next_row", "agents", "withdrawn"))
         contexts, rows = [_hashable(context) for context in data["contexts"]], [int(row) for row in data["rows"]]
         like = MeanBounds.vacuous(data["arms"], low=data["low"], high=data["high"])
         shape = (int(data["next_row"]), len(like))
@@ -628,6 +648,7 @@ class ContextualAgent(Saved):
         agent = cls.__new__(cls)
         agent._begin(policy, Columns(like, lower, upper), [], data["seed"], data["unknown"], data["floor"])
         agent._rows = dict(zip((check_context(context) for context in contexts), rows, strict=True))
+        agent._withdrawn = {like.arms[like.position(arm)] for arm in data["withdrawn"]}
         names = {row: context for context, row in agent._rows.items()}
         for row, told in data["told"].items():
             agent._columns.recall(int(row), told)
@@ -645,6 +666,7 @@ class ContextualAgent(Saved):
                 whole._kept[context] = agent
             else:
                 whole._awake[context] = agent
+                whole._columns.seed[whole._rows[context]] = agent.seed
         return whole
 
     def __repr__(self) -> str:

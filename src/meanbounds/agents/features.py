@@ -183,7 +183,7 @@ class FeaturesLearner(Learner):
                 "bounds and data contradict each other: no parameter satisfies the bounds and lies in the confidence "
                 "set. Such rounds are decided without the bounds that are contradicted; check the bounds, norm_high "
                 "and the range of the rewards",
-                stacklevel=3,
+                stacklevel=4,  # whoever calls `Agent.pull`
             )
         return int(k)
 

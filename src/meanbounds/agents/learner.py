@@ -16,7 +16,7 @@ from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["Learner", "NoIndexError", "Pending", "RewardError", "check_has", "check_reward"]
+__all__ = ["Learner", "NoIndexError", "Pending", "RewardError", "check_floor", "check_has", "check_reward"]
 
 _SAVED = ("policy", "knowledge", "seed", "floor", "pulls", "updates", "pending", "retired")
 
@@ -76,7 +76,7 @@ class Learner(ABC):
         self.known = known
         self.bounds: MeanBounds = known.bounds
         self.seed = seed
-        self.floor = _check_floor(floor)
+        self.floor = check_floor(floor)
         self.pulls = self.updates = 0
         self.pending = [0] * len(self.bounds)
         self.unanswered = 0  # the sum of `pending`, and of the pending pulls of candidates
@@ -272,7 +272,8 @@ def check_has(data: Mapping[str, Any], names: Iterable[str]) -> None:
         raise ValueError(f"the saved agent lacks {', '.join(missing)}")
 
 
-def _check_floor(floor: float) -> float:
+def check_floor(floor: float) -> float:
+    """A floor as a float; anything that is no probability is refused."""
     if isinstance(floor, bool) or not isinstance(floor, int | float | np.number) or not 0.0 <= floor <= 1.0:
         raise ValueError(f"floor must be a probability such as 0.01, or 0 for none; got {floor!r}")
     return float(floor)

@@ -53,10 +53,9 @@ def cells_of_trial(
             f"{kinds[b]!r}: merge that cell with another"
         )
     values = np.array(outcomes, dtype=np.float64)
-    law = _law(tally)
-    means = np.clip(law @ values, low, high)
+    law, means = _law(tally, values)
     own = (values, law) if rewards == "values" else (None, None)
-    return Cells(means, cells.sum(axis=2), contexts, arms, *own)
+    return Cells(np.clip(means, low, high), cells.sum(axis=2), contexts, arms, *own)
 
 
 def cells_of_table(
@@ -87,8 +86,8 @@ def cells_of_table(
     if rewards == "values":
         values, places = np.unique(table, return_inverse=True)
         where = (z[:, None], u[:, None], np.arange(len(options)), places.reshape(table.shape))
-        law = _law(_tally((*size.shape, len(options), values.size), where, share[:, None]))
-        return Cells(np.clip(law @ values, low, high), chances, contexts, options, values, law)
+        law, means = _law(_tally((*size.shape, len(options), values.size), where, share[:, None]), values)
+        return Cells(np.clip(means, low, high), chances, contexts, options, values, law)
     total = np.zeros((*size.shape, len(options)))
     np.add.at(total, (z, u), share[:, None] * table)
     middle = np.full(total.shape, (low + high) / 2.0)
@@ -108,11 +107,16 @@ def _tally(shape: tuple[int, ...], places: tuple[NDArray[np.intp], ...], weights
     return tally
 
 
-def _law(tally: Floats) -> Floats:
-    """Shares of each value in each cell and arm; equal ones where there is nobody, which is never drawn."""
-    sizes = tally.sum(axis=-1, keepdims=True)
-    law: Floats = np.divide(tally, sizes, out=np.full(tally.shape, 1.0 / tally.shape[-1]), where=sizes > 0.0)
-    return law
+def _law(tally: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Shares of each value in each cell and arm, and their mean; equal shares where there is nobody: never drawn.
+
+    The mean is a sum divided once, so that arms whose rewards sum to the same, as stars often do, tie exactly: by
+    rounded shares the expert would prefer one of them.
+    """
+    sizes = tally.sum(axis=-1)
+    law = np.divide(tally, sizes[..., None], out=np.full(tally.shape, 1.0 / values.size), where=sizes[..., None] > 0.0)
+    means: Floats = np.divide(tally @ values, sizes, out=np.full(sizes.shape, values.mean()), where=sizes > 0.0)
+    return law, means
 
 
 def _check_columns(
