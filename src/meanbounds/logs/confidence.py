@@ -87,7 +87,7 @@ class Sample:
         Examples
         --------
         >>> Sample(rows=10, total=7, squares=7).mirrored()
-        Sample(rows=10, total=3, squares=3, histogram=None)
+        Sample(rows=10, total=3, squares=3.0, histogram=None)
         """
         own = self.histogram
         turned = None if own is None else Histogram(1.0 - own.values_high, 1.0 - own.values_low, own.count)

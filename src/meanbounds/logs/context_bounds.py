@@ -28,8 +28,8 @@ class ContextBounds(dict[Context, MeanBounds], Saved):
     found
         Bounds by context.
     assumptions
-        The assumptions behind the bounds, by name: ``gap_low``, ``gap_high`` (one number, or one for each context in order),
-        ``confidence`` or ``infinite``, ``method``, ``shift``, ``assumption``, and ``rows`` of the log.
+        The assumptions behind the bounds, by name: ``gap_low``, ``gap_high`` (one number, or one for each context in
+        order), ``confidence`` or ``infinite``, ``method``, ``shift``, ``assumption``, and ``rows`` of the log.
 
     Examples
     --------

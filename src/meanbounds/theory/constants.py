@@ -296,8 +296,9 @@ def comparison(means: ArrayLike, bounds: MeanBounds, *, form: Form = "corrected"
     -----
     Table 1. Differs from the paper: UCB and KL-UCB play the arms that pruning would remove, so all arms count for them.
     If the best mean lies above an arm's own range, the arm's index under KL-UCB never reaches the best mean, so that
-    arm counts for nothing. That B-KL-UCB is never above GLUE follows from Kearns and Saul: d(mu_k, mu*) >= gap^2 / (2 c(mu*)), and
-    GLUE's factor is the largest c over an interval that contains mu* if u_k >= mu*.
+    arm counts for nothing. That B-KL-UCB is never above GLUE follows from Kearns and Saul:
+    d(mu_k, mu*) >= gap^2 / (2 c(mu*)), and GLUE's factor is the largest c over an interval that contains mu* if
+    u_k >= mu*.
 
     Examples
     --------
