@@ -1,4 +1,4 @@
-"""The page of the demo: a log, bounds, agents, and what they save against starting from nothing."""
+"""The page of the demo: a log, bounds, agents, and the regret they save compared with starting from nothing."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def _check_columns(
         if name not in frame.columns:
             raise ValueError(f"there is no column {name!r}; there are {', '.join(map(repr, frame.columns))}")
         if list(names).count(name) > 1 or list(frame.columns).count(name) > 1:
-            raise ValueError(f"column {name!r} is there, or is asked for, more than once; give each column another name")
+            raise ValueError(f"column {name!r} is there, or is asked for, more than once; give each another name")
         if frame[name].isna().any():
             raise ValueError(f"column {name!r} has {int(frame[name].isna().sum())} missing values; leave such rows out")
     for name in columns:

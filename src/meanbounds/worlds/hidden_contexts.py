@@ -531,7 +531,7 @@ class HiddenContexts:
         return found
 
     def environment(self, context: Context) -> Table:
-        """Return the environment of an agent that sees this context: rewards of its hidden contexts, mixed as they occur.
+        """Return the environment of an agent that sees this context: rewards of its hidden contexts, as they occur.
 
         Examples
         --------

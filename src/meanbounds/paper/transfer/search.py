@@ -1,4 +1,4 @@
-"""Which draws of the arms are shown: the first ones that do what the captions of the paper say."""
+"""Choose the draws of the arms to show: the first ones that agree with the captions of the paper."""
 
 from __future__ import annotations
 

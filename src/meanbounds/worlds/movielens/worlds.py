@@ -1,4 +1,4 @@
-"""From ratings to a world for each occupation, by the paper's recipe; choices that the paper leaves open are settings."""
+"""From ratings to a world for each occupation, by the paper's recipe; choices that it leaves open are settings."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def occupation_worlds(
     ratings, completion, recipe
         As for, and from, `complete`.
     seed
-        Decides which movies are drawn, for each occupation by itself.
+        Seed of the movies; each occupation has its own draw.
     max_draws
         Leave an occupation out after this many draws.
 
