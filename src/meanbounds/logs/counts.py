@@ -244,7 +244,7 @@ class Counts(Saved):
         return Counts(contexts, arms, **sums, **self._columns(), histogram=histogram, arms_listed=arms_listed)
 
     def _columns(self) -> dict[str, Any]:
-        """What stays the same when rows are added or spread."""
+        """The parts that stay the same when rows are added or spread."""
         return {
             name: getattr(self, name) for name in ("low", "high", "dropped", "context_names", "arm_name", "reward_name")
         }

@@ -1,4 +1,4 @@
-"""Where the counting runs: DuckDB inside this process, a Spark session, or a PostgreSQL server."""
+"""The engines that count a log: DuckDB inside this process, a Spark session, or a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def _postgres(source: Source, connection: Any, wanted: Sequence[str], _: str, sh
 
 
 def _end_transaction(connection: Any) -> Callable[[], None]:
-    """What leaves a connection as it was found: out of a transaction if it was in none."""
+    """A callback that leaves a connection as it was found: out of a transaction if it was in none."""
 
     def inside() -> bool | None:
         status = getattr(getattr(connection, "info", None), "transaction_status", None)

@@ -68,7 +68,7 @@ def image(figure: Figure | bytes, words: str) -> str:
     figure
         A figure of matplotlib, or the bytes of a PNG file.
     words
-        What it shows.
+        Description of the picture, for those who cannot see it.
 
     Examples
     --------

@@ -27,7 +27,7 @@ VARIANTS: Mapping[str, Literal["mean", "none"]] = {"centred": "mean", "uncentred
 
 @dataclass(frozen=True)
 class Source:
-    """Where ratings come from, how their matrix is completed, and how movies are drawn.
+    """The source of the ratings, the completion of their matrix, and the draw of the movies.
 
     Attributes
     ----------

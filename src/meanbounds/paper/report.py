@@ -57,7 +57,7 @@ def reproduce(
     Parameters
     ----------
     names
-        What to reproduce, see `meanbounds.paper.NAMES`; everything by default.
+        Names of the experiments, see `meanbounds.paper.NAMES`; all by default.
     folder
         Where to write: a folder for each experiment with pictures (PNG and PDF), numbers (Parquet) and settings, the
         claims as claims.parquet and claims.md, and report.html, which needs none of the others.

@@ -1,4 +1,4 @@
-"""Where the parameter of a linear bandit can be, in two dimensions."""
+"""The parameters of a linear bandit that satisfy all bounds, drawn in two dimensions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def plot_cone(
     offset: ArrayLike = 0.0,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw where the parameter can be, and which arms can be best for it, for arms with two features.
+    """Draw the parameters that satisfy all bounds, and the arms that can be best, for arms with two features.
 
     The shaded set holds every parameter that satisfies all bounds. It lies within an angle alpha of the most promising
     arm, the one with the largest lower bound. An arm as long as that one can be best only if it lies in the cone of

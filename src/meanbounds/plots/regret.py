@@ -223,11 +223,11 @@ class _Key:
         self.reasons: dict[str, list[str]] = {}
 
     def line(self, text: str, style: tuple[float, tuple[float, ...]]) -> None:
-        """What lines of this style are."""
+        """Add an entry for lines of this style, once."""
         self.handles.setdefault(text, Line2D([], [], color="#7f7f7f", linewidth=1.3, linestyle=style, label=text))
 
     def missing(self, name: str, what: str, reason: str) -> None:
-        """A policy without such a line."""
+        """Add a policy without such a line, with the reason."""
         self.reasons.setdefault(f"no {what}, {reason}", []).append(name)
 
     def draw(self, ax: Axes) -> None:
@@ -285,7 +285,7 @@ def _draw_slopes(ax: Axes, regret: Curves, slopes: Mapping[str, Theorem], shown:
 
 
 def _least(regret: Curves) -> float | None:
-    """Where a logarithmic scale of regret starts: below every mean but 0, within three decades of the largest."""
+    """The start of a logarithmic scale of regret: below every mean above 0, within three decades of the largest."""
     means = np.concatenate([regret.mean(label) for label in regret.curves])
     top = float(means.max())
     return float(10.0 ** np.floor(np.log10(max(means[means > 0.0].min(), 1e-3 * top)))) if top > 0.0 else None
@@ -368,5 +368,5 @@ def _apart(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
 
 
 def _bottom(bottoms: Sequence[float]) -> float:
-    """Where a block stands, with half a line below the axes at most."""
+    """The bottom of a block, at most half a line below the axes."""
     return max(sum(bottoms) / len(bottoms), -0.03)

@@ -121,7 +121,7 @@ def _grid(sensitivity: Assumptions, context: Hashable | None) -> tuple[list[floa
 
 
 def _number(cell: _Cell, value: str) -> float:
-    """What the colour of a cell shows; NaN if the assumptions cannot hold in some context."""
+    """The number behind the colour of a cell; NaN if the assumptions cannot hold in some context."""
     if not cell or any(row["impossible"] for row in cell):
         return float("nan")
     found: Floats = np.array(
@@ -145,7 +145,7 @@ def _limits(cells: Sequence[Sequence[_Cell]], value: str, table: Floats) -> tupl
 
 
 def _text(cell: _Cell, value: str, number: float, letters: int) -> str:
-    """What is written into a cell with room for so many letters."""
+    """The text of a cell with room for so many letters."""
     if np.isnan(number):
         return "not\npossible" if letters >= 6 else "x"
     if value not in _COUNTS:

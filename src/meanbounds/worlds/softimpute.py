@@ -389,7 +389,7 @@ class _Problem:
         return cls(seen, times.row, rest, effects)
 
     def _shared_out(self, work: Callable[[int, int], Any]) -> list[Any]:
-        """What `work` makes of rows from a first to a last: blocks of equally many entries, one for each core."""
+        """Run `work` on blocks of rows with equally many entries, one block for each core, and return the results."""
         workers = 1 if self.rest.size < 20_000 else min(8, os.cpu_count() or 1)
         cuts = np.searchsorted(self.seen.indptr, np.linspace(0, self.rest.size, workers + 1))
         cuts[0], cuts[-1] = 0, self.seen.shape[0]

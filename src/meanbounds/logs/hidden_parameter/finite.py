@@ -104,7 +104,7 @@ def linear_bounds_from_log(
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """What the log says of each arm, and the range of its rewards."""
+    """Rows, sums and sums of squares of each arm in the log, and the range of its rewards."""
 
     plays: Floats
     total: Floats

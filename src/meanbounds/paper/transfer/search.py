@@ -28,7 +28,7 @@ def fitting(survey: pd.DataFrame, settings: Settings, *, improved: bool) -> list
 
 
 def ahead(online: pd.DataFrame, draws: Sequence[int]) -> list[int]:
-    """Those of the draws on which R-OFUL, with corrected bounds, has less regret than OFUL in the mean."""
+    """The draws on which R-OFUL, with corrected bounds, has less regret than OFUL in the mean."""
     means = online.groupby("draw")[["OFUL", CORRECTED]].mean()
     better = means.index[means[CORRECTED] < means["OFUL"]].tolist()
     return [number for number in draws if number in better]
