@@ -42,8 +42,8 @@ def plot_sensitivity(
 ) -> Axes:
     """Draw a heat map over ``gap_low`` and ``gap_high``: which options can be best under each pair of gaps.
 
-    Brighter cells rule out more options. A frame marks the assumptions that you started from. Confidence and shift are
-    the first values of the grid.
+    A frame marks the assumptions that you started from. Brighter cells rule out more options, or have larger values.
+    Confidence and shift are the first values of the grid.
 
     Parameters
     ----------

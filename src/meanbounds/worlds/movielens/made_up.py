@@ -31,8 +31,8 @@ def made_up_ratings(seed: Seed = 0, users: int = USERS, movies: int = MOVIES, ra
     users, movies
         Number of users and of movies; as in MovieLens 1M, some numbers up to the largest have no movie.
     ratings
-        Number of ratings; by default the same share of all pairs of user and movie as in MovieLens 1M, and at least 20
-        for each user.
+        Number of ratings; by default the same share of all pairs of user and movie as in MovieLens 1M, and enough for
+        each user.
 
     Examples
     --------
