@@ -815,7 +815,7 @@ class TestPictures:
         assert lines[1].mean() == pytest.approx(expected)
         assert [text.get_text() for text in ax.texts] == ["R-OFUL", "OFUL"]
         regret = mb.simulate(mb.UCB(), mb.Bernoulli([0.5, 0.4]), horizon=10, runs=2, seed=1)
-        with pytest.raises(ValueError, match="no policy restricts what is on offer"):
+        with pytest.raises(ValueError, match="no policy restricts the arms on offer"):
             plots.plot_kept(regret)
 
     def test_cone(self) -> None:
@@ -826,7 +826,7 @@ class TestPictures:
         (wedge,) = [patch for patch in ax.patches if isinstance(patch, Wedge)]
         assert (wedge.theta1, wedge.theta2) == pytest.approx((-120.0, 120.0))
         assert [text.get_text() for text in ax.texts] == ["a", "b", "c"]
-        with pytest.raises(ValueError, match="a plane has two dimensions; these arms have 3 features"):
+        with pytest.raises(ValueError, match="plot_cone draws arms with 2 features; these have 3"):
             plots.plot_cone(np.eye(3), mb.MeanBounds.vacuous(3))
 
 

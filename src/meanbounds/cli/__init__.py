@@ -1,6 +1,6 @@
 """The command `meanbounds`: one module for each of its commands, and here the parser and the exit codes.
 
-Commands read options and print; what they print is computed in the other rooms.
+Commands read options and print results; the other packages compute them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COMMANDS: tuple[Command, ...] = tuple(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0 if all went well, 2 if the input was at fault, 130 if interrupted.
+    """Run a command and return its exit code: 0 on success, 2 for bad input, 130 if interrupted.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(f"meanbounds: {in_options(str(error))}", file=sys.stderr)
         return 2
-    except ImportError as error:  # pandas has a text of its own, of several lines, where pyarrow is missing
+    except ImportError as error:  # pandas raises its own message, of several lines, where pyarrow is missing
         what = f"{error.name} is not installed" if error.name else str(error).splitlines()[0]
         print(f'meanbounds: {what}; pip install "meanbounds[all]"', file=sys.stderr)
         return 2
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line.
+    """Make the parser of the whole command line.
 
     Examples
     --------

@@ -22,7 +22,7 @@ _NAIVE = (
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    """The log, what is assumed, and where to put the bounds."""
+    """Add options for the log, the assumptions, and the files to write."""
     add_log_options(parser, several=False)
     parser.add_argument(
         "--any-expert",
@@ -39,7 +39,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    """Print the bounds, and write and draw them where that was asked for."""
+    """Print the bounds; write and draw them if the options ask for it."""
     counts = read_log(options)
     expert = "any-expert" if options.any_expert else "optimal-expert"
     found = mb.logs.bounds(counts, **assumptions(options), arms=listed_arms(options, counts), assumption=expert)
@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _header(options: argparse.Namespace, counts: mb.logs.Counts, found: mb.logs.ContextBounds) -> str:
-    """What was counted, and what the bounds rest on."""
+    """The numbers of rows, contexts and arms, and the assumptions behind the bounds."""
     arms = next(iter(found.values())).arms
     played = {arm for arm, rows in zip(counts.arms, counts.count.sum(axis=0), strict=True) if rows}
     never = [str(arm) for arm in arms if arm not in played]
@@ -93,7 +93,7 @@ def _assumed(options: argparse.Namespace, counts: mb.logs.Counts) -> str:
 
 
 def _table(options: argparse.Namespace, counts: mb.logs.Counts, found: mb.logs.ContextBounds) -> str:
-    """A row for each context and arm: what the log has of it, and its bounds."""
+    """A row for each context and arm: its rows, share and naive mean in the log, and its bounds."""
     decimals = min(12, max(0, 4 - math.floor(math.log10(counts.high - counts.low))))
     header = ["arm", "rows", "share", "naive mean", "lower", "upper", "can be best"]
     rows: list[Sequence[str]] = []

@@ -1,4 +1,4 @@
-"""What every command has: a name, help, options, and what it does."""
+"""The parts of every command: a name, help, options, and a function that runs it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Command:
     Attributes
     ----------
     name
-        What the user types, such as ``"bounds"``.
+        Name that the user types, such as ``"bounds"``.
     help
-        What it does, in one line.
+        Purpose of the command, in one line.
     example
         A command line that works, and shows the options that matter.
     add_options
@@ -47,7 +47,17 @@ class Command:
     resumes: bool = False
 
     def add_to(self, commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-        """Give the command a parser of its own, with its example under the options."""
+        """Add the command's own parser, with its example under the options.
+
+        Examples
+        --------
+        >>> import argparse
+        >>> from meanbounds.cli.prune import COMMAND
+        >>> parser = argparse.ArgumentParser()
+        >>> COMMAND.add_to(parser.add_subparsers())
+        >>> parser.parse_args(["prune", "0.7:0.95", "0.2:0.6"]).command.name
+        'prune'
+        """
         parser = commands.add_parser(
             self.name,
             help=self.help,

@@ -1,4 +1,4 @@
-"""``meanbounds demo``: what bounds are worth, and the whole way from a log to decisions on one page."""
+"""``meanbounds demo``: how much regret bounds save, and the whole way from a log to decisions on one page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["COMMAND"]
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    """Where to write, and how much."""
+    """Add options for the folder and the files to write."""
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("demo"), metavar="DIR", help="folder to write to; default: demo"
     )

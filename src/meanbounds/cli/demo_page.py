@@ -1,4 +1,4 @@
-"""The page of the demo: a log, bounds, agents, and what they save against starting from nothing."""
+"""The page of the demo: a log, bounds, agents, and the regret they save compared with starting from nothing."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _world() -> mb.HiddenContexts:
 
 
 def _saved(result: SignTest) -> str:
-    """What the bounds saved over many worlds, in one sentence."""
+    """Say in one sentence how much regret the bounds saved over many worlds."""
     return (
         f"Over {_LABORATORIES} made-up worlds, GLUE that starts from the bounds of a log of 5,000 rows loses "
         f"{1 - result.first / result.second:.0%} less than UCB that starts from nothing ({result.first:.1f} against "

@@ -1,4 +1,4 @@
-"""``meanbounds lab``: the log of an expert in a made-up world, and the truth that the log does not have."""
+"""``meanbounds lab``: the log of an expert in a made-up world, and the true means that the log does not show."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SIZES = (
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    """Sizes of the world and the log, and where to write them."""
+    """Add options for the sizes of the world and the log, and for the folder."""
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("lab"), metavar="DIR", help="folder to write to; default: lab"
     )
@@ -33,7 +33,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    """Write log.parquet and truth.csv, and print what to try next."""
+    """Write log.parquet and truth.csv, and print the command to try next."""
     options.output.mkdir(parents=True, exist_ok=True)
     world = mb.HiddenContexts.random(
         visible=options.visible, hidden=options.hidden, arms=options.arms, seed=options.seed

@@ -1,4 +1,4 @@
-"""Options that `bounds` and `sensitivity` share: how to read a log, and what is assumed of whoever wrote it."""
+"""Options that `bounds` and `sensitivity` share: how to read a log, and assumptions about the expert who wrote it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def add_log_options(parser: argparse.ArgumentParser, *, several: bool) -> None:
 
 
 def _add_columns(parser: argparse.ArgumentParser) -> None:
-    """The log, its columns and the range of its rewards."""
+    """Add options for the log, its columns and the range of its rewards."""
     parser.add_argument(
         "log", metavar="LOG", help="a Parquet or CSV file, a folder of them, or a pattern such as 'logs/*.parquet'"
     )
@@ -71,7 +71,7 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_assumptions(parser: argparse.ArgumentParser, several: bool) -> None:
-    """Gaps, confidence and shift."""
+    """Add options for gaps, confidence and shift."""
     values = "+" if several else None
     some = "; several values are tried in turn, and the first is the one judged" if several else ""
 
@@ -111,7 +111,7 @@ def _add_assumptions(parser: argparse.ArgumentParser, several: bool) -> None:
     confidence.add_argument(
         "--infinite",
         action="store_true",
-        help="take the log as infinitely long: its shares and averages count as exact, and there is no confidence",
+        help="treat the log as infinitely long: its shares and averages count as exact, and there is no confidence",
     )
     parser.add_argument(
         "--shift",
@@ -125,14 +125,23 @@ def _add_assumptions(parser: argparse.ArgumentParser, several: bool) -> None:
 
 
 def assumptions(options: argparse.Namespace) -> dict[str, Any]:
-    """What is assumed, as arguments of `meanbounds.logs.bounds` and `meanbounds.logs.sensitivity`."""
+    """Return the assumptions as arguments of `meanbounds.logs.bounds` and `meanbounds.logs.sensitivity`.
+
+    Examples
+    --------
+    >>> from meanbounds.cli import make_parser
+    >>> from meanbounds.cli.log_options import assumptions
+    >>> given = "bounds log.csv --arm arm --reward reward --gap-low 0.1 --infinite".split()
+    >>> assumptions(make_parser().parse_args(given))
+    {'gap_low': 0.1, 'gap_high': None, 'infinite': True, 'shift': 0.0, 'method': 'bernstein'}
+    """
     size = {"infinite": True} if options.infinite else {"confidence": options.confidence}
     gaps = {"gap_low": options.gap_low, "gap_high": options.gap_high}
     return {**gaps, **size, "shift": options.shift, "method": options.method}
 
 
 def read_log(options: argparse.Namespace) -> mb.logs.Counts:
-    """Count the log; dropped rows are reported, and loudly if they are many."""
+    """Count the log; print how many rows were dropped, with a banner if more than 5% were."""
     low, high = options.range
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -156,7 +165,17 @@ def read_log(options: argparse.Namespace) -> mb.logs.Counts:
 
 
 def listed_arms(options: argparse.Namespace, counts: mb.logs.Counts) -> list[str | int] | None:
-    """The arms of ``--arms``, as integers where those of the log are; None if there were none."""
+    """Return the arms of ``--arms``, as integers if all arms of the log are; None without ``--arms``.
+
+    Examples
+    --------
+    >>> import argparse
+    >>> import meanbounds as mb
+    >>> from meanbounds.cli.log_options import listed_arms
+    >>> counts = mb.logs.Counts(["all"], [1, 2], count=[[4, 0]], total=[[3, 0]], squares=[[3, 0]])
+    >>> listed_arms(argparse.Namespace(arms=["2", "1", "7"]), counts)
+    [2, 1, 7]
+    """
     if options.arms is None:
         return None
     whole = all(isinstance(arm, int) for arm in counts.arms)

@@ -1,4 +1,4 @@
-"""What is said to the user, in the words of the command line."""
+"""Messages to the user, with the names of the command line."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _short(number: str) -> str:
 
 
 def quantity(number: int, word: str) -> str:
-    """A number and what it counts.
+    """Write a number with its noun, in the plural if needed.
 
     Examples
     --------

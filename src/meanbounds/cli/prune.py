@@ -12,7 +12,7 @@ __all__ = ["COMMAND"]
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    """The bounds of each arm."""
+    """Add the bounds of each arm as arguments."""
     parser.add_argument(
         "arm",
         nargs="+",

@@ -12,7 +12,7 @@ __all__ = ["COMMAND"]
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    """What to compute, from which data, and where to put it."""
+    """Add options for the experiments, the data, and the folder."""
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="what to compute, for example panels; default: all; --list names them"
     )

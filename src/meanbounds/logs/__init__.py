@@ -1,8 +1,8 @@
 """From a log written by experts who saw more than was recorded to bounds on the mean of each arm (Section 6).
 
-`read` counts a log, `bounds` turns the counts into bounds, `sensitivity` says what hangs on the assumptions. Arms with
-features are in `hidden_parameter`: `linear_bounds`, `linear_bounds_from_log`, `linear_agent`. Worlds whose truth is
-known, to try this on, are in `meanbounds.worlds`.
+`read` counts a log, `bounds` turns the counts into bounds, and `sensitivity` finds the value of each assumption at
+which a different option would look best. Arms with features are in `hidden_parameter`: `linear_bounds`,
+`linear_bounds_from_log`, `linear_agent`. Worlds whose truth is known, to try all this on, are in `meanbounds.worlds`.
 """
 
 from meanbounds.logs.context_bounds import ContextBounds, load_bounds, save_bounds

@@ -1,4 +1,4 @@
-"""Confidence limits on the mean of a bounded variable, from what a GROUP BY can give.
+"""Confidence limits on the mean of a bounded variable, from sums and counts alone: one GROUP BY over the log.
 
 Each limit is one-sided: it fails with probability at most `failure` for a number of rows that is fixed in advance.
 """
@@ -19,7 +19,7 @@ __all__ = ["DEFAULT_CONFIDENCE", "METHODS", "Sample", "check_confidence", "lower
 
 
 class _Default(float):
-    """A float that is told apart from one of the same value that a user gave."""
+    """A float that can be distinguished, by identity, from an equal one that a user gave."""
 
     __slots__ = ()
 
@@ -37,6 +37,14 @@ class Sample:
     """Rows of a variable in [0, 1]: how many, their sum, the sum of their squares, and perhaps how many of each value.
 
     Where values were binned, each bin has two ends, and a limit uses the end that is on its safe side.
+
+    Examples
+    --------
+    Ten rows, seven of them 1 and three of them 0:
+
+    >>> sample = Sample(rows=10, total=7, squares=7)
+    >>> sample.mean
+    0.7
     """
 
     rows: float
@@ -46,10 +54,17 @@ class Sample:
 
     @classmethod
     def scaled(cls, rows: float, total: float, squares: float, low: float, high: float) -> Sample:
-        """From sums of a variable in [low, high].
+        """Make a sample from sums of a variable in [low, high].
 
-        Sums of large numbers have lost digits, so the sum of squares is raised by what may be lost; it is at most the
-        sum, for numbers in [0, 1].
+        Sums of large numbers have lost digits, so the sum of squares is raised by as much as may be lost; it is at most
+        the sum, for numbers in [0, 1].
+
+        Examples
+        --------
+        Two ratings of 1 and 5 stars are 0 and 1 on the unit scale:
+
+        >>> Sample.scaled(rows=2, total=6, squares=26, low=1, high=5).mean
+        0.5
         """
         span, size = high - low, max(abs(low), abs(high))
         if size > _FARTHEST * span:
@@ -63,18 +78,24 @@ class Sample:
 
     @property
     def mean(self) -> float:
-        """Sample mean, kept in [0, 1]."""
+        """Mean of the rows; rounding errors are clipped to [0, 1]."""
         return min(max(self.total / self.rows, 0.0), 1.0)
 
     def mirrored(self) -> Sample:
-        """The same rows of one minus the variable."""
+        """Replace each value x by 1 - x, so that an upper limit on the new mean is a lower one on the old.
+
+        Examples
+        --------
+        >>> Sample(rows=10, total=7, squares=7).mirrored()
+        Sample(rows=10, total=3, squares=3.0, histogram=None)
+        """
         own = self.histogram
         turned = None if own is None else Histogram(1.0 - own.values_high, 1.0 - own.values_low, own.count)
         return Sample(self.rows, self.rows - self.total, self.rows - 2.0 * self.total + self.squares, turned)
 
 
 def check_confidence(confidence: float, infinite: bool) -> float | None:
-    """The probability that was asked for, or None for a log that is taken to be infinite.
+    """Check the confidence that a user gave; return None for a log that is treated as infinite.
 
     Examples
     --------
@@ -93,8 +114,8 @@ def check_confidence(confidence: float, infinite: bool) -> float | None:
         return None
     if confidence is None:
         raise ValueError(
-            "confidence=None is not accepted: give a probability such as 0.95, or infinite=True to take shares and "
-            "means of the log for exact, as if it were infinite"
+            "confidence=None is not accepted: give a probability such as 0.95, or infinite=True to treat shares and "
+            "means of the log as exact, as if it were infinite"
         )
     if (
         isinstance(confidence, bool)
@@ -111,7 +132,7 @@ def upper_limit(sample: Sample, failure: float, method: str = "bernstein") -> fl
     Parameters
     ----------
     sample
-        What was seen, scaled to [0, 1].
+        The rewards so far, scaled to [0, 1].
     failure
         Probability with which the limit may fail.
     method
@@ -125,6 +146,12 @@ def upper_limit(sample: Sample, failure: float, method: str = "bernstein") -> fl
     >>> sample = Sample(rows=100, total=50, squares=50)
     >>> round(upper_limit(sample, 0.05, "hoeffding"), 4), round(upper_limit(sample, 0.05, "kl"), 4)
     (0.6224, 0.6206)
+
+    A variable that hardly varies has a much lower limit by its second moment:
+
+    >>> steady = Sample(rows=1000, total=500, squares=250.1)
+    >>> round(upper_limit(steady, 0.05, "hoeffding"), 4), round(upper_limit(steady, 0.05, "bernstein"), 4)
+    (0.5387, 0.5095)
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
@@ -134,7 +161,14 @@ def upper_limit(sample: Sample, failure: float, method: str = "bernstein") -> fl
 
 
 def lower_limit(sample: Sample, failure: float, method: str = "bernstein") -> float:
-    """A number that the mean is below with probability at most `failure`; see `upper_limit`."""
+    """A number that the mean is below with probability at most `failure`; parameters as for `upper_limit`.
+
+    Examples
+    --------
+    >>> sample = Sample(rows=100, total=50, squares=50)
+    >>> round(lower_limit(sample, 0.05, "kl"), 4)
+    0.3794
+    """
     return 1.0 - upper_limit(sample.mirrored(), failure, method)
 
 

@@ -1,4 +1,4 @@
-"""Bounds of every context, and what they rest on."""
+"""Bounds of every context, with the assumptions behind them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class ContextBounds(dict[Context, MeanBounds], Saved):
     found
         Bounds by context.
     assumptions
-        What they rest on, by name: ``gap_low``, ``gap_high`` (one number, or one for each context in order),
-        ``confidence`` or ``infinite``, ``method``, ``shift``, ``assumption``, and ``rows`` of the log.
+        The assumptions behind the bounds, by name: ``gap_low``, ``gap_high`` (one number, or one for each context in
+        order), ``confidence`` or ``infinite``, ``method``, ``shift``, ``assumption``, and ``rows`` of the log.
 
     Examples
     --------
@@ -75,7 +75,20 @@ class ContextBounds(dict[Context, MeanBounds], Saved):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`; also reads what version 0.1 wrote."""
+        """Build bounds from the output of `to_dict`, of this version or of 0.1.
+
+        Raises
+        ------
+        BoundsError
+            If the data hold no bounds by context.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> data = {"format": 1, "contexts": [{"context": "old", "lower": [0.1], "upper": [0.4]}]}
+        >>> mb.logs.ContextBounds.from_dict(data)["old"]
+        MeanBounds([0.1], [0.4])
+        """
         contexts = data.get("contexts") if isinstance(data, Mapping) else None
         if not isinstance(data, Mapping) or data.get("format") != _FORMAT or not isinstance(contexts, list):
             raise BoundsError(f"this holds no bounds by context in format {_FORMAT}; write it with ContextBounds.save")
@@ -90,7 +103,7 @@ class ContextBounds(dict[Context, MeanBounds], Saved):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote, in this version or in 0.1.
+        """Read a JSON file that `save` wrote, in this version or in 0.1.
 
         Examples
         --------
@@ -118,9 +131,9 @@ def save_bounds(
     found
         Bounds by context, such as `meanbounds.logs.bounds` returns.
     path
-        The file.
+        The file to write; one that exists is replaced.
     assumptions
-        What the bounds rest on; by default those that `found` carries.
+        The assumptions behind the bounds, by name; by default those that `found` carries.
 
     Examples
     --------
@@ -135,7 +148,32 @@ def save_bounds(
 
 
 def load_bounds(path: str | Path) -> ContextBounds:
-    """Read bounds by context, with the assumptions that the file has; see `save_bounds` for an example."""
+    """Read bounds by context, with their assumptions, from a JSON file that `save_bounds` wrote.
+
+    Parameters
+    ----------
+    path
+        The file; ``ContextBounds.load(path)`` does the same.
+
+    Raises
+    ------
+    BoundsError
+        If the file is not JSON, or holds no bounds by context.
+
+    Examples
+    --------
+    Find bounds once, save them, and start an agent from them elsewhere:
+
+    >>> import tempfile, pathlib, meanbounds as mb
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "bounds.json"
+    >>> lab = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]])
+    >>> mb.logs.save_bounds(mb.logs.bounds(lab.counts(), gap_low=0.3, infinite=True), path)
+    >>> found = mb.logs.load_bounds(path)
+    >>> found
+    ContextBounds(1 context, 2 arms, infinite=True)
+    >>> found.assumptions["gap_low"]
+    0.3
+    """
     return ContextBounds.load(path)
 
 

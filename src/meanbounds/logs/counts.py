@@ -1,4 +1,4 @@
-"""What a log says, in a few numbers for each context and arm."""
+"""A log in a few numbers for each context and arm: rows, sum and sum of squares of the rewards."""
 
 from __future__ import annotations
 
@@ -28,7 +28,16 @@ _SUMS = ("count", "total", "squares")
 
 @dataclass(frozen=True, eq=False)
 class ArmSums:
-    """What a log says of each arm in one context: rows, sum of the rewards, sum of their squares.
+    """A log of one context: for each arm the rows, the sum of the rewards, and the sum of their squares.
+
+    Parameters
+    ----------
+    count
+        Rows of each arm.
+    total
+        Sum of each arm's rewards, in reward units.
+    squares
+        Sum of the squares of each arm's rewards; None if it is not known.
 
     Examples
     --------
@@ -148,12 +157,31 @@ class Counts(Saved):
 
     @property
     def rows(self) -> int:
-        """Number of rows that were counted, those dropped not among them."""
+        """Number of rows that were counted; dropped ones are left out.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> part = {"count": [[2]], "total": [[1]], "squares": [[1]], "dropped": {"missing arm": 3}}
+        >>> mb.logs.Counts(["all"], ["a"], **part).rows
+        2
+        """
         return round(float(self.count.sum()))
 
     @property
     def exact(self) -> bool:
-        """Whether the histogram holds single values rather than bins; False without a histogram."""
+        """Whether the histogram holds single values rather than bins; False without a histogram.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> sums = {"count": [[2]], "total": [[1]], "squares": [[1]]}
+        >>> mb.logs.Counts(["all"], ["a"], **sums).exact
+        False
+        >>> values = mb.logs.Histogram([0, 1], [0, 1], count=[[[1, 1]]])
+        >>> mb.logs.Counts(["all"], ["a"], **sums, histogram=values).exact
+        True
+        """
         return self.histogram is not None and self.histogram.exact
 
     def position(self, context: Context) -> int:
@@ -216,7 +244,7 @@ class Counts(Saved):
         return Counts(contexts, arms, **sums, **self._columns(), histogram=histogram, arms_listed=arms_listed)
 
     def _columns(self) -> dict[str, Any]:
-        """What stays the same when rows are added or spread."""
+        """The parts that stay the same when rows are added or spread."""
         return {
             name: getattr(self, name) for name in ("low", "high", "dropped", "context_names", "arm_name", "reward_name")
         }
@@ -240,9 +268,17 @@ class Counts(Saved):
         return hash((self.contexts, self.arms, *self.count.ravel().tolist(), *self.total.ravel().tolist()))
 
     def __add__(self, other: Counts) -> Counts:
-        """The counts of two logs together: same columns, same range; contexts and arms of either.
+        """Add the counts of two logs with the same columns and range; contexts and arms are those of either.
 
         The histogram is kept if both have one, in bins if either has bins or there are too many values for both.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> monday = mb.logs.Counts(["all"], ["a"], count=[[2]], total=[[1]], squares=[[1]])
+        >>> tuesday = mb.logs.Counts(["all"], ["b"], count=[[5]], total=[[3]], squares=[[3]])
+        >>> (monday + tuesday).to_frame()[["arm", "count", "total"]].to_numpy().tolist()
+        [['a', 2.0, 1.0], ['b', 5.0, 3.0]]
         """
         if not isinstance(other, Counts):
             return NotImplemented
@@ -289,7 +325,7 @@ class Counts(Saved):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`; also reads what version 0.1 wrote.
+        """Build counts from the output of `to_dict`, of this version or of 0.1.
 
         Examples
         --------
@@ -316,7 +352,7 @@ class Counts(Saved):
         return cls(**given)
 
     def to_frame(self) -> pd.DataFrame:
-        """A pandas data frame, one row per context and arm: the context's columns, arm, count, total, squares, mean.
+        """Return a pandas data frame, one row per context and arm: its columns, count, total, squares and mean reward.
 
         Examples
         --------
@@ -339,7 +375,17 @@ class Counts(Saved):
 
 
 def check_range(low: float, high: float) -> tuple[float, float]:
-    """The range of the rewards, if it can be one."""
+    """Check the range of the rewards and return it as two floats.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.counts import check_range
+    >>> check_range(1, 5)
+    (1.0, 5.0)
+    >>> check_range(5, 1)
+    Traceback (most recent call last):
+    meanbounds.logs.errors.LogError: the reward range [5, 1] must be finite, with low below high
+    """
     try:
         ends = float(low), float(high)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Where the counting runs: DuckDB inside this process, a Spark session, or a PostgreSQL server."""
+"""The engines that count a log: DuckDB inside this process, a Spark session, or a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,19 @@ _AT_ONCE = 10_000  # rows of a result that are Python objects at the same time
 
 @dataclass(frozen=True)
 class Log:
-    """A log that is open in some engine: what follows FROM, its columns, and how to ask it something."""
+    """A log that is open in some engine.
+
+    Attributes
+    ----------
+    dialect
+        How the engine spells SQL.
+    table
+        The SQL after FROM.
+    columns
+        The columns that are needed, by name.
+    ask
+        Runs a query and returns its rows one by one.
+    """
 
     dialect: Dialect
     table: str
@@ -47,7 +59,18 @@ class Log:
 def open_log(
     engine: str, source: Source, connection: Any, wanted: Sequence[str], reward: str, progress: bool | None
 ) -> Iterator[Log]:
-    """Open a log in one of the `ENGINES`."""
+    """Open a log in one of the `ENGINES`, and close it at the end.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from meanbounds.logs.engines import open_log
+    >>> from meanbounds.logs.sources import Frame
+    >>> source = Frame(pd.DataFrame({"arm": ["a", "b", "a"], "reward": [1.0, 0.0, 0.5]}))
+    >>> with open_log("duckdb", source, None, ["arm", "reward"], "reward", False) as log:
+    ...     print(list(log.ask(f"SELECT arm, COUNT(*) FROM {log.table} GROUP BY arm ORDER BY arm")))
+    [('a', 2), ('b', 1)]
+    """
     show = sys.stderr.isatty() if progress is None else progress
     with ENGINES[engine](source, connection, wanted, reward, show) as log:
         yield log
@@ -109,7 +132,7 @@ def _duckdb_table(stack: ExitStack, connection: Any, source: Source, wanted: Seq
     paths = source.paths if source.remote else [glob.escape(path) for path in source.paths]
     options = ["union_by_name = true"] * (len(paths) > 1 or source.remote)
     if source.format == "csv":
-        # Nothing is guessed: types would depend on the first rows, and odd lines would be taken for notes or comments.
+        # Nothing is guessed: types would depend on the first rows, and odd lines would be read as notes or comments.
         separator = source.separator(wanted)
         options += ["all_varchar = true", "header = true", "quote = '\"'", "escape = '\"'", "skip = 0", "comment = ''"]
         options += ["strict_mode = true", "null_padding = false", "ignore_errors = false"]
@@ -253,7 +276,7 @@ def _postgres(source: Source, connection: Any, wanted: Sequence[str], _: str, sh
 
 
 def _end_transaction(connection: Any) -> Callable[[], None]:
-    """What leaves a connection as it was found: out of a transaction if it was in none."""
+    """A callback that leaves a connection as it was found: out of a transaction if it was in none."""
 
     def inside() -> bool | None:
         status = getattr(getattr(connection, "info", None), "transaction_status", None)

@@ -1,4 +1,4 @@
-"""What can be wrong with a log, as errors and warnings whose parts a program can read."""
+"""Errors and warnings about a log: a message for people, and its parts for programs."""
 
 from __future__ import annotations
 
@@ -43,17 +43,41 @@ class BadRows:
 
     @property
     def number(self) -> int:
-        """How many rows are bad, of whatever kind."""
+        """Number of bad rows of all kinds together.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> kinds = {"missing arm": 3, "reward above range": 12}
+        >>> mb.logs.BadRows(200, kinds, {}, seen=(0.0, 5.0), low=0.0, high=1.0).number
+        15
+        """
         return sum(self.kinds.values())
 
     @property
     def share(self) -> float:
-        """Bad rows as a share of all rows: 0.05 is one row in twenty."""
+        """Bad rows as a share of all rows: 0.05 is one row in twenty.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.logs.BadRows(200, {"missing arm": 10}, {}, seen=None, low=0.0, high=1.0).share
+        0.05
+        """
         return self.number / self.rows
 
     @property
     def outside_range(self) -> bool:
-        """Whether some reward is a number outside the range, so that the range itself may be wrong."""
+        """Whether some reward is a number outside the range, so that the range itself may be wrong.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.logs.BadRows(200, {"missing arm": 10}, {}, seen=None, low=0.0, high=1.0).outside_range
+        False
+        >>> mb.logs.BadRows(200, {"reward above range": 10}, {}, seen=(0.0, 5.0), low=0.0, high=1.0).outside_range
+        True
+        """
         return any(kind.endswith("range") for kind in self.kinds)
 
     @property
@@ -84,7 +108,7 @@ class LogError(ValueError):
     kind
         ``"bad rows"`` where rows cannot be counted, ``"empty"`` where a log has no row that can, else ``""``.
     bad
-        For these two kinds which rows they are, a `BadRows`; else None.
+        The rows that cannot be counted, as a `BadRows`, for these two kinds where there are such rows; else None.
 
     Examples
     --------
@@ -107,12 +131,32 @@ class LogError(ValueError):
 
     @property
     def seen(self) -> tuple[float, float] | None:
-        """Smallest and largest finite reward in the log, where the error is about its rows."""
+        """Smallest and largest finite reward in the log; None unless the error is about bad rows.
+
+        Examples
+        --------
+        Use it to read the log again with the range that the rewards have:
+
+        >>> import meanbounds as mb
+        >>> import pandas as pd
+        >>> stars = pd.DataFrame({"movie": ["a", "b"], "stars": [1, 5]})
+        >>> try:
+        ...     mb.logs.read(stars, arm="movie", reward="stars")
+        ... except mb.logs.LogError as error:
+        ...     low, high = error.seen
+        >>> mb.logs.read(stars, arm="movie", reward="stars", low=low, high=high)
+        Counts(2 rows, 1 context, 2 arms, rewards in [1.0, 5.0], 2 values)
+        """
         return None if self.bad is None else self.bad.seen
 
 
 class LogWarning(UserWarning):
-    """More than 5% of a log's rows were dropped; `bad` says which, as a `BadRows`.
+    """Warning that more than 5% of a log's rows were dropped.
+
+    Attributes
+    ----------
+    bad
+        How many rows of which kind were dropped, as a `BadRows`.
 
     Examples
     --------
@@ -125,6 +169,8 @@ class LogWarning(UserWarning):
     ...     counts = mb.logs.read(stars, arm="movie", reward="stars", on_bad="drop")
     >>> print(str(caught[0].message).split(" The ")[0])
     1 of 2 rows (50%) were dropped: reward above range, 1 row.
+    >>> caught[0].message.bad.kinds
+    {'reward above range': 1}
     """
 
     bad: BadRows | None

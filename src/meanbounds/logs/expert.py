@@ -31,7 +31,15 @@ _RARE = 5  # rows of an arm below which others like it may well be missing
 
 @dataclass(frozen=True)
 class Assumed:
-    """What is assumed of one context, with the gaps in reward units; no confidence means an infinite log."""
+    """The assumptions of one context, with the gaps in reward units; no confidence means an infinite log.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.expert import Assumed
+    >>> Assumed(gap_low=0.1, gap_high=0.5, confidence=0.95, shift=1.5)
+    Traceback (most recent call last):
+    ValueError: shift is a total variation distance between 0 and 1; got 1.5
+    """
 
     gap_low: float
     gap_high: float
@@ -72,8 +80,8 @@ def expert_bounds(
     share
         p_k: how often each arm was played. Sums to 1; arms that never were have 0.
     contribution
-        mu_k: the mean of the reward times whether arm k was played, p_k times the mean reward when it was. Not the
-        conditional mean.
+        mu_k: share times mean reward when played, p_k E[Y | k played]. An arm that was played in a quarter of the
+        rows with mean reward 0.8 contributes 0.2.
     gap_low
         The least gap between the best and the second-best arm, in reward units, over every hidden type that the expert
         could tell apart. With stars, 0.5 says that for each kind of user the best movie is at least half a star better
@@ -100,6 +108,12 @@ def expert_bounds(
     >>> found = mb.logs.expert_bounds([0.75, 0.25], [0.6, 0.2], gap_low=0.2, gap_high=0.4)
     >>> found.lower.round(3), found.upper.round(3)
     (array([0.7, 0.5]), array([0.75, 0.65]))
+
+    Without assumptions on the expert each bound is as wide as the share of the other arms:
+
+    >>> found = mb.logs.expert_bounds([0.75, 0.25], [0.6, 0.2], assumption="any-expert")
+    >>> found.lower.round(3), found.upper.round(3)
+    (array([0.6, 0.2]), array([0.85, 0.95]))
     """
     shares, parts = (np.atleast_1d(np.asarray(values, dtype=np.float64)) for values in (share, contribution))
     if shares.ndim != 1 or shares.shape != parts.shape:
@@ -131,12 +145,14 @@ def bounds(
     arms: Iterable[Arm] | None = None,
     assumption: str = "optimal-expert",
 ) -> ContextBounds:
-    """Bounds on each arm's mean in each context of a log.
+    """Bound each arm's mean in each context of a log, written by an expert who saw more than was recorded.
+
+    Averages of the log itself mislead: the expert gave an arm to the cases that it suits. The bounds hold all the same.
 
     Parameters
     ----------
     counts
-        What `meanbounds.logs.read` returned.
+        The counts of a log, from `meanbounds.logs.read`.
     gap_low
         The least gap between the best and the second-best arm, in reward units, over every hidden type of case that
         the expert could tell apart: with stars, 0.5 means half a star. In most real tables it is 0, the default, since
@@ -148,7 +164,7 @@ def bounds(
     confidence
         Probability with which all bounds of all contexts hold at once.
     infinite
-        True takes shares and means of the log for exact, as if it were infinite; there is no confidence then.
+        True treats shares and means of the log as exact, as if it were infinite; there is no confidence then.
     method
         How confidence limits are computed. ``"betting"`` is usually the narrowest and needs a log that was read with
         ``histogram=True``; ``"bernstein"`` is for many rows, ``"kl"`` for few, and ``"hoeffding"`` the simplest.
@@ -166,7 +182,12 @@ def bounds(
     Returns
     -------
     ContextBounds
-        A dictionary from context to `MeanBounds`, with ``assumptions`` that say what the bounds rest on.
+        A dictionary from context to `MeanBounds`, which carries the ``assumptions`` behind the bounds.
+
+    Raises
+    ------
+    BoundsError
+        If the log contradicts the gaps; the message names the context and the arm.
 
     Notes
     -----
@@ -188,6 +209,9 @@ def bounds(
     array([0.482, 0.489])
     >>> mb.logs.bounds(counts, gap_low=0.3, gap_high=0.5, infinite=True)["z0"].lower.round(3)
     array([0.504, 0.505])
+    >>> world = mb.MeanBounds([0.6, 0.5], [0.6, 0.5])  # the truth that only this laboratory knows
+    >>> bool((found["z0"].lower <= world.lower).all() and (world.upper <= found["z0"].upper).all())
+    True
     """
     level = check_confidence(confidence, infinite)
     if level is not None and arms is None:
@@ -206,7 +230,16 @@ def bounds(
 
 
 def bounds_in(counts: Counts, place: int, assumed: Assumed) -> MeanBounds:
-    """Bounds in the context at this place, such that those of all contexts hold at once; see `bounds`."""
+    """Bound the means in the context at this place, such that the bounds of all contexts hold at once; see `bounds`.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.logs.expert import Assumed, bounds_in
+    >>> lab = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]])
+    >>> bounds_in(lab.counts(), 0, Assumed(gap_low=0.3, gap_high=0.5, confidence=None)).upper.round(3)
+    array([0.6, 0.6])
+    """
     case = _Case(f"context {counts.contexts[place]!r}", counts.arms, counts.low, counts.high, assumed)
     if not counts.count[place].any():
         return MeanBounds.vacuous(counts.arms, low=counts.low, high=counts.high)
@@ -221,7 +254,7 @@ def bounds_in(counts: Counts, place: int, assumed: Assumed) -> MeanBounds:
 
 
 def listed_arms(counts: Counts, arms: Iterable[Arm] | None) -> Counts:
-    """The counts with the arms that a user lists, if any."""
+    """Return the counts with the arms that a user lists; as they are if the user lists none."""
     if arms is None:
         return counts
     try:
@@ -296,7 +329,7 @@ class _Case:
         if np.any(cells.rows != np.floor(cells.rows)):
             raise BoundsError(
                 f"{self.where}: its counts are shares, not whole numbers, as those of an infinite log are; give "
-                f"infinite=True to take them for exact"
+                f"infinite=True to treat them as exact"
             )
         if gap_low > 0.0:
             self.check_gap_low(least_gap_above_bottom(cells, gap_low, level), np.zeros(len(cells)))

@@ -1,7 +1,7 @@
-"""Bounds from a finite log: confidence limits on the means that the bounds of an infinite log are.
+"""Bounds from a finite log. The bounds of an infinite log are means; here each gets a confidence limit.
 
 The upper bound on arm k is the mean of ``Y - gap_low 1{A != k}``. For any set S of other arms the mean of
-``Y 1{A = k} + (Y - gap_high) 1{A in S}`` is a lower bound. Each of these means gets a confidence limit.
+``Y 1{A = k} + (Y - gap_high) 1{A in S}`` is a lower bound.
 """
 
 from __future__ import annotations
@@ -26,27 +26,52 @@ _TRIED = 6  # sets of the family whose limit is computed, the most promising one
 
 @dataclass(frozen=True)
 class Level:
-    """How each one-sided limit is computed: by which method, and with which probability it may fail."""
+    """How each one-sided limit is computed: by which method, and with which probability it may fail.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.confidence import Sample
+    >>> from meanbounds.logs.finite import Level
+    >>> level, sample = Level(0.05, "hoeffding"), Sample(rows=100, total=50, squares=50)
+    >>> round(level.lower(sample), 4), round(level.upper(sample), 4)
+    (0.3776, 0.6224)
+    """
 
     failure: float
     method: str
 
     def upper(self, sample: Sample) -> float:
-        """Upper limit on the mean of the variable that the sample is of."""
+        """Upper confidence limit on the mean that the sample was drawn from."""
         return upper_limit(sample, self.failure, self.method)
 
     def lower(self, sample: Sample) -> float:
-        """Lower limit on the mean of the variable that the sample is of."""
+        """Lower confidence limit on the mean that the sample was drawn from."""
         return lower_limit(sample, self.failure, self.method)
 
     def divided(self, parts: float) -> Level:
-        """The same method with a fraction of the probability."""
+        """Return the same method with this fraction of the failure probability.
+
+        Examples
+        --------
+        >>> from meanbounds.logs.finite import Level
+        >>> Level(0.05, "kl").divided(10)
+        Level(failure=0.005, method='kl')
+        """
         return Level(self.failure / parts, self.method)
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Rows, sums and sums of squares of each arm in one context, in units of the range, and perhaps a histogram."""
+    """Rows, sums and sums of squares of each arm in one context, with rewards scaled to [0, 1].
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.logs.finite import Cells
+    >>> stars = mb.logs.Counts(["all"], ["Heat"], count=[[2]], total=[[6]], squares=[[26]], low=1, high=5)
+    >>> Cells.of(stars, 0).total  # 1 and 5 stars are 0 and 1
+    array([1.])
+    """
 
     rows: Floats
     total: Floats
@@ -55,7 +80,7 @@ class Cells:
 
     @classmethod
     def of(cls, counts: Counts, place: int) -> Cells:
-        """What the context at this place of the counts has."""
+        """Return the cells of the context at this place of the counts."""
         low, high = counts.low, counts.high
         columns = (counts.count[place], counts.total[place], counts.squares[place])
         cells = (map(float, cell) for cell in zip(*columns, strict=True))
@@ -75,9 +100,20 @@ class Cells:
         return self.rows.size
 
     def sample(self, arm: int, moved: Booleans, *, by: float, rest: float = 0.0) -> Sample:
-        """Rows of: the reward of an arm, that of a moved arm plus `by`, `rest` for any other, scaled to [0, 1].
+        """Return the sample, scaled to [0, 1], of a variable that depends on the arm that was played.
 
-        `by` is not positive, so the variable lies in [by, 1].
+        It is the reward Y for `arm`, Y + `by` for the moved arms, and `rest` for all others. `by` is at most 0, so the
+        variable lies in [by, 1].
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import meanbounds as mb
+        >>> from meanbounds.logs.finite import Cells
+        >>> counts = mb.logs.Counts(["all"], ["a", "b"], count=[[2, 2]], total=[[1, 2]], squares=[[1, 2]])
+        >>> own = Cells.of(counts, 0).sample(0, np.array([False, True]), by=-0.5)
+        >>> round(own.mean * 1.5 - 0.5, 3)  # of 0, 1, 0.5 and 0.5
+        0.5
         """
         still = np.arange(len(self)) == arm
         kept = still | moved
@@ -99,16 +135,28 @@ class Cells:
 
 
 def least_gap_above_bottom(cells: Cells, gap: float, level: Level) -> Floats:
-    """Upper limit for each arm on the mean of (reward - gap) where it was played, 0 elsewhere.
+    """Upper confidence limit for each arm on the mean of (reward - gap) where it was played, 0 elsewhere.
 
-    If the arm was always best by the gap, that mean is not negative.
+    If the arm was always best by the gap, that mean is not negative: a limit below 0 refutes the gap.
     """
     arms = np.arange(len(cells))
     return np.array([-gap + (1.0 + gap) * level.upper(cells.sample(-1, arms == k, by=-gap)) for k in arms])
 
 
 def limits_any_expert(cells: Cells, level: Level) -> tuple[Floats, Floats]:
-    """Lower and upper limits on each arm's mean, in units of the range, whatever the expert did."""
+    """Lower and upper limits on each arm's mean, in units of the range, whatever the expert did.
+
+    Rows in which another arm was played count as the lowest reward for the lower limit, the highest for the upper one.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.logs.finite import Cells, Level, limits_any_expert
+    >>> lab = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]])
+    >>> lower, upper = limits_any_expert(Cells.of(lab.sample(10_000, seed=7), 0), Level(0.01, "kl"))
+    >>> lower.round(2), upper.round(2)  # an infinite log gives 0.45 and 0.3, 0.95 and 0.8
+    (array([0.44, 0.29]), array([0.96, 0.81]))
+    """
     nobody = np.zeros(len(cells), dtype=np.bool_)
     lower = [level.lower(cells.sample(k, nobody, by=0.0)) for k in range(len(cells))]
     upper = [level.upper(cells.sample(k, nobody, by=0.0, rest=1.0)) for k in range(len(cells))]
@@ -116,7 +164,11 @@ def limits_any_expert(cells: Cells, level: Level) -> tuple[Floats, Floats]:
 
 
 def limits_optimal_expert(cells: Cells, gap_low: float, gap_high: float, level: Level) -> tuple[Floats, Floats]:
-    """Lower and upper limits on each arm's mean, in units of the range, if the expert played the best arm."""
+    """Lower and upper limits on each arm's mean, in units of the range, if the expert played the best arm.
+
+    Both gaps are in units of the range too. See the head of this module for the variables, and `meanbounds.logs.bounds`
+    for how the failure probability is shared.
+    """
     arms = np.arange(len(cells))
     upper = [-gap_low + (1.0 + gap_low) * level.upper(cells.sample(k, arms != k, by=-gap_low)) for k in arms.tolist()]
     lower = [_best_lower(cells, k, gap_high, level) for k in arms.tolist()]

@@ -1,4 +1,4 @@
-"""Names of contexts and arms: what they may be, and the order in which people read them."""
+"""Names of contexts and arms: text or integers, in the order in which people read them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,19 @@ def _digits(piece: str) -> tuple[str, int, str]:
 
 
 def in_order(what: str, found: Iterable[Any], listed: Sequence[Any] | None) -> list[Any]:
-    """The names in the order the user gave, those without rows included; in natural order if none was given."""
+    """Put names in the order the user gave, those without rows included; in natural order if none was given.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.names import in_order
+    >>> in_order("arm", {"arm 10", "arm 2"}, None)
+    ['arm 2', 'arm 10']
+    >>> in_order("arm", {"high", "low"}, ["low", "medium", "high"])
+    ['low', 'medium', 'high']
+    >>> in_order("arm", {"high", "low"}, ["low", "medium"])
+    Traceback (most recent call last):
+    meanbounds.logs.errors.LogError: the log has arms that arms= leaves out: 'high'
+    """
     names = set(found)
     if listed is None:
         return sorted(names, key=natural_order)
@@ -82,14 +94,32 @@ def in_order(what: str, found: Iterable[Any], listed: Sequence[Any] | None) -> l
 
 
 def context_names(names: Iterable[Any]) -> tuple[Context, ...]:
-    """Names of contexts as plain Python values, or an error that says which cannot be one."""
+    """Turn names of contexts into plain Python values; a LogError says which cannot be a name.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.names import context_names
+    >>> context_names([("old", 1), ["young", 2]])
+    (('old', 1), ('young', 2))
+    """
     plain = tuple(map(_plain_parts, names))
     _check("context", plain)
     return plain
 
 
 def arm_names(names: Iterable[Any]) -> tuple[Arm, ...]:
-    """Names of arms as plain Python values, or an error that says which cannot be one."""
+    """Turn names of arms into plain Python values; a LogError says which cannot be a name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from meanbounds.logs.names import arm_names
+    >>> arm_names(np.array([3, 7]))
+    (3, 7)
+    >>> arm_names(["a", "a"])
+    Traceback (most recent call last):
+    meanbounds.logs.errors.LogError: arm 'a' is named twice
+    """
     plain = tuple(map(_plain, names))
     _check("arm", plain)
     return plain

@@ -26,10 +26,10 @@ KINDS = (
     "reward below range",
     "reward above range",
 )
-"""What can be wrong with a row; one that is wrong in several ways counts as the first."""
+"""The kinds of bad rows; a row that is bad in several ways counts as the first of them."""
 
 SAMPLE = 2_000
-"""Rows looked at to guess whether there are few different rewards."""
+"""Number of rows that are sampled to guess whether there are few different rewards."""
 
 # Few enough digits that no engine overflows; the longest double has 17 that matter.
 _NUMBER = "^[+-]?([0-9]{1,200}[.]?[0-9]{0,200}|[.][0-9]{1,200})([eE][+-]?0{0,9}[0-9]{1,2})?$"
@@ -38,7 +38,17 @@ _ROWS_BITS = 31  # how many rows of a cell, as a power of two, can be added with
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one engine spells what the others spell differently."""
+    """The SQL of one engine, where engines differ.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.query import Dialect
+    >>> spark = Dialect("`", "DOUBLE", "STRING", "RLIKE", "TRY_CAST", None)
+    >>> spark.name("clinic", "the log")
+    '`clinic`.`the log`'
+    >>> spark.number(0.1)
+    "CAST('0.1' AS DOUBLE)"
+    """
 
     quote: str
     double: str
@@ -48,11 +58,11 @@ class Dialect:
     compensated_sum: str | None  # an aggregate that carries its rounding errors, if there is one
 
     def name(self, *parts: str) -> str:
-        """A quoted name, of several parts if it has a schema."""
+        """Quote a name, of several parts if it has a schema."""
         return ".".join(f"{self.quote}{part.replace(self.quote, 2 * self.quote)}{self.quote}" for part in parts)
 
     def number(self, value: float) -> str:
-        """A literal with all bits of a double."""
+        """Write a number as a literal that keeps all bits of a double."""
         return f"CAST('{value!r}' AS {self.double})"
 
     def sums(self, expression: str, size: float) -> list[str]:
@@ -62,6 +72,14 @@ class Dialect:
         there is no compensated sum, each number is split in a coarse part, whose sums are exact for up to 2^31 rows,
         and a rest so small that its rounding does not matter: adding and subtracting 1.5 2^(e + 30) rounds to multiples
         of 2^(e - 22).
+
+        Examples
+        --------
+        >>> from meanbounds.logs.query import Dialect
+        >>> Dialect('"', "DOUBLE", "VARCHAR", "~", "TRY_CAST", "FSUM").sums("reward", 1.0)
+        ['FSUM(reward)']
+        >>> len(Dialect("`", "DOUBLE", "STRING", "RLIKE", "TRY_CAST", None).sums("reward", 1.0))
+        2
         """
         if self.compensated_sum is not None:
             return [f"{self.compensated_sum}({expression})"]
@@ -73,7 +91,17 @@ class Dialect:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a log: its name, what it holds in our words (`holds`) and in the engine's (`type`)."""
+    """A column of a log.
+
+    Attributes
+    ----------
+    name
+        Name of the column.
+    holds
+        ``"text"``, ``"integer"``, ``"decimal"``, ``"float"``, ``"boolean"`` or ``"other"``.
+    type
+        Its type in the engine's words, for messages.
+    """
 
     name: str
     holds: str  # text, integer, decimal, float, boolean or other
@@ -82,7 +110,19 @@ class Column:
 
 @dataclass(frozen=True)
 class Question:
-    """All that is asked of a log, as SQL."""
+    r"""The queries that count a log, as SQL.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.query import Column, Dialect, Question
+    >>> duckdb = Dialect('"', "DOUBLE", "VARCHAR", "~", "TRY_CAST", "FSUM")
+    >>> arm, reward = Column("drug", "text", "VARCHAR"), Column("outcome", "float", "DOUBLE")
+    >>> question = Question(duckdb, '"log"', [], arm, reward, 0.0, 1.0)
+    >>> print(question.by_value(1000).replace(" FROM", "\nFROM"))
+    SELECT arm, number, COUNT(*)
+    FROM (SELECT "drug" AS arm, "outcome" AS written, CAST("outcome" AS DOUBLE) AS number
+    FROM "log") AS numbers GROUP BY arm, number LIMIT 1000
+    """
 
     dialect: Dialect
     table: str
@@ -143,21 +183,24 @@ class Question:
 
     @property
     def sum_parts(self) -> int:
-        """Of how many aggregates a sum is made."""
+        """Number of aggregates that add up to one sum: see `Dialect.sums`."""
         return len(self._sums) // 2
 
     def sample(self) -> str:
-        """Some rewards, without those that are bad."""
+        """Query some rewards; bad ones are NULL."""
         return f"SELECT reward FROM ({self._good}) AS good LIMIT {SAMPLE}"
 
     def by_value(self, most: int) -> str:
-        """For each cell and number, bad ones included: its rows."""
+        """Query how many rows each context, arm and reward has, bad rewards included; at most this many groups."""
         value = "written" if self.reward.holds == "integer" else "number"  # DuckDB is faster without a cast
         keys = ", ".join((*self._keys, value))
         return f"SELECT {keys}, COUNT(*) FROM ({self._rows}) AS numbers GROUP BY {keys} LIMIT {most}"
 
     def by_cell(self, bins: bool) -> str:
-        """For each cell: its rows, the good ones, and the sums; with bins for each cell and bin (NULL: bad rows)."""
+        """Query the rows, the good rows and the sums of each context and arm; with `bins`, of each bin of the rewards.
+
+        The bin of bad rows is NULL.
+        """
         keys, sums = ", ".join(self._keys), ", ".join(self._sums)
         if not bins:
             return f"SELECT {keys}, COUNT(*), COUNT(reward), {sums} FROM ({self._good}) AS good GROUP BY {keys}"
@@ -167,7 +210,7 @@ class Question:
         return f"SELECT {keys}, bin, COUNT(*), COUNT(reward), {sums} FROM ({inner}) AS bins GROUP BY {keys}, bin"
 
     def seen(self) -> str:
-        """The smallest and the largest finite reward, in the range or not."""
+        """Query the smallest and the largest finite reward, in the range or not."""
         low, high = map(self.dialect.number, (-math.inf, math.inf))
         finite = f"CASE WHEN number > {low} AND number < {high} THEN number END"
         return f"SELECT MIN({finite}), MAX({finite}) FROM ({self._rows}) AS numbers"
@@ -200,9 +243,9 @@ class Question:
         return " OR ".join(tests)
 
     def bad(self) -> str:
-        """How many rows there are of each bad kind."""
+        """Query how many rows there are of each bad kind, by its place in `KINDS`."""
         return f"SELECT kind, COUNT(*) FROM ({self._kinds()}) AS kinds WHERE kind IS NOT NULL GROUP BY kind"
 
     def example(self, kind: int) -> str:
-        """One row of a kind: context columns, arm, reward."""
+        """Query one row of a bad kind: context columns, arm, reward."""
         return f"SELECT {', '.join(self._keys)}, written FROM ({self._kinds()}) AS kinds WHERE kind = {kind} LIMIT 1"

@@ -39,11 +39,11 @@ def read(
     histogram: bool | Literal["auto"] = "auto",
     progress: bool | None = None,
 ) -> Counts:
-    """Count a log: rows, sum and sum of squares of the rewards for each context and arm.
+    r"""Count a log: rows, sum and sum of squares of the rewards for each context and arm.
 
-    One ``GROUP BY`` does it, in one scan that also finds rows which cannot be counted. All engines give the same
+    A single ``GROUP BY`` scans the log once and also finds the rows that cannot be counted. All engines give the same
     counts, and sums that agree to about the last digit: rounding errors are compensated, so that the order of the rows
-    plays no part.
+    does not matter.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def read(
     arm, reward
         Columns of the arm that was chosen and of the reward it brought.
     low, high
-        The range of the rewards.
+        The range of the rewards, in reward units: ``low=1, high=5`` for stars.
     engine
         ``"duckdb"`` (inside this process), ``"spark"`` or ``"postgres"``.
     connection
@@ -72,9 +72,10 @@ def read(
         them by kind, ``"drop"`` leaves them out and remembers how many in `Counts.dropped`, with a warning if they are
         more than 5% of the log.
     histogram
-        Count each reward by itself, for the method ``"betting"``. True always does: each value where there are at most
-        256 different ones, else 256 equal bins, which takes some ten times as long. ``"auto"`` does it where it is
-        cheap: the first 2,000 rewards have at most 256 values, and so have all. False never does.
+        Whether to count how often each reward occurs, which the method ``"betting"`` needs. True: always, by value
+        where there are at most 256 different ones, else in 256 equal bins, which takes some ten times as long.
+        ``"auto"``: where it is cheap, that is if the first 2,000 rewards, and then all, have at most 256 values.
+        False: never.
     progress
         Show a progress bar; by default on a terminal, for anything over two seconds.
 
@@ -84,13 +85,13 @@ def read(
         Contexts and arms are text or integers, in the order in which people read them: numbers by value and before
         text, text without regard to case, and numbers inside of text as numbers ("arm 2" before "arm 10"). An order
         that you give with `arms` or `contexts` wins; else ordered categoricals of pandas keep theirs, and arms that
-        are among the categories but never occur have 0 rows. Columns of other types become text, but for numbers
-        without a fraction. CSV has no types: a column is integers if all of it is, as Python writes them.
+        are among the categories but never occur have 0 rows. Columns of other types become text, except for numbers
+        without a fraction. CSV has no types: a column becomes integers if all its fields are written like 7 or -12.
 
     Raises
     ------
     LogError
-        If the log cannot be read, or has bad rows that were not to be dropped. ``error.bad`` has their numbers.
+        If the log cannot be read, or has bad rows and ``on_bad="error"``. ``error.bad`` says how many of which kind.
 
     Examples
     --------
@@ -112,6 +113,15 @@ def read(
       reward above range: 3 rows (75%), such as age='60-70', arm='watch', reward=2
     The rewards of this log go from 1 to 5, and the range is 0 to 1. If 1 to 5 is their scale, give low=1, high=5.
     Otherwise correct the log, or leave such rows out with on_bad="drop".
+
+    From a file, with the range that stars have:
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "stars.csv"
+    >>> _ = path.write_text("user,movie,stars\nyoung,Heat,5\nold,Heat,2\nold,Big,4\n")
+    >>> counts = mb.logs.read(path, context="user", arm="movie", reward="stars", low=1, high=5)
+    >>> counts.contexts, counts.arms
+    (('old', 'young'), ('Big', 'Heat'))
     """
     names = () if context is None else (context,) if isinstance(context, str) else tuple(context)
     _check_columns(names, arm, reward)
@@ -143,7 +153,7 @@ def read(
 
 
 def _with_order(layout: Layout, found: Source) -> Layout:
-    """The layout with what the source itself says of types and order."""
+    """The layout with the types and the order that the source itself has."""
     if isinstance(found, Files):
         return replace(layout, untyped=found.format == "csv")
     if isinstance(found, Frame):
@@ -210,7 +220,7 @@ def _by_cell(log: Log, question: Question, bins: bool) -> Tally:
 
 
 def _bad_rows(log: Log, question: Question, tally: Tally, layout: Layout, on_bad: str) -> BadRows:
-    """What is wrong with the rows that cannot be counted; with examples if they are to be an error."""
+    """The rows that cannot be counted, by kind; with an example of each if they are an error."""
     examples = {}
     if on_bad == "error":
         for kind in tally.kinds:

@@ -33,15 +33,15 @@ class TippingPoint:
     Attributes
     ----------
     context
-        Where.
+        The context.
     assumption
-        Which one: ``"gap_low"``, ``"gap_high"``, ``"shift"`` or ``"confidence"``.
+        The assumption: ``"gap_low"``, ``"gap_high"``, ``"shift"`` or ``"confidence"``.
     value
-        From which value on the arms that can be best are others; gaps are in reward units.
+        The value beyond which other arms can be best; gaps are in reward units.
     direction
-        ``"below"`` or ``"above"``: on which side of the value that is.
+        ``"below"`` or ``"above"``: the side of the value on which they can.
     enter, leave
-        Arms that can be best there and cannot at the base, and the other way round.
+        Arms that can be best on that side and not at the base; arms that can be best at the base only.
 
     Examples
     --------
@@ -72,22 +72,36 @@ Tips = Mapping[Context, Mapping[str, TippingPoint | None]]
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """What `sensitivity` found.
+    """The bounds and decisions that follow from each assumption on a grid; `sensitivity` returns one.
 
     Attributes
     ----------
     rows
         One mapping for each context and each point of the grid: the assumptions, ``can_be_best`` (the arms that can),
-        ``width`` (mean over arms of upper less lower bound), ``pruned`` (how many arms cannot be best), ``best_lower``
-        (l_max), ``saved`` (share of the exploration that the bounds save, by the variance proxies that the theory
-        multiplies it with), and ``impossible``, why no bounds follow, where none do.
+        ``width`` (mean over arms of upper less lower bound, in reward units), ``pruned`` (how many arms cannot be
+        best), ``best_lower`` (the largest lower bound, l_max), ``saved`` (share of the exploration that the bounds
+        save, measured by the sum of variance proxies in the regret bounds), and ``impossible`` (the reason why the
+        assumptions contradict the log; empty if they do not).
     tipping
-        For each context and assumption the weaker value, nearest to that of `base`, from which on other arms can be
-        best, as a `TippingPoint`; None if there is none.
+        For each context and assumption the nearest weaker value beyond which other arms can be best, as a
+        `TippingPoint`; None if there is none.
     stronger
-        The same for stronger values, as far as they are possible.
+        The same for stronger values, as far as they do not contradict the log.
     base
-        The assumptions that `tipping` starts from: the first of each grid. A confidence of None is an infinite log.
+        The assumptions that tipping points start from: the first of each grid. A confidence of None is an infinite log.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> means, arms = [[[0.9, 0.4, 0.1], [0.3, 0.8, 0.2]]], ["tPA", "heparin", "watch"]
+    >>> lab = mb.HiddenContexts(means, [[0.8, 0.2]], arms=arms)
+    >>> found = mb.logs.sensitivity(lab.counts(), gap_low=[0.5, 0.1], gap_high=0.8, infinite=True)
+    >>> [(row["gap_low"], row["can_be_best"]) for row in found.rows]
+    [(0.5, ('tPA',)), (0.1, ('tPA', 'heparin', 'watch'))]
+    >>> print(found.tipping["z0"]["gap_low"])
+    below gap_low 0.2: 'heparin' can be best too
+    >>> found.tipping["z0"]["gap_high"] is None  # it is 0.8, and even 1 would change nothing
+    True
     """
 
     rows: tuple[Mapping[str, Any], ...]
@@ -96,7 +110,7 @@ class Sensitivity:
     base: Mapping[str, Any]
 
     def changes(self, context: Context) -> tuple[TippingPoint, ...]:
-        """All tipping points of a context, weaker assumptions first.
+        """List all tipping points of a context, those of weaker assumptions first.
 
         Examples
         --------
@@ -112,10 +126,10 @@ class Sensitivity:
         return tuple(point for side in sides for point in side.values() if point is not None)
 
     def to_frame(self) -> pd.DataFrame:
-        """A pandas data frame, a row for each context and each point of the grid.
+        """Return a pandas data frame, a row for each context and each point of the grid.
 
-        After the columns of `rows`, ``weaker_gap_low``, ``stronger_gap_low`` and so on have the tipping points' values
-        (not a number where there is none), and ``changes`` what happens there, in words.
+        After the columns of `rows`, ``weaker_gap_low``, ``stronger_gap_low`` and so on hold the values of the tipping
+        points (NaN where there is none), and ``changes`` says in words what happens at each.
 
         Examples
         --------
@@ -138,7 +152,7 @@ class Sensitivity:
         return flat
 
     def summary(self) -> str:
-        """Text: for each context what the base assumptions give, and at which values other arms can be best.
+        """Say in words which arms can be best in each context, and at which assumptions others can.
 
         Examples
         --------
@@ -169,8 +183,8 @@ class Sensitivity:
         Parameters
         ----------
         value
-            What a cell shows: ``"can_be_best"`` or ``"pruned"`` (options that can, or cannot, be best), ``"width"``,
-            ``"best_lower"`` or ``"saved"``; see `meanbounds.plots.plot_sensitivity`.
+            The number that cells show: ``"can_be_best"`` or ``"pruned"`` (options that can, or cannot, be best),
+            ``"width"``, ``"best_lower"`` or ``"saved"``; see `meanbounds.plots.plot_sensitivity`.
         context
             Show this context alone; all of them together by default.
         ax
@@ -179,10 +193,12 @@ class Sensitivity:
         Examples
         --------
         >>> import meanbounds as mb
+        >>> from matplotlib import pyplot as plt
         >>> lab = mb.HiddenContexts([[[0.9, 0.4, 0.1], [0.3, 0.8, 0.2]]], [[0.8, 0.2]], arms=["a", "b", "c"])
         >>> ax = mb.logs.sensitivity(lab.counts(), gap_low=[0.5, 0.1], gap_high=0.8, infinite=True).plot()
         >>> [text.get_text().split() for text in ax.texts]  # for gap_low 0.1 and 0.5
         [['all', '3'], ['a']]
+        >>> plt.close()
         """
         from meanbounds.plots import plot_sensitivity
 
@@ -200,18 +216,21 @@ def sensitivity(
     method: str = "bernstein",
     arms: Sequence[Arm] | None = None,
 ) -> Sensitivity:
-    """Bounds over a grid of assumptions, and at which value of each a different option would look best, and which one.
+    """Find at which value of each assumption a different option would look best, and which one.
+
+    It computes bounds at each point of a grid of assumptions, and from its first point moves one assumption at a time,
+    to weaker and to stronger values, until other arms can be best.
 
     Parameters
     ----------
     counts
-        What `meanbounds.logs.read` returned.
+        The counts of a log, from `meanbounds.logs.read`.
     gap_low, gap_high, confidence, shift
-        What `meanbounds.logs.bounds` takes, each one value or a list of values to try; gaps are in reward units (0.5 is
-        half a star). Gaps that differ by context are one value: a mapping. The first of each is what the decision is
-        judged from: smaller ``gap_low``, larger ``gap_high``, ``shift`` and ``confidence`` assume less.
+        Assumptions as for `meanbounds.logs.bounds`, each one value or a list of values to try; gaps are in reward units
+        (0.5 is half a star). Gaps that differ by context are one value: a mapping. Tipping points start from the first
+        value of each. A smaller ``gap_low`` and a larger ``gap_high``, ``shift`` or ``confidence`` assume less.
     infinite
-        True takes the log for infinite; there is no confidence then.
+        True treats the log as infinite; there is no confidence then.
     method, arms
         As for `meanbounds.logs.bounds`.
 
@@ -262,7 +281,7 @@ def _several(value: Any) -> list[Any]:
 
 
 def _number(name: str, value: float) -> str:
-    """Three digits, but for a confidence as many as tell it from 1."""
+    """Three digits; for a confidence as many as distinguish it from 1."""
     if name != "confidence" or not 0.9 < value < 1.0:
         return f"{value:.3g}"
     return f"{value:.{1 - floor(log10(1.0 - value))}f}".rstrip("0")
@@ -291,7 +310,7 @@ def _outcome(row: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class _Question:
-    """One context of one log, with all that is not varied."""
+    """One context of one log, with the settings that are not varied."""
 
     counts: Counts
     place: int
@@ -309,7 +328,7 @@ class _Question:
         return bounds_in(self.counts, self.place, Assumed(method=self.method, **self.own(assumed)))
 
     def judge(self, assumed: Mapping[str, Any]) -> dict[str, Any]:
-        """What these assumptions give."""
+        """Bounds and decision under these assumptions, as a row of `Sensitivity.rows`."""
         try:
             found = self.bounds(assumed)
         except BoundsError as error:

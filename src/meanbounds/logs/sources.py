@@ -1,4 +1,4 @@
-"""What a log is stored in: files, a table in memory, or a table of a database."""
+"""The storage of a log: files, a table in memory, or a table of a database."""
 
 from __future__ import annotations
 
@@ -27,7 +27,14 @@ _PART = re.compile(r'"((?:[^"]|"")+)"|([^".]+)')
 
 @dataclass(frozen=True)
 class Files:
-    """Parquet or CSV files. Their names are taken literally unless they are addresses of a remote store."""
+    """Parquet or CSV files. Their names are taken literally unless they are addresses of a remote store.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.sources import find_source
+    >>> find_source("s3://clinic/log.parquet", database=False)
+    Files(format='parquet', paths=('s3://clinic/log.parquet',), remote=True, folder=None)
+    """
 
     format: str
     paths: tuple[str, ...]
@@ -35,7 +42,17 @@ class Files:
     folder: str | None = None
 
     def separator(self, columns: Iterable[str]) -> str | None:
-        """What separates the fields of the first CSV file: that which finds most of the columns in its first line."""
+        """Guess the separator of the first CSV file: the one by which its first line has most of the columns.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from meanbounds.logs.sources import Files
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "log.csv"
+        >>> _ = path.write_text("age;dose, mg;reward")
+        >>> Files("csv", (str(path),)).separator(["age", "reward"])
+        ';'
+        """
         first = Path(self.paths[0])
         if self.remote or first.suffix in (".zst", ".bz2"):
             return None
@@ -57,7 +74,16 @@ class Frame:
     table: Any
 
     def arrow(self, columns: Sequence[str], reward: str) -> Any:
-        """An Arrow table of these columns."""
+        """Return an Arrow table of these columns; a LogError names those that are missing.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from meanbounds.logs.sources import Frame
+        >>> log = pd.DataFrame({"arm": ["a"], "reward": [1.0], "note": ["x"]})
+        >>> Frame(log).arrow(["arm", "reward"], reward="reward").column_names
+        ['arm', 'reward']
+        """
         arrow = needed("pyarrow", "logs", "tables in memory")
         table = self.table
         if hasattr(table, "createOrReplaceTempView"):
@@ -74,7 +100,16 @@ class Frame:
         return table.select(list(columns))
 
     def categories(self, columns: Iterable[str]) -> dict[str, list[Any]]:
-        """The values, in order, of those columns that are ordered categoricals of pandas."""
+        """Return the values, in order, of those columns that are ordered categoricals of pandas.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from meanbounds.logs.sources import Frame
+        >>> dose = pd.Categorical(["high", "low"], categories=["low", "medium", "high"], ordered=True)
+        >>> Frame(pd.DataFrame({"dose": dose, "age": [60, 70]})).categories(["dose", "age"])
+        {'dose': ['low', 'medium', 'high']}
+        """
         if not _is_pandas(self.table):
             return {}
         types = {name: getattr(self.table[name], "dtype", None) for name in columns}
@@ -84,7 +119,14 @@ class Frame:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a database; the parts of its name are schema and name."""
+    """A table of a database; the parts of its name are schema and name.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.sources import find_source
+    >>> find_source('clinic."log.2024"', database=True)
+    Table(parts=('clinic', 'log.2024'))
+    """
 
     parts: tuple[str, ...]
 
@@ -93,7 +135,17 @@ Source = Files | Frame | Table
 
 
 def find_source(source: Any, database: bool) -> Source:
-    """What a user means by a source; text that is no file is a table if there is a database to look in."""
+    """Find out what kind of source a user gave; text that names no file is a table if there is a database.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.sources import find_source
+    >>> find_source("visits", database=False)
+    Traceback (most recent call last):
+    FileNotFoundError: 'visits' is no file or folder; for a table of that name in a database, give its connection= ...
+    >>> find_source("visits", database=True)
+    Table(parts=('visits',))
+    """
     if isinstance(source, str | os.PathLike):
         text = os.fspath(source)
         if isinstance(source, str) and not _looks_like_files(text):
@@ -112,7 +164,15 @@ def find_source(source: Any, database: bool) -> Source:
 
 
 def missing_columns(wanted: Iterable[str], present: Sequence[str]) -> None:
-    """Refuse columns that are not there."""
+    """Raise a LogError for the first column that is missing, with the nearest name as a hint.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.sources import missing_columns
+    >>> missing_columns(["arm", "rewrad"], ["arm", "reward"])
+    Traceback (most recent call last):
+    meanbounds.logs.errors.LogError: the log has no column 'rewrad'; did you mean 'reward'? Its columns are ...
+    """
     for name in wanted:
         if name not in present:
             near = get_close_matches(name, present, n=1)
@@ -122,7 +182,15 @@ def missing_columns(wanted: Iterable[str], present: Sequence[str]) -> None:
 
 
 def needed(module: str, extra: str, what: str) -> Any:
-    """A module that not every user has."""
+    """Import a module that comes with an extra; if it is missing, the error says what to install.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.sources import needed
+    >>> needed("no_such_engine", "logs", "logs")
+    Traceback (most recent call last):
+    ModuleNotFoundError: logs need no_such_engine: pip install "meanbounds[logs]"
+    """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

@@ -23,8 +23,14 @@ __all__ = ["Cell", "Layout", "Tally", "plain_name"]
 class Layout:
     """Which columns a log has, and in which order its contexts and arms go into the counts.
 
-    `categories` are the values of columns that have an order of their own (ordered categoricals of pandas); `untyped`
-    says that all fields are text, as in CSV.
+    `categories` are the values, in order, of columns that are ordered categoricals of pandas; `untyped` says that all
+    fields are text, as in CSV.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.tally import Layout
+    >>> Layout(("age",), "drug", "outcome", 0.0, 1.0).wanted
+    ('age', 'drug', 'outcome')
     """
 
     context: tuple[str, ...]
@@ -43,7 +49,15 @@ class Layout:
         return (*self.context, self.arm, self.reward)
 
     def named(self, keys: Sequence[tuple[Any, ...]]) -> tuple[list[tuple[Any, Any]], list[Any], list[Any]]:
-        """Context and arm of each key, then all contexts and all arms in order."""
+        """Return the context and arm of each key, then all contexts and all arms in order.
+
+        Examples
+        --------
+        >>> from meanbounds.logs.tally import Layout
+        >>> keys = [("10", "watch"), ("9", "tPA")]
+        >>> Layout(("age",), "drug", "outcome", 0.0, 1.0, untyped=True).named(keys)
+        ([(10, 'watch'), (9, 'tPA')], [9, 10], ['tPA', 'watch'])
+        """
         layout = self
         if self.untyped:
             keys, layout = self._typed(keys)
@@ -63,7 +77,7 @@ class Layout:
         return {name: self.categories[name] for name, own in columns if set(own) <= set(self.categories.get(name, ()))}
 
     def _place(self, name: Any, orders: Mapping[str, Sequence[Any]]) -> tuple[Any, ...]:
-        """Key that sorts contexts column by column: by an order of its own, or naturally."""
+        """Key that sorts contexts column by column: by the order of its categories, or naturally."""
         parts = name if isinstance(name, tuple) else (name,)
         return tuple(
             orders[column].index(part) if column in orders else natural_order(part)
@@ -99,7 +113,20 @@ class Cell:
 
 @dataclass
 class Tally:
-    """The whole log while it is being counted; `values` says what the keys of the cells' values are."""
+    """The whole log while it is being counted.
+
+    `values` says how rewards are counted in each cell: not at all, each value by itself, or by bin.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.tally import Layout, Tally
+    >>> tally = Tally("single")
+    >>> cell = tally.add(("tPA",), rows=3, good=3)
+    >>> cell.values.update({0.0: 1, 1.0: 2})
+    >>> tally.sum_values()
+    >>> tally.counts(Layout((), "drug", "outcome", 0.0, 1.0))
+    Counts(3 rows, 1 context, 1 arm, rewards in [0.0, 1.0], 2 values)
+    """
 
     values: Literal["none", "single", "bins"]
     rows: int = 0
@@ -108,7 +135,17 @@ class Tally:
     cells: dict[tuple[Any, ...], Cell] = field(default_factory=lambda: defaultdict(Cell))
 
     def add(self, key: tuple[Any, ...], rows: int, good: int) -> Cell | None:
-        """The cell that good rows belong to, if there are any."""
+        """Count rows of one context and arm, and return their cell; None if none of the rows is good.
+
+        Examples
+        --------
+        >>> from meanbounds.logs.tally import Tally
+        >>> tally = Tally("none")
+        >>> tally.add(("old", None), rows=3, good=3) is None  # the arm is missing
+        True
+        >>> tally.rows, tally.bad
+        (3, 3)
+        """
         names = tuple(map(plain_name, key))
         self.rows += rows
         if None in names:
@@ -121,13 +158,13 @@ class Tally:
         return cell
 
     def sum_values(self) -> None:
-        """Take the sums from the values, exactly."""
+        """Compute the sums of each cell from how often each value occurs; `counts` adds them up without rounding."""
         for cell in self.cells.values():
             cell.total = [value * rows for value, rows in cell.values.items()]
             cell.squares = [value * value * rows for value, rows in cell.values.items()]
 
     def counts(self, layout: Layout) -> Counts:
-        """The counts, with contexts and arms in order."""
+        """Return the counts, with contexts and arms in the order of the layout."""
         found, contexts, arms = layout.named(list(self.cells))
         rows, columns = ({name: place for place, name in enumerate(names)} for names in (contexts, arms))
         places = [(rows[name], columns[arm]) for name, arm in found]
@@ -169,7 +206,14 @@ class Tally:
 
 
 def plain_name(value: Any) -> str | int | None:
-    """A name as text or an integer; None if it is missing: NULL, NaN, or nothing but spaces."""
+    """Return a name as text or an integer; None if it is missing: NULL, NaN, or nothing but spaces.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.tally import plain_name
+    >>> [plain_name(value) for value in ("tPA", "  ", 3.0, 2.5, float("nan"), True)]
+    ['tPA', None, 3, '2.5', None, 'true']
+    """
     if isinstance(value, str):
         return value if value.strip(" ") else None
     if value is None or value != value:

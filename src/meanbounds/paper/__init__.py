@@ -14,7 +14,7 @@ from meanbounds.paper.base import Experiment
 __all__ = ["NAMES", "experiment"]
 
 NAMES = ("factor", "roful", "panels", "comparison", "occupations", "movielens", "transfer", "compute")
-"""What can be reproduced, in the order of the report."""
+"""Names of the experiments, in the order of the report."""
 
 
 def experiment(name: str) -> Experiment:

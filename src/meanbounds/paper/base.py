@@ -1,4 +1,4 @@
-"""What every experiment has: settings, results that are computed once and kept, pictures, and claims with verdicts."""
+"""The parts of every experiment: settings, results that are computed once and kept, pictures, claims with verdicts."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 __all__ = ["PHONE", "Claim", "Experiment", "Work", "bound_claim", "expecting"]
 
 PHONE: dict[Any, Any] = {"font.size": 10.0, "axes.titlesize": "medium", "legend.fontsize": SMALL}
-"""Settings of matplotlib for pictures of the usual width: letters can be read where they are as wide as a phone."""
+"""Settings of matplotlib for pictures of the usual width, legible on a phone."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper beside what was measured, and the verdict that follows from the numbers."""
+    """A claim of the paper, the measurement beside it, and the verdict that follows from the numbers."""
 
     source: str  # where the paper says so: "Figure 2, caption"
     text: str  # what it says, in our words
@@ -44,7 +44,7 @@ class Claim:
 
 
 class Experiment(Protocol):
-    """What a module of this package offers. Its results follow from its settings alone."""
+    """The interface of each experiment, which is a module of this package. Its results depend on its settings alone."""
 
     TITLE: str
     SOURCE: str  # the figure or table of the paper
@@ -149,7 +149,7 @@ class Work:
         return Work(self.folder.parent / name, settings, self.progress)
 
     def _left(self) -> list[Path]:
-        """Parts, pictures of them, and blocks of a simulation that was not finished."""
+        """Files of an earlier run: finished parts, their pictures, and blocks of an unfinished simulation."""
         kinds = ("*.parquet", "*.npz", "*.png", "*.pdf", "unfinished/*.npz")
         return [path for kind in kinds for path in self.folder.glob(kind)]
 
@@ -168,7 +168,7 @@ class Work:
         seed: int,
         checkpoints: int = 200,
     ) -> mb.Regret:
-        """Simulate, or read what was simulated before."""
+        """Simulate, or read the result of an earlier run with the same settings."""
         path = self.path(part)
         if not path.exists():
             result = mb.simulate(
@@ -186,7 +186,7 @@ class Work:
         return mb.Regret.load(path)
 
     def frame(self, part: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-        """Make a table, or read the one that was made before."""
+        """Make a table, or read the one of an earlier run with the same settings."""
         import pandas as pd
 
         path = self.path(part)
@@ -204,7 +204,7 @@ def expecting(message: str) -> Iterator[None]:
 
 
 def _plain(value: Any) -> dict[Any, Any]:
-    """What JSON has no word for: dataclasses and mappings other than dict."""
+    """Make dataclasses, and mappings other than dict, into dictionaries for JSON."""
     if isinstance(value, Mapping):
         return dict(value)
     return {entry.name: getattr(value, entry.name) for entry in fields(value)}

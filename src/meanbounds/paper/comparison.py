@@ -74,7 +74,7 @@ def _table(settings: Settings) -> pd.DataFrame:
 
 
 def _program(means: NDArray[np.float64], bounds: mb.MeanBounds, rng: np.random.Generator) -> float:
-    """What OSSB's program comes to: the least regret of plays that tell the truth from every alternative.
+    """Solve OSSB's program: the least regret of plays that distinguish the truth from every alternative.
 
     Alternatives leave the best arm as it is and make another one best. There are infinitely many; these are each arm
     just above the best mean, at its upper bound and between, the others as they are or drawn within their bounds.
@@ -157,6 +157,6 @@ def claims(results: pd.DataFrame) -> Sequence[Claim]:
 
 
 def _ratios(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Where there is one: with every other arm meta-pruned both are 0."""
+    """Ratio of two constants, where there is one: if all other arms are meta-pruned both are 0."""
     ratios: NDArray[np.float64] = a[b > 0.0] / b[b > 0.0]
     return ratios

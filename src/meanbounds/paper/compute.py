@@ -1,4 +1,4 @@
-"""What decisions cost: the paper's ratios beside those of meanbounds."""
+"""Computing time of a decision: the paper's ratios beside those of meanbounds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DEFINITION, LOOPS = "by the definition", "meanbounds' loops"
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is played, and how often each is timed: the fastest counts."""
+    """Number of rounds, and how often each policy is timed: the fastest counts."""
 
     rounds: int = 20_000
     runs: int = 10
@@ -56,14 +56,14 @@ QUICK = Settings(rounds=5_000, runs=4, turns=2, linear_rounds=100)
 
 
 class Results(NamedTuple):
-    """Nanoseconds per round."""
+    """Computing time of each policy, in nanoseconds per round."""
 
     stochastic: pd.DataFrame  # instance, policy, way, nanoseconds
     linear: pd.DataFrame  # offered, way, nanoseconds
 
 
 def run(settings: Settings, work: Work) -> Results:
-    """Time both."""
+    """Time policies for arms without features and for arms with features."""
     return Results(
         work.frame("stochastic", lambda: _stochastic(settings)), work.frame("linear", lambda: _linear(settings))
     )
@@ -154,7 +154,7 @@ def _solve(targets: Floats, known: Known) -> None:
 
 
 def _inside(known: Known, design: Design, reach: float, norm_high: float) -> Known:
-    """What is known, and the confidence set."""
+    """Add the confidence set of the parameter to the bounds of the arms."""
     return known._replace(centre=design.estimate / norm_high, shape=design.precision * (norm_high / reach) ** 2)
 
 
@@ -195,7 +195,7 @@ def _bars(ax: Axes, names: Sequence[str], values: Sequence[float], printed: Sequ
 
 
 def claims(results: Results) -> Sequence[Claim]:
-    """Ratios within a factor of 2 of the printed ones: machines differ."""
+    """The claims about computing time; a ratio agrees within a factor of 2, since machines differ."""
     solved, ours = _ratio(results, DEFINITION), _ratio(results, LOOPS)
     restricted, needed = _speed_ups(results, EVERY, KEPT), _speed_ups(results, EVERY, NEEDED)
     offered = sorted(results.linear["offered"].unique())

@@ -81,7 +81,7 @@ def plot(results: pd.DataFrame) -> Mapping[str, Figure]:
 
 
 def claims(results: pd.DataFrame) -> Sequence[Claim]:
-    """What Section 3 says of the factor."""
+    """The claims of Section 3 about the factor."""
     mean, variance, factor = (results[name].to_numpy() for name in ("mean", "variance", "factor"))
     off = mean != 0.5
     between = bool(np.all((variance[off] < factor[off]) & (factor[off] < 0.25)))

@@ -33,7 +33,7 @@ ABOUT = (
 
 @dataclass(frozen=True)
 class Settings(Source):
-    """Those of the source, which occupations, how many draws of the movies, and runs on each."""
+    """Settings of the ratings, the occupations, the number of draws of the movies, and of runs on each draw."""
 
     occupations: tuple[str, ...] = ("Law", "Academic")
     horizon: int = 50_000
@@ -109,7 +109,7 @@ def plot(results: Results) -> Mapping[str, Figure]:
 
 
 def claims(results: Results) -> Sequence[Claim]:
-    """What the log is worth."""
+    """The claims about agents that start from the log."""
     found = []
     for (name, job), parts in results.draws.items():
         final = {label: np.array([part.final[label].mean() for part in parts]) for label in parts[0].labels}

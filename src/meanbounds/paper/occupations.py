@@ -35,7 +35,7 @@ ABOUT = (
 
 @dataclass(frozen=True)
 class Settings(Source):
-    """Those of the source."""
+    """Settings of the ratings, their completion and the draw of movies; see `Source`."""
 
 
 SETTINGS = Settings()
@@ -46,7 +46,7 @@ TRIALS = ("variant", "penalty", "rank", "error", "chosen")
 
 
 class Results(NamedTuple):
-    """What the logs say, who was kept, and what was tried on the way."""
+    """Bounds from the logs, the users kept, and the penalties that were tried."""
 
     bounds: pd.DataFrame  # variant, occupation, arm, mean, lower, upper, gap_low
     facts: pd.DataFrame  # for each variant its completion, who was kept, and what happened
@@ -54,7 +54,7 @@ class Results(NamedTuple):
 
 
 def run(settings: Settings, work: Work) -> Results:
-    """Complete twice, draw movies, find bounds."""
+    """Complete the ratings in two ways, draw movies, and find bounds."""
     found: dict[str, pd.DataFrame] = {}
 
     def make(part: str) -> pd.DataFrame:
@@ -163,7 +163,7 @@ def _panels(results: Results, variant: str) -> Figure:
 
 
 def claims(results: Results) -> Sequence[Claim]:
-    """What Section 6 says of the data and of the bounds."""
+    """The claims of Section 6 about the data and the bounds."""
     table, facts = results.bounds, results.facts.set_index("variant")
     outside = ~mb.MeanBounds(table["lower"], table["upper"]).contains(table["mean"])
     kept = {name: int(facts.loc[name, "kept"]) for name in facts.index}

@@ -1,4 +1,4 @@
-"""HTML pages in one file, with their pictures inside, that can be read on a phone as well."""
+"""HTML pages in one file, with their pictures inside, that are legible on a phone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["DPI", "image", "page", "table"]
 
 DPI = 200
-"""Dots per inch of a picture: twice as many pixels as a page shows, for screens with small ones."""
+"""Dots per inch of a picture: twice the pixels that a page shows, for screens with small pixels."""
 
 _STYLE = """
 body { font: 17px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 46rem; padding: 1rem; color: #222; }
@@ -68,7 +68,7 @@ def image(figure: Figure | bytes, words: str) -> str:
     figure
         A figure of matplotlib, or the bytes of a PNG file.
     words
-        What it shows.
+        Description of the picture, for those who cannot see it.
 
     Examples
     --------

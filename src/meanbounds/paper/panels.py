@@ -45,7 +45,7 @@ QUICK = Settings(horizon=50_000, runs=60)
 
 
 def run(settings: Settings, work: Work) -> Results:
-    """Four instances, two laws."""
+    """Simulate four instances with two kinds of rewards."""
     results = {}
     for name, instance in mb.INSTANCES.items():
         for law, kind in LAWS.items():
@@ -62,7 +62,7 @@ def run(settings: Settings, work: Work) -> Results:
 
 
 def plot(results: Results) -> Mapping[str, Figure]:
-    """A picture for each instance, and two of all four with what theorems say."""
+    """Draw a picture for each instance, and two of all four with the theorems' bounds and slopes."""
     figures = {}
     for name, instance in mb.INSTANCES.items():
         figure, axes = column([bounds_height(instance.bounds), 2.8, 2.8], extra=0.4)
@@ -76,7 +76,7 @@ def plot(results: Results) -> Mapping[str, Figure]:
 
 
 def _theory(results: Results, kind: str) -> Figure:
-    """What theorems say beside what was simulated, with rewards of 0 or 1."""
+    """Draw the theorems' bounds, or slopes, beside the simulated regret, with rewards of 0 or 1."""
     figure, axes = column([3.6] * len(mb.INSTANCES))
     for ax, (name, instance) in zip(axes, mb.INSTANCES.items(), strict=True):
         results[name, "Bernoulli"].select(POLICIES).plot(ax, band=None, theory=kind)
@@ -85,7 +85,7 @@ def _theory(results: Results, kind: str) -> Figure:
 
 
 def claims(results: Results) -> Sequence[Claim]:
-    """What captions and text say of each panel."""
+    """The claims of captions and text about each panel."""
     found = [claim for law in LAWS for claim in _of_law(results, law)]
     for panel, name, arm in (("3a", "high-lower-bound", 2), ("3b", "meta-pruned", 1)):
         found.append(_meta_pruned(panel, name, arm, results))
@@ -111,7 +111,7 @@ def claims(results: Results) -> Sequence[Claim]:
 
 
 def _of_law(results: Results, law: str) -> list[Claim]:
-    """What is claimed of each panel, with this law of the rewards."""
+    """The claims about each panel, with this kind of rewards."""
     found = []
     final = {name: results[name, law].final for name in mb.INSTANCES}
     first, low = final["high-lower-bound"], final["low-rewards"]

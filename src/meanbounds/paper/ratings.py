@@ -1,4 +1,4 @@
-"""What the two experiments on ratings share: completions, kept for both, and a world for each occupation."""
+"""Shared by the two experiments on ratings: the completions, and a world for each occupation."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from meanbounds.worlds.softimpute import Completion
 __all__ = ["VARIANTS", "Source", "Variant", "bounds_of", "note", "noted", "variants"]
 
 VARIANTS: Mapping[str, Literal["mean", "none"]] = {"centred": "mean", "uncentred": "none"}
-"""Names of the two completions, and what is taken off before."""
+"""Names of the two completions, with the way in which each is centred."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where ratings come from, how their matrix is completed, and how movies are drawn.
+    """The source of the ratings, the completion of their matrix, and the draw of the movies.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Source:
     draw: int = 7
 
     def ratings(self) -> Ratings:
-        """Read them, or make them up."""
+        """Read the ratings, or make them up if there is no path."""
         if self.movielens is not None:
             return load_movielens(self.movielens)
         return made_up_ratings(0, self.users, self.movies)
@@ -83,7 +83,7 @@ def variants(source: Source, ratings: Ratings, work: Work, draws: int = 1) -> di
 
 
 def bounds_of(world: mb.HiddenContexts) -> mb.MeanBounds:
-    """What an infinite log of this world says (Theorem 7)."""
+    """Bounds from an infinite log of this world (Theorem 7)."""
     (bounds,) = mb.logs.bounds(
         world.counts(), gap_low=world.gap_low, gap_high=world.gap_high, infinite=True, arms=world.arms
     ).values()
@@ -91,10 +91,10 @@ def bounds_of(world: mb.HiddenContexts) -> mb.MeanBounds:
 
 
 def note(made_up: bool) -> str:
-    """What each picture says of the data that it shows."""
+    """A note for each picture on the data that it shows."""
     return "Made-up ratings, not MovieLens" if made_up else "MovieLens 1M"
 
 
 def noted(claims: Sequence[Claim], made_up: bool) -> list[Claim]:
-    """Claims that say of which data they were measured: without pictures nothing else would."""
+    """Add to each claim the data that it was measured on, for reports without pictures."""
     return [replace(claim, measured=f"{note(made_up)}: {claim.measured}") for claim in claims]

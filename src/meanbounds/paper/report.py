@@ -1,4 +1,4 @@
-"""Run experiments, write their pictures and tables, and set the paper's claims beside what was measured."""
+"""Run experiments, write their pictures and tables, and compare the paper's claims with the measurements."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _STYLE = """
 
 @dataclass(frozen=True)
 class _Section:
-    """What one experiment came to."""
+    """Results of one experiment: its pictures, and its claims with verdicts."""
 
     name: str
     module: Experiment
@@ -57,7 +57,7 @@ def reproduce(
     Parameters
     ----------
     names
-        What to reproduce, see `meanbounds.paper.NAMES`; everything by default.
+        Names of the experiments, see `meanbounds.paper.NAMES`; all by default.
     folder
         Where to write: a folder for each experiment with pictures (PNG and PDF), numbers (Parquet) and settings, the
         claims as claims.parquet and claims.md, and report.html, which needs none of the others.
@@ -126,12 +126,12 @@ def _section(
 
 
 def _rated(module: Experiment) -> bool:
-    """Whether it is about ratings."""
+    """Whether the experiment is about ratings."""
     return any(field.name == "movielens" for field in fields(module.SETTINGS))
 
 
 def _save(figure: Figure, stem: Path) -> bytes:
-    """Write PNG and PDF; the result is the PNG file's content."""
+    """Write a picture as PNG and PDF, and return the content of the PNG file."""
     figure.savefig(stem.with_suffix(".png"), dpi=DPI)
     figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})  # the same file each time
     plt.close(figure)

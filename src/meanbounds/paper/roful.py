@@ -163,7 +163,7 @@ def _kept(regret: mb.Regret, label: str) -> float:
 
 
 def claims(results: Results) -> Sequence[Claim]:
-    """What Section 4 says of the experiment, and Theorem 4."""
+    """The claims of Section 4 about the experiment, and of Theorem 4."""
     sizes = results.settings.offered
     linear = results.settings.linear_rewards
     listed = f"{', '.join(map(str, sizes[:-1]))} and {sizes[-1]}"
@@ -241,7 +241,7 @@ def claims(results: Results) -> Sequence[Claim]:
 
 
 def _uninformed_claim(results: Results) -> Claim:
-    """What is left of R-OFUL if the bounds say nothing."""
+    """The claim about R-OFUL with vacuous bounds."""
     means = {label: np.mean([part.final[label].mean() for part in results.uninformed]) for label in UNINFORMED}
 
     def equal(label: str) -> bool:
@@ -258,7 +258,7 @@ def _uninformed_claim(results: Results) -> Claim:
 
 
 def _bounds_claim(results: Results) -> Claim:
-    """Bounds of R-OFUL over those of OFUL, as printed and as they are here."""
+    """The claim about the regret bounds of R-OFUL and OFUL: their ratios, as printed and as corrected here."""
     rounds = np.array([1_000, 10_000, 100_000, 1_000_000])
     ways: dict[str, tuple[mb.ROFUL, Form]] = {
         "as printed": (mb.ROFUL.paper(), "paper"),

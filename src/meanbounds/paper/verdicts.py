@@ -1,4 +1,4 @@
-"""From numbers to verdicts. Whatever the report says of a claim comes out of one of these."""
+"""From numbers to verdicts: each verdict in the report is computed by one of these functions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from meanbounds.simulation.pairs import sign_test
 __all__ = ["LEVEL", "Tally", "Verdict", "comparable", "less", "same", "tally", "under", "verdict", "within"]
 
 LEVEL = 1e-3
-"""How likely a test may be to call it an order where there is none."""
+"""Level of the sign test: the probability of reporting an order where there is none."""
 
 
 class Verdict(StrEnum):
-    """What becomes of a claim."""
+    """The verdict on a claim."""
 
     HOLDS = "holds"
     CORRECTED = "holds after correction"
@@ -26,7 +26,7 @@ class Verdict(StrEnum):
 
 
 def verdict(printed: bool, corrected: bool | None = None) -> Verdict:
-    """From whether a claim is true as printed and, where that is another thing, once its errors are put right.
+    """Turn two answers into a verdict: whether a claim is true as printed, and whether it is with its errors corrected.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def less(first: ArrayLike, second: ArrayLike, level: float = LEVEL) -> bool:
 
 
 class Tally(NamedTuple):
-    """In how many of several comparisons the first was less, in how many more, and how many there were."""
+    """Number of comparisons in which the first was less, in which it was more, and of all."""
 
     less: int
     more: int
@@ -115,7 +115,7 @@ def same(first: ArrayLike, second: ArrayLike) -> bool:
 
 
 def under(curve: ArrayLike, bound: ArrayLike) -> bool:
-    """Whether a curve, or each of several, is nowhere above the bound, but for rounding.
+    """Whether a curve, or each of several, is nowhere above the bound, except for rounding.
 
     Examples
     --------

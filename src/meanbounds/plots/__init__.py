@@ -2,11 +2,11 @@
 
 - `plot_regret`, `plot_kept`: lines against rounds, one for each policy.
 - `plot_bounds`, `plot_bounds_beside`, `plot_contexts`: bounds on means, as intervals.
-- `plot_cone`: where the parameter of a linear bandit can be, in two dimensions.
-- `plot_sensitivity`: what is decided under each assumption, as a heat map.
+- `plot_cone`: the parameters of a linear bandit that satisfy all bounds, in two dimensions.
+- `plot_sensitivity`: which options can be best under each assumption, as a heat map.
 - `plot_study`: bounds above, regret below.
-- `COLOURS`, `column`, `looks`: the common style. A policy has the same colour in every picture, and letters can be
-  read where the picture is as wide as a phone.
+- `COLOURS`, `column`, `looks`: the common style. A policy has the same colour in every picture, and the text is still
+  legible on a phone.
 
 Pictures need matplotlib: ``pip install "meanbounds[plots]"``.
 """

@@ -31,22 +31,22 @@ class Intervals(Protocol):
 
     @property
     def lower(self) -> Floats:
-        """Lower bound on each mean."""
+        """Lower bound on each mean, in reward units."""
 
     @property
     def upper(self) -> Floats:
-        """Upper bound on each mean."""
+        """Upper bound on each mean, in reward units."""
 
 
 def bounds_height(bounds: MeanBounds) -> float:
-    """Inches that `plot_bounds` needs: a line for each arm, at most 7.
+    """Height in inches that `plot_bounds` needs: a line for each arm, at most 7 inches in all.
 
     Examples
     --------
     >>> import meanbounds as mb
     >>> from meanbounds.plots import bounds_height
-    >>> bounds_height(mb.MeanBounds.vacuous(500))
-    7.0
+    >>> round(bounds_height(mb.MeanBounds.vacuous(5)), 2), bounds_height(mb.MeanBounds.vacuous(500))
+    (2.4, 7.0)
     """
     return 1.0 + min(0.28 * len(bounds), 6.0)
 
@@ -59,19 +59,29 @@ def plot_bounds(bounds: MeanBounds, means: Sequence[float] | None = None, *, ax:
     Parameters
     ----------
     bounds
-        What to draw.
+        The bounds to draw.
     means
-        True means to mark with dots, where they are known.
+        True means to mark with dots, in the order of the arms, where they are known.
     ax
         Axes to draw on; new ones by default.
+
+    Returns
+    -------
+    Axes
+        The axes, to change or save the picture: ``ax.figure.savefig("bounds.png")``.
 
     Examples
     --------
     >>> import meanbounds as mb
+    >>> from matplotlib import pyplot as plt
     >>> from meanbounds.plots import plot_bounds
     >>> ax = plot_bounds(mb.MeanBounds([0.7, 0.2], [0.9, 0.6], arms=["new", "old"]), [0.8, 0.5])
     >>> ax.get_xlabel(), [text.get_text() for text in ax.get_yticklabels()]
     ('mean reward', ['new', 'old'])
+    >>> new, old = ax.lines[:2]
+    >>> old.get_color()  # grey: 0.6 is below the lower bound 0.7 of the new one
+    '#b0b0b0'
+    >>> plt.close()
     """
     ax = column([bounds_height(bounds)])[1][0] if ax is None else ax
     thick = _thickness(ax, len(bounds))
@@ -112,7 +122,7 @@ def plot_bounds_beside(
     Parameters
     ----------
     bounds
-        What to draw, by name.
+        The bounds to draw, by name; all have the same arms.
     means
         True means of the arms.
     low, high
@@ -120,16 +130,20 @@ def plot_bounds_beside(
     ax
         Axes to draw on; new ones by default.
     colours
-        Colours for some of the names.
+        Colours for some of the names; the others get those of `meanbounds.plots.looks`.
 
     Examples
     --------
     >>> import meanbounds as mb
+    >>> from matplotlib import pyplot as plt
     >>> from meanbounds.plots import plot_bounds_beside
     >>> found = {"wide": mb.MeanBounds([0.1], [0.9]), "wrong": mb.MeanBounds([0.6], [0.7])}
     >>> ax = plot_bounds_beside(found, [0.5], low=0.0, high=1.0)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['wide', 'wrong', 'true mean', 'excludes it']
+    >>> [line.get_xdata().tolist() for line in ax.lines if line.get_marker() == "x"]  # crossed out at 0.6
+    [[0.6]]
+    >>> plt.close()
     """
     arms = next(iter(bounds.values())).arms
     true, first, last = (np.broadcast_to(np.asarray(end, dtype=np.float64), len(arms)) for end in (means, low, high))
@@ -174,15 +188,22 @@ def plot_contexts(
     means
         True means by context, where they are known.
     most
-        How many contexts to draw, the first ones.
+        Draw at most this many contexts, the first ones.
 
     Examples
     --------
     >>> import meanbounds as mb
+    >>> from matplotlib import pyplot as plt
     >>> from meanbounds.plots import plot_contexts
-    >>> figure = plot_contexts({"north": mb.MeanBounds([0.7, 0.2], [0.9, 0.6]), "south": mb.MeanBounds.vacuous(2)})
+    >>> found = {"north": mb.MeanBounds([0.7, 0.2], [0.9, 0.6]), "south": mb.MeanBounds.vacuous(2)}
+    >>> figure = plot_contexts(found)
     >>> [ax.get_title(loc="left") for ax in figure.axes]
     ['north', 'south']
+    >>> plt.close(figure)
+    >>> figure = plot_contexts(found, most=1)
+    >>> figure.get_suptitle()
+    'the first 1 of 2 contexts'
+    >>> plt.close(figure)
     """
     shown = dict(list(bounds.items())[:most])
     figure, axes = column([bounds_height(own) for own in shown.values()], extra=0.4, share_x=True)

@@ -1,4 +1,4 @@
-"""Where the parameter of a linear bandit can be, in two dimensions."""
+"""The parameters of a linear bandit that satisfy all bounds, drawn in two dimensions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def plot_cone(
     offset: ArrayLike = 0.0,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw where the parameter can be, and which arms can be best for it, for arms with two features.
+    """Draw the parameters that satisfy all bounds, and the arms that can be best, for arms with two features.
 
     The shaded set holds every parameter that satisfies all bounds. It lies within an angle alpha of the most promising
     arm, the one with the largest lower bound. An arm as long as that one can be best only if it lies in the cone of
@@ -35,30 +35,35 @@ def plot_cone(
     Parameters
     ----------
     features
-        Two columns, a row for each arm.
+        Features of the arms: a row for each arm, two columns.
     bounds
-        Bounds on the means.
+        Bounds on the arms' means, in reward units.
     norm_high
-        Upper limit on the norm of the parameter.
+        Upper limit on the Euclidean norm of the parameter: the circle.
     theta
-        The parameter to mark with a star, where it is known.
+        The true parameter, to mark with a star; not drawn by default.
     offset
-        Known part of each arm's mean.
+        Known part of each arm's mean, one for all arms or one for each.
     ax
         Axes to draw on; new ones by default.
 
     Examples
     --------
     >>> import meanbounds as mb
+    >>> from matplotlib import pyplot as plt
     >>> from meanbounds.plots import plot_cone
     >>> bounds = mb.MeanBounds([0.5, -1.0], [1.0, 1.0], arms=["a", "b"], low=-1.0, high=1.0)
     >>> ax = plot_cone([[1.0, 0.0], [0.0, 1.0]], bounds, theta=[0.7, 0.3])
     >>> [text.get_text() for text in ax.texts]
     ['a', 'b']
+    >>> plt.close()
+    >>> plot_cone([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], bounds)
+    Traceback (most recent call last):
+    ValueError: plot_cone draws arms with 2 features; these have 3
     """
     arms = LinearArms(features, bounds, offset=offset)
     if arms.dimension != 2:
-        raise ValueError(f"a plane has two dimensions; these arms have {arms.dimension} features")
+        raise ValueError(f"plot_cone draws arms with 2 features; these have {arms.dimension}")
     ax = column([WIDTH + 0.7])[1][0] if ax is None else ax
     reach = 1.08 * max(norm_high, float(arms.length.max()))
     best = int(np.argmax(bounds.lower))

@@ -27,11 +27,11 @@ class Curves(Protocol):
 
     @property
     def rounds(self) -> Integers:
-        """The checkpoints."""
+        """The checkpoints: after how many rounds regret was recorded."""
 
     @property
     def curves(self) -> Mapping[str, Floats]:
-        """For each label an array, runs x checkpoints."""
+        """For each label the regret in reward units, an array of runs x checkpoints."""
 
     def mean(self, label: str) -> Floats:
         """Mean over runs at each checkpoint."""
@@ -47,27 +47,27 @@ class Curves(Protocol):
 
 
 class Measured(Curves, Protocol):
-    """The same with what else was counted."""
+    """Curves with further numbers that were counted in each run; `meanbounds.Regret` is one."""
 
     @property
     def measures(self) -> Mapping[str, Mapping[str, Floats]]:
-        """For each name and label an array, runs x checkpoints, summed over the rounds up to each."""
+        """For each name and label an array of runs x checkpoints, summed over the rounds up to each checkpoint."""
 
 
 class Theorem(Protocol):
-    """What a theorem says of a policy, or why none does; `meanbounds.theory.RegretBound` is one."""
+    """A theorem's line for a policy, or the reason why there is none; `meanbounds.theory.RegretBound` is one."""
 
     @property
     def values(self) -> Floats | None:
-        """At each checkpoint; None if no theorem applies."""
+        """Regret at each checkpoint, in reward units; None if no theorem applies."""
 
     @property
     def failure(self) -> float:
-        """Share of the runs that may exceed it; 0 if it is about the mean."""
+        """Share of the runs that may exceed the bound; 0 for a bound on the mean over runs."""
 
     @property
     def reason(self) -> str:
-        """Why no theorem applies."""
+        """Why no theorem applies; empty if one does."""
 
 
 class _Line(NamedTuple):
@@ -90,24 +90,24 @@ def plot_regret(
 ) -> Axes:
     """Draw mean regret against rounds: a line for each policy, with its name at the right end.
 
-    `meanbounds.Regret.plot` calls this, and computes the theory where it is asked for.
+    `meanbounds.Regret.plot` calls this function, and computes `bounds` and `slopes` for you.
 
     Parameters
     ----------
     regret
-        What `meanbounds.simulate` returned, or anything with the same curves.
+        The result of `meanbounds.simulate`, or anything with the same curves.
     ax
         Axes to draw on; new ones by default.
     band
-        What the shading shows: ``"confidence"`` (95% interval for the mean), ``"deviation"`` (one standard deviation),
-        ``"quantiles"`` (5% to 95% of the runs) or None.
+        Meaning of the shading: ``"confidence"`` (95% interval for the mean), ``"deviation"`` (one standard deviation),
+        ``"quantiles"`` (5% to 95% of the runs), or None for no shading.
     log
         Whether rounds are on a logarithmic scale, on which logarithmic regret is a straight line; by default only with
         `slopes`.
     bounds
         For each label a bound on its regret at the checkpoints, such as `meanbounds.theory.regret_bounds` returns:
-        dashed lines. Regret is then on a logarithmic scale, because bounds are several times what is observed. Where
-        a policy has none, a line above the picture says why.
+        dashed lines. Regret is then on a logarithmic scale, because bounds are several times the regret observed. If a
+        policy has no bound, a line above the picture says why.
     slopes
         For each label how regret grows in the long run, such as `meanbounds.theory.regret_slopes` returns: dotted lines
         that end where the curve ends.
@@ -117,11 +117,19 @@ def plot_regret(
     Examples
     --------
     >>> import meanbounds as mb
+    >>> from matplotlib import pyplot as plt
     >>> from meanbounds.plots import plot_regret
     >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], mb.Bernoulli([0.9, 0.8]), horizon=100, runs=10, seed=7)
     >>> ax = plot_regret(regret, band="quantiles")
-    >>> ax.get_ylabel()
-    'regret, mean of 10 runs'
+    >>> ax.get_ylabel(), sorted(text.get_text() for text in ax.texts)
+    ('regret, mean of 10 runs', ['GLUE', 'UCB'])
+
+    With the bounds that theory gives, as dashed lines:
+
+    >>> ax = plot_regret(regret, bounds=mb.theory.regret_bounds(regret))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()], ax.get_yscale()
+    (['bound on the mean'], 'log')
+    >>> plt.close("all")
     """
     if band not in _BANDS:
         raise ValueError(f"band must be one of {', '.join(map(repr, _BANDS))}; got {band!r}")
@@ -154,25 +162,35 @@ def plot_kept(regret: Measured, ax: Axes | None = None, *, log: bool = False) ->
     Parameters
     ----------
     regret
-        What `meanbounds.simulate` returned for `OFUL` or `ROFUL` in an environment such as `meanbounds.Linear`.
+        The result of `meanbounds.simulate` for `OFUL` or `ROFUL` in an environment such as `meanbounds.Linear`.
     ax
         Axes to draw on; new ones by default.
     log
         Whether rounds are on a logarithmic scale.
 
+    Notes
+    -----
+    Each point is the mean over the rounds since the checkpoint before it, not a running mean from the start.
+
     Examples
     --------
     >>> import meanbounds as mb
+    >>> from matplotlib import pyplot as plt
     >>> from meanbounds.plots import plot_kept
     >>> instance = mb.LinearInstance.paper(0)
     >>> policies = {"OFUL": mb.OFUL(), "R-OFUL": mb.ROFUL(index="clip")}
     >>> regret = mb.simulate(policies, instance.environment(5), instance.bounds, horizon=50, runs=2, seed=7)
-    >>> plot_kept(regret).get_ylabel()
+    >>> ax = plot_kept(regret)
+    >>> ax.get_ylabel()
     'arms considered in a round'
+    >>> oful, restricted = ax.lines
+    >>> set(oful.get_ydata().tolist())  # OFUL considers all arms on offer in every round
+    {5.0}
+    >>> plt.close()
     """
     kept = regret.measures.get("kept", {})
     if not kept:
-        raise ValueError("no policy restricts what is on offer: simulate OFUL or ROFUL in mb.Linear(...) first")
+        raise ValueError("no policy restricts the arms on offer: simulate OFUL or ROFUL in mb.Linear(...) first")
     ax = column([_HEIGHT])[1][0] if ax is None else ax
     shown, lengths = looks(regret.curves), np.diff(regret.rounds, prepend=0)
     lines = []
@@ -205,11 +223,11 @@ class _Key:
         self.reasons: dict[str, list[str]] = {}
 
     def line(self, text: str, style: tuple[float, tuple[float, ...]]) -> None:
-        """What lines of this style are."""
+        """Add an entry for lines of this style, once."""
         self.handles.setdefault(text, Line2D([], [], color="#7f7f7f", linewidth=1.3, linestyle=style, label=text))
 
     def missing(self, name: str, what: str, reason: str) -> None:
-        """A policy without such a line."""
+        """Add a policy without such a line, with the reason."""
         self.reasons.setdefault(f"no {what}, {reason}", []).append(name)
 
     def draw(self, ax: Axes) -> None:
@@ -261,13 +279,13 @@ def _draw_slopes(ax: Axes, regret: Curves, slopes: Mapping[str, Theorem], shown:
             continue
         key.line("slope in the long run, at most", _DOTTED)
         values = theorem.values - theorem.values[-1] + regret.mean(label)[-1]
-        last = regret.rounds >= regret.rounds[-1] / 10  # far enough to show a slope, and not taken for a bound
+        last = regret.rounds >= regret.rounds[-1] / 10  # far enough to show a slope, and not mistaken for a bound
         values = np.where(last & (values >= 0.0), values, np.nan)
         ax.plot(regret.rounds, values, color=shown[label].colour, linewidth=1.3, linestyle=_DOTTED)
 
 
 def _least(regret: Curves) -> float | None:
-    """Where a logarithmic scale of regret starts: below every mean but 0, within three decades of the largest."""
+    """The start of a logarithmic scale of regret: below every mean above 0, within three decades of the largest."""
     means = np.concatenate([regret.mean(label) for label in regret.curves])
     top = float(means.max())
     return float(10.0 ** np.floor(np.log10(max(means[means > 0.0].min(), 1e-3 * top)))) if top > 0.0 else None
@@ -350,5 +368,5 @@ def _apart(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
 
 
 def _bottom(bottoms: Sequence[float]) -> float:
-    """Where a block stands, with half a line below the axes at most."""
+    """The bottom of a block, at most half a line below the axes."""
     return max(sum(bottoms) / len(bottoms), -0.03)

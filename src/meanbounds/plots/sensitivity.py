@@ -1,4 +1,4 @@
-"""What is decided under each assumption, as a heat map."""
+"""Which options can be best under each assumption, as a heat map."""
 
 from __future__ import annotations
 
@@ -30,41 +30,48 @@ class Assumptions(Protocol):
 
     @property
     def rows(self) -> Sequence[Mapping[str, Any]]:
-        """For each context and point of the grid the assumptions, and what follows from them."""
+        """A mapping for each context and point of the grid: the assumptions, and the decision that they lead to."""
 
     @property
     def base(self) -> Mapping[str, Any]:
-        """The assumptions that others are compared with."""
+        """The assumptions that the analysis started from, by name."""
 
 
 def plot_sensitivity(
     sensitivity: Assumptions, value: str = "can_be_best", *, context: Hashable | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw a heat map over ``gap_low`` and ``gap_high`` that shows in how far the log decides between the options.
+    """Draw a heat map over ``gap_low`` and ``gap_high``: which options can be best under each pair of gaps.
 
-    The cell of the assumptions that you started from has a frame. Confidence and shift are the first ones of the grid.
+    A frame marks the assumptions that you started from. Brighter cells rule out more options, or have larger values.
+    Confidence and shift are the first values of the grid.
 
     Parameters
     ----------
     sensitivity
-        What `meanbounds.logs.sensitivity` returned.
+        The result of `meanbounds.logs.sensitivity`.
     value
-        What a cell shows: ``"can_be_best"``, the options that can be best: their names if there is one context and they
-        are few, otherwise how many of all options; ``"pruned"``, how many cannot be best. Both are summed over
-        contexts. ``"width"``, ``"best_lower"`` and ``"saved"`` are means over contexts. Where the assumptions
-        contradict the log, a cell says "not possible", or has a cross where the grid is fine.
+        The number that cells show. ``"can_be_best"``: the names of the options that can be best, if there is one
+        context and the names fit, otherwise how many of all options. ``"pruned"``: how many cannot be best. Both are
+        summed over contexts. ``"width"`` (mean width of the bounds, in reward units), ``"best_lower"`` (largest lower
+        bound) and ``"saved"`` (share of the exploration saved) are means over contexts. Where the assumptions
+        contradict the log, a cell says "not possible", or "x" where cells are small.
     context
-        Show this context alone; all of them together by default.
+        Show this context alone; all of them together by default. Needed where the gaps differ by context.
     ax
         Axes to draw on; new ones by default.
 
     Examples
     --------
     >>> import meanbounds as mb
+    >>> from matplotlib import pyplot as plt
+    >>> from meanbounds.plots import plot_sensitivity
     >>> lab = mb.HiddenContexts([[[0.9, 0.4, 0.1], [0.3, 0.8, 0.2]]], [[0.8, 0.2]], arms=["a", "b", "c"])
-    >>> ax = mb.logs.sensitivity(lab.counts(), gap_low=[0.5, 0.1], gap_high=0.8, infinite=True).plot()
-    >>> [text.get_text().split() for text in ax.texts]  # for gap_low 0.1 and 0.5
-    [['all', '3'], ['a']]
+    >>> found = mb.logs.sensitivity(lab.counts(), gap_low=[0.5, 0.1], gap_high=0.8, infinite=True)
+    >>> [text.get_text() for text in plot_sensitivity(found).texts]  # for gap_low 0.1 and 0.5
+    ['all 3', 'a']
+    >>> [text.get_text() for text in plot_sensitivity(found, "width").texts]
+    ['0.47', '0.20']
+    >>> plt.close("all")
     """
     if value not in _TITLES:
         raise ValueError(f"value must be one of {', '.join(map(repr, _TITLES))}; got {value!r}")
@@ -114,7 +121,7 @@ def _grid(sensitivity: Assumptions, context: Hashable | None) -> tuple[list[floa
 
 
 def _number(cell: _Cell, value: str) -> float:
-    """What the colour of a cell shows; NaN if the assumptions cannot hold in some context."""
+    """The number behind the colour of a cell; NaN if the assumptions cannot hold in some context."""
     if not cell or any(row["impossible"] for row in cell):
         return float("nan")
     found: Floats = np.array(
@@ -138,7 +145,7 @@ def _limits(cells: Sequence[Sequence[_Cell]], value: str, table: Floats) -> tupl
 
 
 def _text(cell: _Cell, value: str, number: float, letters: int) -> str:
-    """What is written into a cell with room for so many letters."""
+    """The text of a cell with room for so many letters."""
     if np.isnan(number):
         return "not\npossible" if letters >= 6 else "x"
     if value not in _COUNTS:

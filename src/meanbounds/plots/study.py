@@ -16,31 +16,34 @@ __all__ = ["Study", "plot_study"]
 
 
 class Study(Curves, Protocol):
-    """Curves with what they follow from."""
+    """Regret curves with the settings of the simulation; `meanbounds.Regret` is one."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """``bounds``, and the true means as ``environment["means"]``."""
+        """Settings of the simulation: ``bounds``, and the true means as ``environment["means"]``."""
 
 
 def plot_study(regret: Study, title: str | None = None) -> Figure:
-    """Draw bounds and true means above, regret below: a tall picture that can be read on a phone as well.
+    """Draw bounds and true means above, regret below: a tall picture that is legible on a phone.
 
     Parameters
     ----------
     regret
-        What `meanbounds.simulate` returned.
+        The result of `meanbounds.simulate`.
     title
-        What to write above it.
+        Title above the picture; none by default.
 
     Examples
     --------
     >>> import meanbounds as mb
+    >>> from matplotlib import pyplot as plt
     >>> from meanbounds.plots import plot_study
     >>> bounds = mb.MeanBounds([0.85, 0.4], [0.98, 0.97])
     >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], mb.Bernoulli([0.9, 0.8]), bounds, horizon=100, runs=10, seed=7)
-    >>> [ax.get_ylabel() for ax in plot_study(regret, "Two arms").axes]
+    >>> figure = plot_study(regret, "Two arms")
+    >>> [ax.get_ylabel() for ax in figure.axes]
     ['', 'regret, mean of 10 runs']
+    >>> plt.close(figure)  # or figure.savefig("study.png") first
     """
     bounds = MeanBounds.from_dict(regret.settings["bounds"])
     figure, (upper, lower) = column([bounds_height(bounds), 3.0])

@@ -1,4 +1,4 @@
-"""What all pictures share: width, letter sizes, and one colour for each policy."""
+"""The style of all pictures: width, letter sizes, and one colour for each policy."""
 
 from __future__ import annotations
 
@@ -77,14 +77,21 @@ _STYLES: tuple[Style, ...] = ("-", "-.", (0.0, (8.0, 1.5)), (0.0, (3.0, 1.0, 1.0
 
 
 class Look(NamedTuple):
-    """Colour and style of a line."""
+    """Colour and style of a line, as matplotlib takes them.
+
+    Examples
+    --------
+    >>> from meanbounds.plots.style import looks
+    >>> looks(["UCB"])["UCB"]
+    Look(colour='#0072b2', style='-')
+    """
 
     colour: str
     style: Style
 
 
 def policy_name(label: str) -> str | None:
-    """The policy that a label names, in small letters without hyphens; None if it names none that is built in.
+    """Find the built-in policy that a label names, in small letters without hyphens; None if there is none.
 
     Examples
     --------
@@ -109,9 +116,9 @@ def looks(labels: Iterable[str], *, colours: Mapping[str, str] | None = None) ->
     Parameters
     ----------
     labels
-        Labels of the lines.
+        Labels of the lines, such as ``"GLUE"`` or ``"B-UCB, from nothing"``.
     colours
-        Colours to use for some labels instead.
+        Colours to use for some labels instead, by label.
 
     Examples
     --------
@@ -148,10 +155,12 @@ def column(heights: Sequence[float], *, extra: float = 0.0, share_x: bool = Fals
 
     Examples
     --------
+    >>> from matplotlib import pyplot as plt
     >>> from meanbounds.plots import column
     >>> figure, axes = column([2.0, 3.0])
     >>> figure.get_size_inches().tolist(), len(axes)
     ([4.0, 5.0], 2)
+    >>> plt.close(figure)
     """
     figure, axes = plt.subplots(
         len(heights),
@@ -168,6 +177,8 @@ def column(heights: Sequence[float], *, extra: float = 0.0, share_x: bool = Fals
 def fold(text: str, letters: int) -> str:
     """Break a text into lines of at most this many letters, at spaces or before an opening bracket.
 
+    A word that is longer than a line stays whole.
+
     Examples
     --------
     >>> from meanbounds.plots.style import fold
@@ -179,7 +190,7 @@ def fold(text: str, letters: int) -> str:
 
 
 def ink(colour: str) -> str:
-    """The colour for letters: the same, but dark enough to be read on white (a contrast of 4.5 to 1, as in WCAG).
+    """Darken a colour until text in it is legible on white: a contrast of 4.5 to 1, as WCAG 2 (AA) requires.
 
     Examples
     --------
@@ -196,15 +207,19 @@ def ink(colour: str) -> str:
 
 
 def title(ax: Axes, text: str) -> None:
-    """Write a title above the axes, on the left; above the key, where there is one above the axes.
+    """Write a title above the axes, on the left; where the axes have a key, it becomes the title of the key.
+
+    Long titles are broken into lines.
 
     Examples
     --------
+    >>> from matplotlib import pyplot as plt
     >>> from meanbounds.plots import column, title
-    >>> ax = column([3.0])[1][0]
+    >>> figure, (ax,) = column([3.0])
     >>> title(ax, "North")
     >>> ax.get_title(loc="left")
     'North'
+    >>> plt.close(figure)
     """
     key, folded = ax.get_legend(), fold(text, _TITLE)
     if key is None:
@@ -216,6 +231,17 @@ def title(ax: Axes, text: str) -> None:
 
 
 def tidy(ax: Axes) -> None:
-    """Remove the frame above and to the right, and draw faint vertical lines."""
+    """Remove the frame above and to the right, and draw faint vertical lines.
+
+    Examples
+    --------
+    >>> from matplotlib import pyplot as plt
+    >>> from meanbounds.plots.style import column, tidy
+    >>> figure, (ax,) = column([3.0])
+    >>> tidy(ax)
+    >>> [side for side, spine in ax.spines.items() if spine.get_visible()]
+    ['left', 'bottom']
+    >>> plt.close(figure)
+    """
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="x", alpha=0.25)

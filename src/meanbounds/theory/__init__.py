@@ -3,9 +3,9 @@
 - `glue_plays`, `glue_regret`: bounds on plays and regret after n rounds, for GLUE and policies with the same index.
 - `linear_regret`: a bound on the regret of OFUL and R-OFUL.
 - `asymptotic_plays`, `asymptotic_constant`, `comparison`, `lower_bound`: the constant in front of log n.
-- `uncertain_regret`: what it costs if the bounds on the means may be wrong.
-- `arm_status`: for each arm in words whether it is played for ever, rarely or never.
-- `regret_bounds`, `regret_slopes`: whatever of this applies to the policies of a simulation.
+- `uncertain_regret`: the regret to add if the bounds on the means may be wrong.
+- `arm_status`: says in words whether each arm is played for ever, rarely or never.
+- `regret_bounds`, `regret_slopes`: the theorem that applies to each policy of a simulation, at its checkpoints.
 
 Nothing here simulates or draws; `meanbounds.Regret.plot` puts these bounds beside a simulated curve.
 """

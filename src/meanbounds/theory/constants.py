@@ -1,4 +1,4 @@
-"""Regret divided by log n in the long run: what each policy's theorem gives, and the least that any policy can have."""
+"""Regret divided by log n in the long run: the bound for each policy, and the least that any policy can have."""
 
 from __future__ import annotations
 
@@ -52,10 +52,17 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
     Parameters
     ----------
     policy
-        One with the default f or ``"t log(t)^3"``; OSSB has its own. For OSSB the value is the limit as epsilon and
-        gamma tend to 0. There is no such theorem for other policies: they raise a ValueError.
-    means, bounds
-        The true means, and the bounds that the policy was given; they have to hold unless the policy ignores them.
+        A policy with the default f or ``"t log(t)^3"``; OSSB has its own. For OSSB the value is the limit as epsilon
+        and gamma tend to 0. There is no such theorem for other policies: they raise a ValueError.
+    means
+        The true means, in reward units, in the order of the bounds' arms.
+    bounds
+        The bounds that the policy was given; they have to hold unless the policy ignores them.
+
+    Returns
+    -------
+    array
+        One number for each arm: 50 means about 50 log n plays, so some 700 in a million rounds.
 
     Notes
     -----
@@ -66,6 +73,11 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
     >>> import meanbounds as mb
     >>> mb.theory.asymptotic_plays(mb.UCB(), [0.9, 0.8], mb.MeanBounds.vacuous(2)).round(6)
     array([ 0., 50.])
+
+    With an upper bound below the best mean, B-UCB stops playing the second arm after a while:
+
+    >>> mb.theory.asymptotic_plays(mb.BUCB(), [0.9, 0.8], mb.MeanBounds([0.5, 0.5], [1.0, 0.85]))
+    array([0., 0.])
     """
     if not isinstance(policy, Policy) or policy.f not in _RATES.get(policy.kernel, ()):
         raise ValueError(f"{policy}: no theorem says what remains of its regret over log n")
@@ -101,14 +113,23 @@ def _regret(plays: Floats, means: ArrayLike) -> float:
 def asymptotic_constant(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> float:
     """Bound how fast a policy's regret grows in the long run: regret is at most about this constant times log n.
 
-    It is the sum over arms of the gap times `asymptotic_plays`.
+    It is the sum over arms of the gap times `asymptotic_plays`, in reward units.
+
+    Parameters
+    ----------
+    policy, means, bounds
+        As for `asymptotic_plays`.
 
     Examples
     --------
+    Bounds on the means save GLUE a fifth of the regret that UCB, which ignores them, has in the long run:
+
     >>> import meanbounds as mb
     >>> bounds = mb.MeanBounds([0.85, 0.4], [0.98, 0.97])
     >>> round(mb.theory.asymptotic_constant(mb.GLUE(), [0.9, 0.8], bounds), 3)
     4.036
+    >>> round(mb.theory.asymptotic_constant(mb.UCB(), [0.9, 0.8], bounds), 3)
+    5.0
     """
     return _regret(asymptotic_plays(policy, means, bounds), means)
 
@@ -120,6 +141,13 @@ def lower_bound(means: ArrayLike, bounds: MeanBounds) -> float:
 
     Rewards lie at the two ends of their range. A sensible policy is one whose regret grows more slowly than every power
     of n, whatever means within the bounds are the true ones.
+
+    Parameters
+    ----------
+    means
+        The true means, in reward units, in the order of the bounds' arms.
+    bounds
+        Bounds that hold; their range is that of the rewards.
 
     Notes
     -----
@@ -157,7 +185,13 @@ class ComparisonRow:
     meta_prunes
         Whether arms whose upper bound is below the best mean cost nothing in the long run.
     constant
-        Bound on the limit superior of regret over log n.
+        Bound on the limit superior of regret over log n, in reward units.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.theory.comparison([0.9, 0.4], mb.MeanBounds([0.7, 0.1], [0.95, 0.6])).rows[1]
+    ComparisonRow(algorithm='B-UCB', rewards='any', meta_prunes=True, constant=0.0)
     """
 
     algorithm: str
@@ -169,6 +203,13 @@ class ComparisonRow:
 @dataclass(frozen=True)
 class Comparison:
     """The constants in front of log n of all algorithms on one instance; print it to see them as a table.
+
+    Attributes
+    ----------
+    rows
+        A `ComparisonRow` for each algorithm, in the order of Table 1.
+    lower_bound
+        The smallest constant that any sensible policy can have: see `meanbounds.theory.lower_bound`.
 
     Examples
     --------
@@ -182,7 +223,18 @@ class Comparison:
     lower_bound: float
 
     def constant(self, algorithm: str) -> float:
-        """Look up the constant of one algorithm, by its name in the table."""
+        """Look up the constant of one algorithm, by its name in the table.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> table = mb.theory.comparison([0.9, 0.8], mb.MeanBounds.vacuous(2))
+        >>> round(table.constant("KL-UCB"), 3)
+        2.252
+        >>> table.constant("TS")
+        Traceback (most recent call last):
+        ValueError: unknown algorithm 'TS'; the table has 'UCB', 'B-UCB', ..., 'GLUE'
+        """
         for row in self.rows:
             if row.algorithm == algorithm:
                 return row.constant
@@ -190,7 +242,15 @@ class Comparison:
         raise ValueError(f"unknown algorithm {algorithm!r}; the table has {names}")
 
     def to_frame(self) -> pd.DataFrame:
-        """A pandas data frame, one row for each algorithm."""
+        """Return a pandas data frame, one row for each algorithm; the lower bound is not among them.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> frame = mb.theory.comparison([0.9, 0.8], mb.MeanBounds.vacuous(2)).to_frame()
+        >>> frame.columns.tolist(), len(frame)
+        (['algorithm', 'rewards', 'meta_prunes', 'constant'], 7)
+        """
         import pandas as pd
 
         return pd.DataFrame([asdict(row) for row in self.rows])
@@ -234,10 +294,11 @@ def comparison(means: ArrayLike, bounds: MeanBounds, *, form: Form = "corrected"
 
     Notes
     -----
-    Table 1. Differs from the paper: UCB and KL-UCB play the arms that pruning would remove, so all arms count for them;
-    an arm outside whose own range the best mean lies never has an index that reaches it under KL-UCB, and counts for
-    nothing. That B-KL-UCB is never above GLUE follows from Kearns and Saul: d(mu_k, mu*) >= gap^2 / (2 c(mu*)), and
-    GLUE's factor is the largest c over an interval that contains mu* if u_k >= mu*.
+    Table 1. Differs from the paper: UCB and KL-UCB play the arms that pruning would remove, so all arms count for them.
+    If the best mean lies above an arm's own range, the arm's index under KL-UCB never reaches the best mean, so that
+    arm counts for nothing. That B-KL-UCB is never above GLUE follows from Kearns and Saul:
+    d(mu_k, mu*) >= gap^2 / (2 c(mu*)), and GLUE's factor is the largest c over an interval that contains mu* if
+    u_k >= mu*.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checks of what a theorem is applied to: rounds, means, bounds, and the plan of a policy."""
+"""Checks that a theorem applies: to these rounds, means and bounds, and to the plan of this policy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,17 @@ def check_form(form: str) -> None:
 
 
 def as_rounds(horizon: ArrayLike, name: str = "horizon") -> NDArray[np.int64]:
-    """Read a number of rounds, or an array of them, and raise a ValueError unless all are whole and at least 1."""
+    """Read a number of rounds, or an array of them, and raise a ValueError unless all are whole and at least 1.
+
+    Examples
+    --------
+    >>> from meanbounds.theory.given import as_rounds
+    >>> as_rounds([10, 1_000])
+    array([  10, 1000])
+    >>> as_rounds(0.5)
+    Traceback (most recent call last):
+    ValueError: horizon must be a whole number, at least 1, or an array of them; got 0.5
+    """
     rounds = np.asarray(horizon)
     if rounds.dtype == bool or not np.issubdtype(rounds.dtype, np.integer) or rounds.size == 0 or np.any(rounds < 1):
         raise ValueError(f"{name} must be a whole number, at least 1, or an array of them; got {horizon!r}")
@@ -45,10 +55,18 @@ def check_means(means: ArrayLike, bounds: MeanBounds) -> NDArray[np.float64]:
     """Read the true means, and raise a ValueError if one is missing or outside its bounds.
 
     A mean that is outside by a rounding error is moved onto its bound.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.theory.given import check_means
+    >>> check_means([0.9, 0.8], mb.MeanBounds([0.5, 0.5], [1.0, 0.7]))
+    Traceback (most recent call last):
+    ValueError: arm 1: its mean 0.8 is outside its bounds [0.5, 0.7]: no theorem applies
     """
     mu = np.asarray(means, dtype=np.float64)
     if mu.shape != (len(bounds),):
-        raise ValueError(f"{mu.size} means for {len(bounds)} arms")
+        raise ValueError(f"got {mu.size} means for {len(bounds)} arms; give one mean for each arm of the bounds")
     for k in np.flatnonzero(~bounds.contains(mu)).tolist():
         raise ValueError(
             f"arm {bounds.arms[k]!r}: its mean {mu[k]} is outside its bounds [{bounds.lower[k]}, {bounds.upper[k]}]: "

@@ -36,7 +36,7 @@ def glue_plays(
     where :math:`\psi_1` is the variance proxy that the policy uses for a best arm (the smallest, if there are several),
     :math:`\psi` the one it uses for the arm itself, :math:`\sigma` the one that the arm's true mean has, and
     :math:`g = \psi \log f(n) + \sqrt{\pi \psi \sigma \log f(n)} + \sigma`. The first is the infimum over epsilon in the
-    proof, in closed form. A pruned arm has 0, a best arm the horizon; no bound exceeds the horizon.
+    proof, in closed form. A pruned arm has 0 plays, a best arm all of them; no bound exceeds the horizon.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def glue_plays(
         Its proxy for the best arm has to be valid, and its f the default, for which the sum of 1/f(t) is below 5/2.
     form
         ``"paper"``: Theorem 6 with Appendix C as printed: constant 1, the printed h(n), the arm's factor from its
-        bounds, one delta for all arms (the one that makes the bound on regret least), no limit at the horizon. It is no
-        bound: its h(n) is too small where 20 psi_1 is below 8.
+        bounds, one delta for all arms (the one that makes the bound on regret least), no limit at the horizon. Actual
+        plays can exceed it: its h(n) is too small where 20 psi_1 is below 8.
 
     Notes
     -----
@@ -67,6 +67,8 @@ def glue_plays(
     >>> mb.theory.glue_plays([0.9, 0.8, 0.5], bounds, [1_000, 1_000_000]).astype(int)
     array([[   1000,    1000,     163],
            [1000000,    3438,     220]])
+
+    The third arm's upper bound 0.87 is below the best mean 0.9, so its plays stay bounded however long GLUE runs.
     """
     check_form(form)
     policy = GLUE() if policy is None else policy
@@ -100,7 +102,22 @@ def glue_plays(
 
 
 def meta_pruned_plays(lead: float, distance: Floats) -> Floats:
-    """Bound on the expected plays of an arm whose cap is this far below the best mean; infinite where it is not."""
+    """Bound the expected plays of an arm whose cap is this far below the best mean; infinite where it is not below.
+
+    Parameters
+    ----------
+    lead
+        Variance proxy that the policy uses for a best arm.
+    distance
+        Best mean less the arm's cap, in reward units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from meanbounds.theory.glue import meta_pruned_plays
+    >>> meta_pruned_plays(0.25, np.array([0.5, 0.1, -0.1])).round(6)
+    array([  5., 125.,  inf])
+    """
     below = np.where(distance > 0.0, distance, 1.0)
     with np.errstate(over="ignore"):
         return np.where(distance > 0.0, 5.0 * lead / below / below, np.inf)

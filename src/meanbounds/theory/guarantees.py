@@ -29,21 +29,21 @@ class Simulated(Protocol):
 
     @property
     def rounds(self) -> NDArray[np.int64]:
-        """The checkpoints."""
+        """The checkpoints: after how many rounds regret was recorded."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Policies, environment and bounds."""
+        """The policies, environment and bounds of the simulation, as plain dictionaries."""
 
 
 @dataclass(frozen=True, eq=False)
 class RegretBound:
-    """What a theorem says of one policy in a simulation, or why none does.
+    """A theorem's bound on the regret of one policy in a simulation, or the reason why no theorem applies.
 
     Attributes
     ----------
     values
-        At each checkpoint; None if no theorem applies.
+        The bound at each checkpoint, in reward units; None if no theorem applies.
     kind
         ``"expectation"``: compare with the mean over runs. ``"high probability"``: compare with every run, at all
         checkpoints at once; a share of at most `failure` may exceed it. ``"asymptotic"``: the constant times log n,
@@ -55,8 +55,8 @@ class RegretBound:
     reason
         Why there is none; empty otherwise.
     certain
-        What regret cannot exceed whatever is played: the number of rounds times the largest regret of one round. Where
-        `values` are not below this, the theorem says nothing. None for slopes.
+        The most that regret can be whatever is played: the number of rounds times the largest regret of one round.
+        Where `values` are not below this, the theorem says nothing. None for slopes.
 
     Examples
     --------
@@ -76,7 +76,15 @@ class RegretBound:
 
     @property
     def informative(self) -> NDArray[np.bool_]:
-        """Tell at which checkpoints the bound is below what regret cannot exceed anyway."""
+        """Tell at which checkpoints the bound is below `certain`, the most that regret can be in any case.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import meanbounds as mb
+        >>> mb.theory.RegretBound(np.array([10.0, 30.0]), "expectation", certain=np.array([10.0, 100.0])).informative
+        array([False,  True])
+        """
         if self.values is None or self.certain is None:
             return np.zeros(0 if self.values is None else self.values.shape, dtype=bool)
         return np.asarray(self.values < self.certain * (1.0 - 1e-9))
@@ -92,9 +100,14 @@ def regret_bounds(regret: Simulated, *, form: Form = "corrected") -> dict[str, R
     Parameters
     ----------
     regret
-        What `meanbounds.simulate` returned, or `meanbounds.Regret.load` read.
+        The result of `meanbounds.simulate` or `meanbounds.Regret.load`.
     form
-        ``"paper"``: as printed.
+        ``"corrected"``, or ``"paper"`` for the bounds as printed, which can be too small.
+
+    Returns
+    -------
+    dict
+        A `RegretBound` for each label.
 
     Examples
     --------
@@ -138,13 +151,13 @@ def regret_bounds(regret: Simulated, *, form: Form = "corrected") -> dict[str, R
 def regret_slopes(regret: Simulated) -> dict[str, RegretBound]:
     """Compute how each policy's regret grows in the long run: `asymptotic_constant` times log n at the checkpoints.
 
-    Only the slope is comparable with a simulated curve: it is no bound on the regret itself. Where no theorem applies,
-    ``reason`` says why.
+    Compare only the slope with a simulated curve: the regret itself may be larger. Where no theorem applies, ``reason``
+    says why.
 
     Parameters
     ----------
     regret
-        What `meanbounds.simulate` returned, or `meanbounds.Regret.load` read.
+        The result of `meanbounds.simulate` or `meanbounds.Regret.load`.
 
     Examples
     --------

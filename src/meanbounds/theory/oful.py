@@ -62,11 +62,17 @@ def linear_regret(
         `OFUL` or `ROFUL`, any noise, index and way to tighten. Its ``norm_high`` has to hold, and for `ROFUL` the
         bounds; rewards need means that are linear in the features.
     features, bounds, offset
-        The arms that may be on offer; what is on offer in a round may be any of them.
+        All arms that may be on offer: a row of features for each, bounds on their means, and the known part of each
+        mean. Any of them may be on offer in a round.
     rounds
-        At which t.
+        The rounds t at which to evaluate the bound.
     form
         ``"paper"``: Theorem 4 as printed, for arms of norm 1 without offsets; gamma is the largest factor of all arms.
+
+    Returns
+    -------
+    array
+        The bound at each t, in reward units.
 
     Notes
     -----
@@ -92,7 +98,17 @@ def linear_regret(
 def bound_and_width(
     policy: OFUL | ROFUL, features: ArrayLike, bounds: MeanBounds, rounds: ArrayLike, offset: ArrayLike, form: Form
 ) -> tuple[Floats, float]:
-    """The bound of `linear_regret`, and the largest regret that a round can have."""
+    """Return the bound of `linear_regret`, and the largest regret that a round can have.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.theory.oful import bound_and_width
+    >>> bounds = mb.MeanBounds([0.5, 0.2], [0.8, 0.6])
+    >>> bound, width = bound_and_width(mb.ROFUL(), [[1.0, 0.0], [0.0, 1.0]], bounds, [10], 0.0, "corrected")
+    >>> bound.round(3), round(width, 3)  # ten rounds, in each of which at most 0.8 - 0.2 is lost
+    (array([6.]), 0.6)
+    """
     check_form(form)
     if not isinstance(policy, OFUL | ROFUL):
         raise TypeError(f"the theorem is for OFUL and ROFUL; got {policy!r}")
@@ -138,7 +154,7 @@ def _weights(pool: Pool, rule: Rule) -> tuple[float, Floats]:
 
 
 def largest_regret(pool: Pool, rule: Rule) -> float:
-    """The largest regret that a round can have: of any two arms that may be on offer together and both be kept."""
+    """Return the largest regret that a round can have, over all pairs of arms that can both be kept."""
     largest = 0.0
     for best in range(pool.length.size):
         apart = np.linalg.norm(pool.features[best] - pool.features, axis=1)

@@ -20,16 +20,25 @@ __all__ = ["ArmStatus", "ArmStatuses", "arm_status"]
 
 @dataclass(frozen=True)
 class ArmStatus:
-    """One line of `arm_status`.
+    """How often GLUE plays one arm, and why: one line of `arm_status`.
 
     Attributes
     ----------
     arm
-        Its name.
+        Name of the arm.
     kind
-        ``"best"``, ``"live"``, ``"meta-pruned"`` or ``"pruned"``.
+        ``"best"``, ``"live"``, ``"meta-pruned"`` or ``"pruned"``; see `arm_status`.
     sentence
-        Why, with the numbers.
+        The reason, with the numbers.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> (best, rival) = mb.theory.arm_status([0.9, 0.5], mb.MeanBounds([0.7, 0.3], [0.95, 0.75], arms=["a", "b"]))
+    >>> rival.kind
+    'meta-pruned'
+    >>> print(best)
+    'a' is best: its mean 0.9 is the largest
     """
 
     arm: Arm
@@ -42,7 +51,23 @@ class ArmStatus:
 
 @dataclass(frozen=True)
 class ArmStatuses:
-    """The status of all arms, in the order of the bounds; print it to see a line for each."""
+    """The status of all arms, in the order of the bounds; print it to see a line for each.
+
+    Attributes
+    ----------
+    rows
+        An `ArmStatus` for each arm.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> found = mb.theory.arm_status([0.9, 0.4], mb.MeanBounds([0.7, 0.1], [0.95, 0.6], arms=["a", "d"]))
+    >>> [row.kind for row in found]
+    ['best', 'pruned']
+    >>> print(found)
+    'a'  best    its mean 0.9 is the largest
+    'd'  pruned  its upper bound 0.6 is below the largest lower bound 0.7 (arm 'a'), so it is never played
+    """
 
     rows: tuple[ArmStatus, ...]
 
@@ -53,7 +78,14 @@ class ArmStatuses:
         return len(self.rows)
 
     def arms(self, kind: str) -> tuple[Arm, ...]:
-        """List the arms of one kind."""
+        """List the arms of one kind: ``"best"``, ``"live"``, ``"meta-pruned"`` or ``"pruned"``.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.theory.arm_status([0.9, 0.4], mb.MeanBounds([0.7, 0.1], [0.95, 0.6], arms=["a", "d"])).arms("pruned")
+        ('d',)
+        """
         if kind not in _KINDS:
             raise ValueError(f"kind must be one of {', '.join(map(repr, _KINDS))}; got {kind!r}")
         return tuple(row.arm for row in self.rows if row.kind == kind)
@@ -74,9 +106,14 @@ def arm_status(means: ArrayLike, bounds: MeanBounds) -> ArmStatuses:
     Parameters
     ----------
     means
-        The true means, in the order of the bounds' arms.
+        The true means, in reward units, in the order of the bounds' arms.
     bounds
         Bounds that hold.
+
+    Returns
+    -------
+    ArmStatuses
+        A line for each arm, in the order of the bounds.
 
     Examples
     --------

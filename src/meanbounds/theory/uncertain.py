@@ -31,19 +31,19 @@ def uncertain_regret(
     Parameters
     ----------
     regret_bound
-        What the theorem gives if the bounds hold, such as `glue_regret`.
+        Bound B on the regret if the bounds on the means hold, such as `glue_regret`, in reward units.
     failure
         Probability that an arm's bounds miss its mean, one for each arm, or one number for all arms together.
     horizon
         Number of rounds n; an array if the regret bound is one.
     width
-        The largest regret that a round can have, W: no more than the width of the rewards' range if that is common to
-        all arms.
+        The largest regret W that a round can have, in reward units: at most the width of the rewards' range if all
+        arms have the same range.
 
     Notes
     -----
     Corollary 6.1. Differs from the paper: the printed extra regret, n times the sum of p_k, is for means within [0, 1];
-    on [0, 10] it is up to ten times too small. The rewards must not depend on what the bounds were found from.
+    on [0, 10] it is up to ten times too small. The rewards must be independent of the data behind the bounds.
 
     Examples
     --------

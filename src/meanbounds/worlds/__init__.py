@@ -1,7 +1,7 @@
-"""Worlds in which the truth is known, to try the road from a log to decisions on.
+"""Worlds in which every mean is known, to try the way from a log to decisions.
 
 `HiddenContexts` writes the logs of experts who see more than they record; the stroke trial and MovieLens are made into
-such worlds. Nothing here is needed to work with a log of your own.
+such worlds. You need none of this to work with a log of your own.
 """
 
 from meanbounds.worlds.hidden_contexts import HiddenContexts

@@ -20,7 +20,7 @@ _LARGEST = 20_000_000  # probabilities of a law: 160 MB
 
 
 class Cells(NamedTuple):
-    """What a world is made of: see the parameters of `HiddenContexts`."""
+    """The parts of a world, by the names of the parameters of `HiddenContexts`."""
 
     means: Floats
     probabilities: Floats
@@ -40,7 +40,17 @@ def cells_of_trial(
     high: float,
     rewards: RewardLaw,
 ) -> Cells:
-    """Cells of a trial that has a row for each person: one arm, one reward."""
+    """Make cells of a trial that has a row for each person: one arm, one reward.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from meanbounds.worlds.cells import cells_of_trial
+    >>> people = {"age": ["old", "old"], "severe": ["no", "no"], "drug": ["a", "b"], "outcome": [1.0, 0.5]}
+    >>> cells = cells_of_trial(pd.DataFrame(people), "age", "severe", "drug", "outcome", 0.0, 1.0, "values")
+    >>> cells.means.tolist(), cells.contexts, cells.arms
+    ([[[1.0, 0.5]]], ['old'], ['a', 'b'])
+    """
     columns = [hidden] if isinstance(hidden, str) else list(hidden)
     _check_columns(frame, [visible, *columns, arm, reward], [reward], low, high, rewards)
     rows = [frame[visible], _joined(frame, columns), frame[arm], frame[reward]]
@@ -69,7 +79,17 @@ def cells_of_table(
     uniform: bool,
     rewards: RewardLaw,
 ) -> Cells:
-    """Cells of a table that has a row for each person and a column of rewards for each arm."""
+    """Make cells of a table that has a row for each person and a column of rewards for each arm.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from meanbounds.worlds.cells import cells_of_table
+    >>> users = pd.DataFrame({"job": ["law", "law"], "age": ["old", "old"], "Heat": [5, 4], "Big": [2, 3]})
+    >>> cells = cells_of_table(users, "job", "age", ["Heat", "Big"], 1, 5, None, False, "values")
+    >>> cells.means.tolist(), cells.values.tolist()
+    ([[[4.5, 2.5]]], [2.0, 3.0, 4.0, 5.0])
+    """
     columns, options = [hidden] if isinstance(hidden, str) else list(hidden), list(arms)
     described = [visible, *columns, *options, *([] if weight is None else [weight])]
     _check_columns(frame, described, options, low, high, rewards)
@@ -129,7 +149,7 @@ def _check_columns(
         if name not in frame.columns:
             raise ValueError(f"there is no column {name!r}; there are {', '.join(map(repr, frame.columns))}")
         if list(names).count(name) > 1 or list(frame.columns).count(name) > 1:
-            raise ValueError(f"column {name!r} is there, or is asked for, more than once; each needs a name of its own")
+            raise ValueError(f"column {name!r} is there, or is asked for, more than once; give each another name")
         if frame[name].isna().any():
             raise ValueError(f"column {name!r} has {int(frame[name].isna().sum())} missing values; leave such rows out")
     for name in columns:

@@ -1,4 +1,4 @@
-"""A world whose truth is known: an expert sees more than the log records, and an agent has to start from that log."""
+"""A world where every mean is known: an expert sees more than the log records, and an agent starts from that log."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class HiddenContexts:
 
     Each case has a visible context (an age band) and a hidden one (the type of stroke). The expert sees both and plays
     the arm that is best for the pair. The log records the visible context, the arm and the reward; the hidden context
-    is lost. An agent comes after the expert, sees the visible context alone, and starts from what the log says. Use it
-    to check bounds that a log gives against the true means.
+    is lost. An agent comes after the expert, sees the visible context alone, and starts from bounds that the log gives.
+    Use it to check such bounds against the true means.
 
     Parameters
     ----------
     means
-        Mean reward of each arm in each pair of contexts: visible x hidden x arms.
+        Mean reward of each arm in each pair of contexts, in reward units: visible x hidden x arms.
     probabilities
         How likely each pair is: visible x hidden, or hidden alone if that is the same for all visible contexts (which
         are then equally likely). Scaled to sum to 1.
@@ -49,8 +49,8 @@ class HiddenContexts:
     contexts, arms
         Names of the visible contexts and of the arms; "z0", "z1", ... and 0, 1, ... by default.
     values, law
-        Which rewards there are, and how likely each is: visible x hidden x arms x values. By default a reward is
-        either `low` or `high`, with the right mean.
+        The rewards that can occur, and the probability of each: visible x hidden x arms x values. By default a reward
+        is either `low` or `high`, with the right mean.
 
     Examples
     --------
@@ -58,11 +58,16 @@ class HiddenContexts:
 
     >>> import meanbounds as mb
     >>> world = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]])
-    >>> world.marginal_means  # what the agent could learn: (0.9 + 0.3) / 2 and (0.4 + 0.6) / 2
+    >>> world.marginal_means  # the agent's true means: (0.9 + 0.3) / 2 and (0.4 + 0.6) / 2
     array([[0.6, 0.5]])
     >>> bounds = mb.logs.bounds(world.counts(), gap_low=world.gap_low, gap_high=world.gap_high, infinite=True)["z0"]
-    >>> bounds.lower.round(3), bounds.upper.round(3)  # what the expert's log tells of them
+    >>> bounds.lower.round(3), bounds.upper.round(3)  # bounds on them from the expert's log
     (array([0.5, 0.5]), array([0.6, 0.6]))
+
+    Averages of the log itself are far off, since the expert plays each arm where it is best:
+
+    >>> (world.contributions / world.shares).round(3)
+    array([[0.9, 0.6]])
     """
 
     means: Floats
@@ -132,7 +137,16 @@ class HiddenContexts:
         low: float = 0.0,
         high: float = 1.0,
     ) -> HiddenContexts:
-        """A world to try things on: uniform means, and probabilities that are uniform on the simplex.
+        """Draw a world at random: uniform means, and probabilities that are uniform on the simplex.
+
+        Parameters
+        ----------
+        visible, hidden, arms
+            Numbers of visible contexts, of hidden ones for each, and of arms.
+        seed
+            The same seed gives the same world.
+        low, high
+            Range of the rewards.
 
         Examples
         --------
@@ -158,7 +172,7 @@ class HiddenContexts:
         high: float = 1.0,
         rewards: RewardLaw = "values",
     ) -> HiddenContexts:
-        """The world of a randomised trial that tried every arm on every kind of person.
+        """Make a world from a randomised trial that tried every arm on every kind of person.
 
         Parameters
         ----------
@@ -211,7 +225,7 @@ class HiddenContexts:
         uniform: bool = False,
         rewards: RewardLaw = "values",
     ) -> HiddenContexts:
-        """The world of a table that has each person's reward for every arm: a row a person, a column an arm.
+        """Make a world from a table with each person's reward for every arm: a row a person, a column an arm.
 
         People who agree in all visible and hidden columns make a cell; an arm's mean there is their average. Cells
         without people have probability 0.
@@ -260,19 +274,35 @@ class HiddenContexts:
 
     @property
     def best(self) -> NDArray[np.intp]:
-        """Which arm the expert plays in each pair of contexts, as its place in `arms`: visible x hidden."""
+        """The arm that the expert plays in each pair of contexts, as its place in `arms`: visible x hidden.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]]).best
+        array([[0, 1]])
+        """
         best: NDArray[np.intp] = np.argmax(self.means, axis=2)
         return best
 
     @property
     def hidden_given_visible(self) -> Floats:
-        """How likely each hidden context is where the visible one is known, P(u | z): visible x hidden."""
+        """Probability of each hidden context given the visible one, P(u | z): visible x hidden.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> two = [[[0.9, 0.4], [0.3, 0.6]], [[0.2, 0.4], [0.3, 0.6]]]
+        >>> mb.HiddenContexts(two, [[0.3, 0.1], [0.3, 0.3]]).hidden_given_visible
+        array([[0.75, 0.25],
+               [0.5 , 0.5 ]])
+        """
         share: Floats = self.probabilities / self.probabilities.sum(axis=1, keepdims=True)
         return share
 
     @property
     def marginal_means(self) -> Floats:
-        """Each arm's mean reward where the visible context alone is known, the truth for the agent: visible x arms.
+        """Each arm's mean reward given the visible context alone, which is the truth for the agent: visible x arms.
 
         Examples
         --------
@@ -320,7 +350,7 @@ class HiddenContexts:
     def gap_low(self) -> Floats:
         """Least gap between the best and the second-best arm over all hidden contexts, for each visible context.
 
-        In units of the reward; hidden contexts that never occur do not count.
+        In reward units; hidden contexts that never occur do not count.
 
         Examples
         --------
@@ -336,7 +366,7 @@ class HiddenContexts:
     def gap_high(self) -> Floats:
         """Largest gap between the best and the worst arm over all hidden contexts, for each visible context.
 
-        In units of the reward.
+        In reward units; hidden contexts that never occur do not count.
 
         Examples
         --------
@@ -348,7 +378,9 @@ class HiddenContexts:
         return gaps
 
     def counts(self) -> Counts:
-        """Counts of the expert's log if it went on for ever: shares of all rows that add up to 1.
+        """Return the counts of an infinite log of the expert: shares of all rows, which add up to 1.
+
+        Give them to `meanbounds.logs.bounds` with ``infinite=True``.
 
         Examples
         --------
@@ -391,14 +423,17 @@ class HiddenContexts:
             yield pair // hidden, best[pair], place
 
     def log(self, rows: int, seed: Seed = None) -> pd.DataFrame:
-        """The expert's log of this many rows as a pandas data frame: context, arm, reward.
+        """Draw the expert's log of this many rows, as a pandas data frame: context, arm, reward.
 
         Examples
         --------
         >>> import meanbounds as mb
         >>> world = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], contexts=["old"], arms=["tPA", "watch"])
-        >>> world.log(3, seed=1).columns.tolist()
+        >>> log = world.log(1000, seed=1)
+        >>> log.columns.tolist()
         ['context', 'arm', 'reward']
+        >>> mb.logs.read(log, context="context", arm="arm", reward="reward")
+        Counts(1,000 rows, 1 context, 2 arms, rewards in [0.0, 1.0], 2 values)
         """
         import pandas as pd
 
@@ -413,7 +448,15 @@ class HiddenContexts:
     def write_log(self, path: str | Path, rows: int, *, seed: Seed = None) -> None:
         """Write the expert's log of this many rows to a Parquet file, a million rows at a time.
 
-        With the same seed it has the rows that `log` returns: ``world.write_log("log.parquet", 10**8, seed=1)``.
+        With the same seed it has the rows that `log` returns, and memory does not grow with their number.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, meanbounds as mb
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "log.parquet"
+        >>> mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]]).write_log(path, 1000, seed=1)
+        >>> mb.logs.read(path, context="context", arm="arm", reward="reward").rows
+        1000
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -429,7 +472,7 @@ class HiddenContexts:
                 writer.close()
 
     def sample(self, rows: int, seed: Seed = None) -> Counts:
-        """Counts of a log of this many rows, without the log: the rows that `log` returns for the same seed.
+        """Draw the counts of a log without keeping the log: those of `log` with the same rows and seed.
 
         Examples
         --------
@@ -460,8 +503,13 @@ class HiddenContexts:
         policies, horizon, runs, seed, more
             As for `meanbounds.simulate`: `horizon` rounds in each context.
         bounds
-            What agents start from: bounds by context, such as `meanbounds.logs.bounds` returns. In a context that is
-            not there they start from nothing.
+            Bounds by context that agents start from, such as `meanbounds.logs.bounds` returns. In a context without
+            bounds they start from nothing.
+
+        Returns
+        -------
+        dict
+            A `meanbounds.Regret` for each context.
 
         Examples
         --------
@@ -470,6 +518,8 @@ class HiddenContexts:
         >>> regret = world.simulate(mb.UCB(), {}, horizon=100, runs=2, seed=1)
         >>> list(regret)
         ['z0']
+        >>> regret["z0"].final["UCB"].shape  # regret after 100 rounds in each of 2 runs
+        (2,)
         """
         number = as_seed(seed)
         found = {}
@@ -481,7 +531,7 @@ class HiddenContexts:
         return found
 
     def environment(self, context: Context) -> Table:
-        """Rewards for an agent that sees this context: those of the hidden contexts, mixed as they occur.
+        """Return the environment of an agent that sees this context: rewards of its hidden contexts, as they occur.
 
         Examples
         --------

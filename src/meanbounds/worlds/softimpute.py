@@ -34,7 +34,19 @@ _START = 20  # directions that a start is widened by, or that a path begins with
 
 
 class Trial(NamedTuple):
-    """One penalty and rank that `choose_penalty` tried: its root mean squared error on the entries held out."""
+    """One penalty and rank that `choose_penalty` tried.
+
+    Attributes
+    ----------
+    penalty, rank
+        The pair that was tried.
+    error
+        Root mean squared error on the entries held out.
+    directions
+        Rank of the completion: the number of singular values above 0.
+    residual, iterations
+        How far the last step moved the matrix, as a share of its norm, and the number of steps.
+    """
 
     penalty: float
     rank: int
@@ -53,7 +65,7 @@ class Completion:
     left, singular_values, right
         The low-rank part: rows x directions, directions, columns x directions.
     mean, row_effects, column_effects
-        What was subtracted before completing; all 0 without centring.
+        The numbers that were subtracted before completing; all 0 without centring.
     penalty, rank
         The penalty and the largest rank that were asked for.
     residual
@@ -64,7 +76,7 @@ class Completion:
     iterations, converged
         Steps taken, and whether the residual came down to the tolerance.
     tried
-        What `choose_penalty` tried; empty otherwise.
+        The trials of `choose_penalty`; empty for `soft_impute`.
 
     Examples
     --------
@@ -98,18 +110,34 @@ class Completion:
 
     @property
     def rank_binds(self) -> bool:
-        """Whether a larger `rank` might have given more directions."""
+        """Whether the limit on the rank was reached, so that a larger `rank` might give another completion."""
         return self.singular_values.size >= self.rank
 
     def predict(self, rows: ArrayLike, columns: ArrayLike) -> Floats:
-        """Entries at these places: ``predict([3, 7], [0, 0])`` is column 0 of rows 3 and 7."""
+        """Return the entries at these places: ``predict([3, 7], [0, 0])`` is column 0 of rows 3 and 7.
+
+        Examples
+        --------
+        >>> from meanbounds.worlds.softimpute import soft_impute
+        >>> found = soft_impute([0, 0, 1], [0, 1, 0], [1.0, 2.0, 2.0], (2, 2), penalty=0.1, centre=False)
+        >>> found.predict([0, 1], [1, 1]).round(1)
+        array([1.9, 1. ])
+        """
         i, j = np.broadcast_arrays(np.asarray(rows), np.asarray(columns))
         found: Floats = self.mean + self.row_effects[i] + self.column_effects[j]
         found += np.einsum("...t,t,...t->...", self.left[i], self.singular_values, self.right[j], optimize=True)
         return found
 
     def dense(self, rows: slice | ArrayLike = slice(None), columns: slice | ArrayLike = slice(None)) -> Floats:
-        """These rows and columns as a dense matrix; all of them by default."""
+        """Return these rows and columns as a dense matrix; all of them by default.
+
+        Examples
+        --------
+        >>> from meanbounds.worlds.softimpute import soft_impute
+        >>> found = soft_impute([0, 0, 1], [0, 1, 0], [1.0, 2.0, 2.0], (2, 2), penalty=0.1, centre=False)
+        >>> found.dense(rows=[1]).round(1)
+        array([[1.9, 1. ]])
+        """
         chosen = rows if isinstance(rows, slice) else np.asarray(rows)
         across = columns if isinstance(columns, slice) else np.asarray(columns)
         whole: Floats = (self.left[chosen] * self.singular_values) @ self.right[across].T
@@ -117,7 +145,17 @@ class Completion:
         return whole
 
     def save(self, path: str | Path) -> None:
-        """Write an .npz file that `load` reads; an interrupted write leaves no partial file."""
+        """Write an .npz file that `load` reads; an interrupted write leaves no partial file.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from meanbounds.worlds.softimpute import Completion, soft_impute
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "completion.npz"
+        >>> soft_impute([0, 0, 1], [0, 1, 0], [1.0, 2.0, 2.0], (2, 2), penalty=0.1).save(path)
+        >>> Completion.load(path).penalty
+        0.1
+        """
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         rest = {name: value for name, value in asdict(self).items() if name not in _ARRAYS}
         arrays["settings"] = np.array(json.dumps({"format": _FORMAT, **rest}))
@@ -130,7 +168,7 @@ class Completion:
 
     @classmethod
     def load(cls, path: str | Path) -> Completion:
-        """Read what `save` wrote."""
+        """Read a file that `save` wrote; see there for an example."""
         try:
             with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in _ARRAYS}
@@ -160,10 +198,10 @@ def soft_impute(
     start: Completion | None = None,
     progress: bool | None = None,
 ) -> Completion:
-    """Complete a matrix by one of low rank that is close to the entries seen.
+    """Complete a matrix by one of low rank that is close to the known entries.
 
-    Minimises 1/2 sum over entries seen (X - Z)^2 + penalty x (sum of the singular values of Z) over matrices Z of at
-    most `rank`. A step of SoftImpute puts the entries seen into Z and lowers all singular values by the penalty, but
+    Minimises 1/2 sum over known entries (X - Z)^2 + penalty x (sum of the singular values of Z) over matrices Z of at
+    most `rank`. A step of SoftImpute puts the known entries into Z and lowers all singular values by the penalty, but
     not below 0. It is a proximal gradient step, so it is accelerated (Nesterov's momentum, dropped whenever the
     objective rises). A sparse matrix plus one of low rank is decomposed by subspace iteration that starts from the
     directions of the step before.
@@ -171,7 +209,7 @@ def soft_impute(
     Parameters
     ----------
     rows, columns, values
-        Where entries were seen, each place once, and their values.
+        Places of the known entries, each once, and their values.
     shape
         Numbers of rows and columns.
     penalty
@@ -237,7 +275,7 @@ def choose_penalty(
     seed: Seed = 0,
     progress: bool | None = None,
 ) -> Completion:
-    """Complete a matrix with the penalty and the rank that best predict entries held out.
+    """Complete a matrix with the penalty and the rank that best predict entries held out for testing.
 
     For each rank, penalties are tried from the largest down, each starting from the answer of the one before, until
     the error has risen `patience` times in a row. The best pair then completes the matrix from all entries.
@@ -247,7 +285,7 @@ def choose_penalty(
     rows, columns, values, shape, centre, damping, tolerance, max_iter, progress
         As for `soft_impute`.
     penalties
-        Penalties to try; by default the largest singular value of the entries seen, 0.8 of it, and so on.
+        Penalties to try; by default the largest singular value of the known entries, 0.8 of it, and so on.
     ranks
         Ranks to try.
     held_out
@@ -351,7 +389,7 @@ class _Problem:
         return cls(seen, times.row, rest, effects)
 
     def _shared_out(self, work: Callable[[int, int], Any]) -> list[Any]:
-        """What `work` makes of rows from a first to a last: blocks of equally many entries, one for each core."""
+        """Run `work` on blocks of rows with equally many entries, one block for each core, and return the results."""
         workers = 1 if self.rest.size < 20_000 else min(8, os.cpu_count() or 1)
         cuts = np.searchsorted(self.seen.indptr, np.linspace(0, self.rest.size, workers + 1))
         cuts[0], cuts[-1] = 0, self.seen.shape[0]

@@ -4,8 +4,8 @@ The reward of arm k has mean ``<visible_k, theta_visible> + <hidden_k, T>``. The
 is random, drawn anew in each round, and lies in a box. The expert saw T and played the best arm; the log kept arm and
 reward only. The agent will not see T either: it wants the means over T.
 
-`setting` holds what is known apart from the log, `programs` the linear programs, `infinite` and `finite` the bounds
-from either kind of log, `result` what they return, and `agent` the way from a log to an agent in one call.
+`setting` holds the features, the known parameter and the box, `programs` the linear programs, `infinite` and `finite`
+the bounds from either kind of log, `result` the class that they return; `agent` makes an agent from a log in one call.
 
 **Infinite log.** For each arm j the log gives its share p_j and the mean reward nu_j when it was played. Let x_j be the
 mean of T over the rounds in which j was played. T is in the box in each of them, gives j the mean that was seen, and

@@ -28,14 +28,16 @@ def linear_agent(
     seed: Seed = None,
     progress: bool | None = None,
 ) -> Agent:
-    """From the sums of a log to an agent that starts from what the log says: bounds, offsets, limits on the norm.
+    """Make an agent that starts from a log: from its bounds, the known parts of the means, and limits on the norm.
 
     Parameters
     ----------
     setting, sums, low, high, confidence, infinite, interval, progress
-        As for `linear_bounds_from_log`; the range of the rewards is that of the agent's as well.
-    policy, seed
-        As for `LinearBounds.agent`.
+        As for `linear_bounds_from_log`; the range of the agent's rewards is the same.
+    policy
+        `ROFUL` by default; its limits on the norm are set to those of the box.
+    seed
+        Seed of the agent, as for `meanbounds.Agent`.
 
     Examples
     --------
@@ -50,7 +52,7 @@ def linear_agent(
     >>> agent = mb.logs.linear_agent(setting, sums, low=-1.0, high=1.0, seed=1)
     >>> agent.pull()
     'old'
-    >>> agent.update("old", 0.75)  # the reward as it is; the agent takes the known part off
+    >>> agent.update("old", 0.75)  # the reward as it is; the agent subtracts the known part
     """
     found = linear_bounds_from_log(
         setting,

@@ -33,7 +33,7 @@ def linear_bounds_from_log(
     interval: Interval = "bernstein",
     progress: bool | None = None,
 ) -> LinearBounds:
-    """Bounds on each arm's mean from a finite log, which hold all at once with the stated confidence.
+    """Bound each arm's mean from a finite log; all bounds hold at once with the stated confidence.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def linear_bounds_from_log(
     confidence
         Probability with which all bounds hold at once.
     infinite
-        True takes shares and means for exact, as if the log were infinite: that misses the truth, and often
-        contradicts itself, unless the log is enormous. There is no confidence then.
+        True treats shares and means as exact, as if the log were infinite; there is no confidence then. Unless the log
+        is enormous, such bounds exclude the truth, and the shares and means often contradict each other.
     interval
         How each nu_k is bounded: ``"bernstein"`` (empirical Bernstein; Maurer and Pontil, 2009, Theorem 4),
         ``"hoeffding"``, or ``"kl"`` (Chernoff; never wider than Hoeffding's). Shares have Clopper-Pearson intervals.
@@ -86,7 +86,7 @@ def linear_bounds_from_log(
     if level is None:
         rows = seen.plays.sum()
         if not rows:
-            raise ValueError("the log has no rows; taken for infinite, it says nothing at all")
+            raise ValueError("the log has no rows, so infinite=True gives no bounds; leave infinite=True out")
         means = np.divide(seen.total, seen.plays, out=np.zeros(seen.plays.size), where=seen.plays > 0)
         return linear_bounds(setting, share=seen.plays / rows, mean=means, progress=progress)
     failure = (1.0 - level) / (4.0 * len(setting))  # of each side of each mean and of each share
@@ -104,7 +104,7 @@ def linear_bounds_from_log(
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """What the log says of each arm, and the range of its rewards."""
+    """Rows, sums and sums of squares of each arm in the log, and the range of its rewards."""
 
     plays: Floats
     total: Floats

@@ -25,7 +25,7 @@ def linear_bounds(
     method: Method = "sharp",
     progress: bool | None = None,
 ) -> LinearBounds:
-    """Bounds on each arm's mean from an infinite log, kept by an expert who saw the hidden parameter too.
+    """Bound each arm's mean from an infinite log, written by an expert who saw the hidden parameter too.
 
     Parameters
     ----------
@@ -34,10 +34,10 @@ def linear_bounds(
     share
         p_k: how often each arm was played. They sum to 1.
     mean
-        nu_k: mean reward of each arm when it was played; of no account where the share is 0.
+        nu_k: mean reward of each arm when it was played, in reward units; ignored where the share is 0.
     method
         ``"sharp"``: the tightest bounds that hold, by linear programs. ``"corrected"``: the paper's, with its errors
-        put right. ``"paper"``: as printed; these may exclude the truth, and cross.
+        corrected. ``"paper"``: as printed; these may exclude the truth, and the lower may exceed the upper bound.
     progress
         Show a progress bar; by default on a terminal, for anything over two seconds.
 
@@ -89,10 +89,10 @@ def _as_printed(setting: LinearSetting, shares: Floats, means: Floats) -> tuple[
 
 
 def _corrected(setting: LinearSetting, shares: Floats, means: Floats) -> tuple[Floats, Floats]:
-    """Both bounds with the errors put right."""
+    """Both bounds of the paper's theorem, with its errors corrected."""
     known = shares * means + (1.0 - shares) * setting.offset
     lower, upper = (known + (1.0 - shares) * part for part in setting.reach())
-    return lower, np.maximum(lower, upper)  # where both are the same but for rounding
+    return lower, np.maximum(lower, upper)  # where both are the same except for rounding
 
 
 def _shares(setting: LinearSetting, share: ArrayLike) -> Floats:

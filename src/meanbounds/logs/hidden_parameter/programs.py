@@ -20,7 +20,7 @@ ROUNDING = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class MeanLimits:
-    """Limits on each arm's mean reward when it was played; the same twice where it is known."""
+    """Limits on each arm's mean reward when it was played; both are the same array if the means are known."""
 
     low: Floats
     high: Floats
@@ -28,7 +28,7 @@ class MeanLimits:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Least and largest ``<hidden_k, x_j>``, at [j, k], and for each j whether there is any x_j."""
+    """Least and largest ``<hidden_k, x_j>``, at [j, k], and for each j whether some x_j satisfies all constraints."""
 
     least: Floats
     most: Floats
@@ -36,7 +36,19 @@ class Values:
 
 
 def when_best(setting: LinearSetting, j: int, mean_low: float, mean_high: float) -> Polytope:
-    """All means of the hidden parameter over rounds in which arm j was the best, with a mean between these."""
+    """Return the constraints on x_j, the mean of the hidden parameter over the rounds in which arm j was the best.
+
+    The arm's mean reward in these rounds is between `mean_low` and `mean_high`.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.logs.hidden_parameter.programs import when_best
+    >>> known = {"theta_visible": [1.0], "box_low": 0.0, "box_high": 1.0}
+    >>> setting = mb.logs.LinearSetting([[0.0], [0.3]], [[1.0, 0.0], [0.0, 1.0]], **known)
+    >>> when_best(setting, 0, 0.75, 0.75).upper.round(6)  # x[0] <= 0.75, and x[1] - x[0] <= -0.3
+    array([ 0.75, -0.3 ])
+    """
     hidden, offset, low, high = setting.hidden, setting.offset, setting.box_low, setting.box_high
     rows, upper = hidden - hidden[j], offset[j] - offset
     lower = np.full(len(setting), -np.inf)
@@ -49,7 +61,24 @@ def when_best(setting: LinearSetting, j: int, mean_low: float, mean_high: float)
 def solve_programs(
     setting: LinearSetting, means: MeanLimits, *, solve: Booleans, certain: Booleans, progress: bool | None
 ) -> Values:
-    """Solve the programs of some arms j; those that are certain to have been the best now and then must have an x_j."""
+    """Solve the linear programs of the arms j in `solve`.
+
+    An arm in `certain` was played, so it was best in some rounds: without a solution for it the log contradicts the
+    setting, which is a BoundsError.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanbounds as mb
+    >>> from meanbounds.logs.hidden_parameter.programs import MeanLimits, solve_programs
+    >>> known = {"theta_visible": [1.0], "box_low": 0.0, "box_high": 1.0}
+    >>> setting = mb.logs.LinearSetting([[0.0], [0.0]], [[1.0, 0.0], [0.0, 1.0]], **known)
+    >>> means, both = np.array([0.75, 0.5]), np.array([True, True])
+    >>> found = solve_programs(setting, MeanLimits(means, means), solve=both, certain=both, progress=False)
+    >>> found.most.round(6)  # where arm 0 was best with mean 0.75, arm 1 had 0.75 at most
+    array([[0.75, 0.75],
+           [0.5 , 0.5 ]])
+    """
     size = len(setting)
     found = Values(np.zeros((size, size)), np.zeros((size, size)), np.zeros(size, dtype=np.bool_))
     targets = np.vstack([setting.hidden, -setting.hidden])

@@ -1,4 +1,4 @@
-"""What a log says about arms with features."""
+"""Bounds on arms with features, as a log gives them, and the agent that starts from them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ __all__ = ["LinearBounds"]
 
 @dataclass(frozen=True, eq=False)
 class LinearBounds:
-    """What a log says about arms with features, and everything that R-OFUL needs to start.
+    """Bounds on arms with features from a log, with everything that R-OFUL needs to start.
 
     Attributes
     ----------
     setting
         The arms' features, the known parameter and the box; see `LinearSetting`.
     lower, upper
-        Bounds on each arm's whole mean, known part included. They may leave the range of the rewards; see
-        `mean_bounds`.
+        Bounds on each arm's whole mean in reward units, known part included. They may exceed the range of the rewards;
+        `mean_bounds` clips them.
     confidence
         Probability with which all bounds hold at once; None for an infinite log.
 
@@ -60,38 +60,64 @@ class LinearBounds:
 
     @property
     def hidden(self) -> Floats:
-        """Features that go with the hidden parameter, a row for each arm: what the agent learns from."""
+        """Features that go with the hidden parameter, a row for each arm: the agent's features."""
         return self.setting.hidden
 
     @property
     def offset(self) -> Floats:
-        """Known part of each arm's mean. An agent that compares arms without it plays the wrong ones."""
+        """Known part of each arm's mean, in reward units.
+
+        Give it to the agent, or it compares arms by their hidden parts alone and plays the wrong ones.
+        """
         return self.setting.offset
 
     @property
     def norm_high(self) -> float:
-        """The largest Euclidean norm in the box."""
+        """The largest Euclidean norm that the hidden parameter can have in the box.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> known = {"theta_visible": [1.0], "box_low": [-3.0, 0.0], "box_high": [1.0, 4.0]}
+        >>> setting = mb.logs.LinearSetting([[0.0]], [[1.0, 0.0]], **known)
+        >>> mb.logs.linear_bounds(setting, share=[1.0], mean=[0.5]).norm_high  # at (-3, 4)
+        5.0
+        """
         return float(np.linalg.norm(np.maximum(np.abs(self.setting.box_low), np.abs(self.setting.box_high))))
 
     @property
     def norm_low(self) -> float:
-        """The least Euclidean norm in the box."""
+        """The least Euclidean norm that the hidden parameter can have in the box; 0 if the box contains 0."""
         return float(np.linalg.norm(np.clip(0.0, self.setting.box_low, self.setting.box_high)))
 
     @property
     def box(self) -> tuple[Floats, Floats, Floats]:
-        """The box as `meanbounds.tighten` takes it, for ``extra=``."""
+        """The box as constraints for ``meanbounds.tighten(..., extra=)``: matrix, lower and upper limits."""
         return np.eye(self.setting.box_low.size), self.setting.box_low, self.setting.box_high
 
     def pseudo_reward(self, arm: Arm, reward: float) -> float:
-        """What is left of a reward without the known part: its mean is ``<hidden, parameter>``.
+        """Subtract the known part of the arm's mean from a reward; the rest has mean ``<hidden, parameter>``.
 
-        For learners of your own. An `Agent` with an offset takes rewards as they are.
+        Use it for learners of your own. An `Agent` with an offset takes rewards as they are.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> known = {"theta_visible": [1.0], "box_low": 0.0, "box_high": 1.0, "arms": ["new", "old"]}
+        >>> setting = mb.logs.LinearSetting([[-0.8], [0.5]], [[0.9], [0.0]], **known)
+        >>> found = mb.logs.linear_bounds(setting, share=[0.0, 1.0], mean=[0.0, 0.5])
+        >>> found.pseudo_reward("old", 1.0)
+        0.5
         """
         return reward - float(self.offset[MeanBounds.vacuous(self.arms).position(arm)])
 
     def mean_bounds(self, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> MeanBounds:
-        """As `MeanBounds`, clipped to the range of the rewards (one for all arms or one for each).
+        """Return the bounds as `MeanBounds`, clipped to the range of the rewards.
+
+        Parameters
+        ----------
+        low, high
+            Range of the rewards, one for all arms or one for each.
 
         Raises
         ------
@@ -122,7 +148,7 @@ class LinearBounds:
     def agent(
         self, low: ArrayLike = 0.0, high: ArrayLike = 1.0, *, policy: LinearPolicy | None = None, seed: Seed = None
     ) -> Agent:
-        """An agent that starts from these bounds, tightened by each other, by the rewards' range and by the box.
+        """Make an agent that starts from these bounds, tightened as in `tightened`.
 
         Parameters
         ----------
@@ -135,7 +161,8 @@ class LinearBounds:
 
         Notes
         -----
-        What the agent takes for certain holds with probability at least ``confidence - policy.failure``.
+        The bounds and the agent's confidence sets hold together with probability ``confidence - policy.failure`` or
+        more.
 
         Examples
         --------
@@ -152,12 +179,17 @@ class LinearBounds:
         return Agent(chosen, bounds, seed=seed, features=self.hidden, offset=self.offset)
 
     def tightened(self, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> TightBounds:
-        """As `MeanBounds`, tightened by each other, by the rewards' range (see `mean_bounds`) and by the box.
+        """Tighten the bounds: by each other, by the range of the rewards (see `mean_bounds`) and by the box.
+
+        Parameters
+        ----------
+        low, high
+            Range of the rewards, one for all arms or one for each.
 
         Raises
         ------
         BoundsError
-            If some arm's bounds lie outside its range or cross, or if no parameter in the box satisfies all.
+            If some arm's bounds lie outside its range or cross, or if no parameter in the box satisfies all bounds.
 
         Examples
         --------
@@ -175,7 +207,16 @@ class LinearBounds:
         return tighten(self.hidden, bounds, norm_high=self.norm_high, extra=self.box, offset=self.offset)
 
     def limited(self, policy: LinearPolicy) -> LinearPolicy:
-        """The policy, with limits on the norm that are those of the box."""
+        """Return the policy with limits on the norm of the parameter set to those of the box.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> setting = mb.logs.LinearSetting([[0.0]], [[1.0]], theta_visible=[1.0], box_low=0.5, box_high=2.0)
+        >>> found = mb.logs.linear_bounds(setting, share=[1.0], mean=[0.5])
+        >>> found.limited(mb.ROFUL())
+        ROFUL(norm_high=2.0, norm_low=0.5)
+        """
         if isinstance(policy, ROFUL):
             return replace(policy, norm_high=self.norm_high, norm_low=self.norm_low)
         return replace(policy, norm_high=self.norm_high)

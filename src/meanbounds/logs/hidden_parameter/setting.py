@@ -1,4 +1,4 @@
-"""What is known apart from the log: the arms' features, the known parameter, and the box of the hidden one."""
+"""The setting of a log: the arms' features, the known parameter, and the box of the hidden one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LinearSetting:
 
     Examples
     --------
-    Two treatments; age and its effect are known, how the patient responds to the new one is not:
+    Two treatments. The effect of age is known; how a patient responds to the new treatment is hidden:
 
     >>> import meanbounds as mb
     >>> setting = mb.logs.LinearSetting(
@@ -86,7 +86,7 @@ class LinearSetting:
         return len(self.arms)
 
     def reach(self) -> tuple[Floats, Floats]:
-        """Least and largest ``<hidden, x>`` of each arm over the box.
+        """Return the least and the largest hidden part ``<hidden, x>`` of each arm's mean, over all x in the box.
 
         Examples
         --------
@@ -99,7 +99,16 @@ class LinearSetting:
         return up @ self.box_low + down @ self.box_high, up @ self.box_high + down @ self.box_low
 
     def per_arm(self, what: str, value: ArrayLike) -> Floats:
-        """One number for each arm, as an array, or an error that says what there was instead."""
+        """Return an array of one number for each arm; a ValueError says what was given instead.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> setting = mb.logs.LinearSetting([[0.0]], [[1.0]], theta_visible=[1.0], box_low=0.0, box_high=2.0)
+        >>> setting.per_arm("share", [0.5, 0.5])
+        Traceback (most recent call last):
+        ValueError: share must have one entry for each of 1 arms; got an array of shape (2,)
+        """
         array = np.asarray(value, dtype=np.float64)
         if array.shape != (len(self),):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""What Section 6 claims of the linear log, and what was measured."""
+"""The claims of Section 6 about the linear log, with the measurements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["claims", "mostly_less"]
 
 
 def claims(results: Results) -> Sequence[Claim]:
-    """What Section 6 says of the linear log and of learning from it."""
+    """The claims of Section 6 about the linear log and about learning from it."""
     return [
         _containment(results),
         _finite(results),

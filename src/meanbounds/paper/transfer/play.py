@@ -93,7 +93,7 @@ def _policies(draw: Draw) -> Iterator[tuple[str, LinearPolicy, mb.MeanBounds]]:
 
 @contextmanager
 def _counted() -> Iterator[None]:
-    """Without the warnings about bounds that do not hold: those of the paper do not, and the report says so."""
+    """Silence warnings about bounds that do not hold: the paper's do not, and the report says so."""
     with expecting("is outside its bounds"), expecting("bounds and data contradicted each other"):
         yield
 
@@ -145,7 +145,7 @@ def _online(settings: Settings, survey: pd.DataFrame) -> pd.DataFrame:
 
 
 def _logs(settings: Settings) -> pd.DataFrame:
-    """What becomes of the bounds if the log is finite."""
+    """Bounds from finite logs, compared with the true means and with the bounds from the infinite log."""
     import pandas as pd
 
     rows = []

@@ -1,4 +1,4 @@
-"""Settings of the experiment, what comes out of it, and the names of what is compared."""
+"""Settings and results of the experiment, and the names of the methods that it compares."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WORST = 0.25  # factor of a reward of which nothing is known
 
 @dataclass(frozen=True)
 class Settings(World):
-    """Those of the world, and how many draws of the arms are searched and compared."""
+    """Settings of the world, and the number of draws of the arms that are searched and compared."""
 
     logs: int = 100  # draws of the arms for which a finite log is kept
     draws: int = 300  # of the arms

@@ -1,4 +1,4 @@
-"""Which draws of the arms are shown: the first ones that do what the captions of the paper say."""
+"""Choose the draws of the arms to show: the first ones that agree with the captions of the paper."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fitting(survey: pd.DataFrame, settings: Settings, *, improved: bool) -> list
 
 
 def ahead(online: pd.DataFrame, draws: Sequence[int]) -> list[int]:
-    """Those of the draws on which R-OFUL, with corrected bounds, has less regret than OFUL in the mean."""
+    """The draws on which R-OFUL, with corrected bounds, has less regret than OFUL in the mean."""
     means = online.groupby("draw")[["OFUL", CORRECTED]].mean()
     better = means.index[means[CORRECTED] < means["OFUL"]].tolist()
     return [number for number in draws if number in better]

@@ -34,7 +34,7 @@ class World:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Arms, and what the infinite log of an expert says of each: its share and its mean reward when played."""
+    """Arms, with the share of each in an infinite log of the expert, and its mean reward when played."""
 
     visible: NDArray[np.float64]
     hidden: NDArray[np.float64]
@@ -64,11 +64,11 @@ class Draw:
         return low, high
 
     def bounds(self, method: Method, box: str = "common") -> LinearBounds:
-        """What the infinite log says of the arms' means."""
+        """Bounds on the arms' means from the infinite log."""
         return linear_bounds(self.setting(box), share=self.share, mean=self.mean, method=method)
 
     def setting(self, box: str = "common") -> LinearSetting:
-        """What is known apart from the log."""
+        """The features, the known parameter, and the box of the hidden one."""
         low, high = self.box(box)
         names = [f"arm {k + 1}" for k in range(len(self.hidden))]
         return LinearSetting(
@@ -76,7 +76,7 @@ class Draw:
         )
 
     def environment(self) -> mb.Linear:
-        """Where rewards come from online."""
+        """The environment of the agent."""
         known = self.known
         return mb.Linear(
             self.hidden, self.theta_hidden, offered=None, rewards="uniform", low=known, high=known + 1.0, offset=known
@@ -113,7 +113,7 @@ def ball(rng: np.random.Generator, size: int, settings: World) -> NDArray[np.flo
 def played(
     known: NDArray[np.float64], hidden: NDArray[np.float64], parameters: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp], NDArray[np.float64]]:
-    """What the expert plays: counts and sums of means of each arm, and in each round the arm and the latent mean."""
+    """Play the expert: counts and sums of means of each arm, and in each round the arm and the latent mean."""
     latent = parameters @ hidden.T
     best = np.argmax(known + latent, axis=1)
     latent = latent[np.arange(len(best)), best]
@@ -123,13 +123,13 @@ def played(
 
 
 def contains(bounds: LinearBounds, means: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """For each arm, whether its mean is within its bounds but for rounding."""
+    """For each arm, whether its mean is within its bounds, except for rounding."""
     slack = 1e-9 * (1.0 + np.abs(means))
     return (bounds.lower <= means + slack) & (means - slack <= bounds.upper)
 
 
 def usable(draw: Draw, found: LinearBounds) -> tuple[mb.TightBounds | None, str]:
-    """Bounds as R-OFUL starts from them, or why it cannot."""
+    """The bounds that R-OFUL starts from, or the reason why it cannot."""
     try:
         return found.tightened(draw.known, draw.known + 1.0), ""
     except mb.BoundsError as error:

@@ -33,7 +33,7 @@ _SOURCE = (
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Who gave which movie how many stars.
+    """The ratings of users for movies, with gender, age and occupation of each user.
 
     Attributes
     ----------
@@ -46,7 +46,16 @@ class Ratings:
     columns
         The largest number of a movie; there is a column for each number up to it.
     made_up
-        Whether these are made up. Whatever shows them has to say so.
+        Whether these are made up. Pictures and tables of them have to say so.
+
+    Examples
+    --------
+    >>> from meanbounds.worlds.movielens import made_up_ratings
+    >>> ratings = made_up_ratings(seed=1, users=100, movies=60)
+    >>> ratings.stars.size, sorted(set(ratings.stars.tolist()))
+    (2000, [1, 2, 3, 4, 5])
+    >>> ratings
+    Ratings(columns=61, made_up=True)
     """
 
     user: Whole = field(repr=False)
@@ -64,18 +73,26 @@ class Ratings:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of users and of columns for movies."""
+        """Number of users, and number of columns for movies: the largest number that a movie has."""
         return self.gender.size, self.columns
 
     @property
     def rewards(self) -> Floats:
-        """The stars on [0, 1]."""
+        """The stars of each rating scaled to [0, 1]: 1 star is 0, 5 stars are 1.
+
+        Examples
+        --------
+        >>> from meanbounds.worlds.movielens import made_up_ratings
+        >>> ratings = made_up_ratings(seed=1, users=100, movies=60)
+        >>> sorted(set(ratings.rewards.tolist()))
+        [0.0, 0.25, 0.5, 0.75, 1.0]
+        """
         scaled: Floats = (self.stars - 1) / 4.0
         return scaled
 
     @property
     def ratings_of_movie(self) -> Whole:
-        """How many ratings there are of each movie."""
+        """Number of ratings in each column; 0 where no movie has that number, or nobody rated it."""
         return np.bincount(self.movie, minlength=self.columns)
 
 
@@ -87,12 +104,27 @@ def load_movielens(path: str | Path, *, check: bool = True) -> Ratings:
     path
         ``ml-1m.zip``, or a folder with ``ratings.dat``, ``users.dat`` and ``movies.dat``.
     check
-        Whether to compare users, movies and ratings with what is known of the published data.
+        Whether to compare the numbers of users, movies and ratings with those of the published data; a difference is a
+        ValueError.
 
     Notes
     -----
     The data are for research, have to be cited, and may not be passed on: F. M. Harper and J. A. Konstan (2015), The
     MovieLens Datasets: History and Context, ACM TiiS 5(4), https://doi.org/10.1145/2827872.
+
+    Examples
+    --------
+    A folder in the same format, with one rating:
+
+    >>> import pathlib, tempfile
+    >>> from meanbounds.worlds.movielens import load_movielens
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "users.dat").write_text("1::F::25::11::55117")
+    >>> _ = (folder / "movies.dat").write_text("2::Jumanji (1995)::Adventure")
+    >>> _ = (folder / "ratings.dat").write_text("1::2::4::978302268")
+    >>> ratings = load_movielens(folder, check=False)
+    >>> ratings.stars, ratings.titles[2]
+    (array([4]), 'Jumanji (1995)')
     """
     names = ("ratings.dat", "users.dat", "movies.dat")
     ratings, users, movies = (_read(Path(path), name) for name in names)

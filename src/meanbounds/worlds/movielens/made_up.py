@@ -1,4 +1,4 @@
-"""Ratings that nobody gave."""
+"""Made-up ratings in the form of MovieLens 1M, for tests and examples."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ _OCCUPATION_SHARES = (12, 9, 4, 3, 13, 2, 4, 11, 1, 2, 3, 2, 6, 2, 5, 2, 4, 8, 1
 
 
 def made_up_ratings(seed: Seed = 0, users: int = USERS, movies: int = MOVIES, ratings: int | None = None) -> Ratings:
-    """Ratings that nobody gave, of the shape of MovieLens 1M or smaller.
+    """Make up ratings, as many as MovieLens 1M has or fewer.
 
-    Each user has at least 20 ratings (fewer if there are few movies), some have very many; few movies have most.
-    What a user thinks of a movie is a mean of that movie, tastes that depend on gender, age and occupation, tastes of
-    their own, and noise; stars are shared out as in MovieLens 1M. It is not like real ratings in any other way.
+    Each user has at least 20 ratings (fewer if there are few movies) and some have very many; a few movies have most of
+    the ratings. A score is the sum of the movie's mean, the user's mean, tastes that depend on gender, age and
+    occupation, the user's own taste, and noise. Scores are cut into stars so that each number of stars is as frequent
+    as in MovieLens 1M. In all other ways real ratings differ from these.
 
     Parameters
     ----------
     seed
         The same seed gives the same ratings.
     users, movies
-        How many; numbers of movies go a little further than there are movies.
+        Number of users and of movies; as in MovieLens 1M, some numbers up to the largest have no movie.
     ratings
-        How many; the share of all pairs that MovieLens 1M has by default.
+        Number of ratings; by default the same share of all pairs of user and movie as in MovieLens 1M, and enough for
+        each user.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""From ratings to a world for each occupation, by the paper's recipe; what the paper leaves open is a setting."""
+"""From ratings to a world for each occupation, by the paper's recipe; choices that it leaves open are settings."""
 
 from __future__ import annotations
 
@@ -56,21 +56,22 @@ OCCUPATIONS: Mapping[int, str] = MappingProxyType(
 class Recipe:
     """How ratings become worlds: every choice is a setting, with the paper's value where the paper gives one.
 
-    Differs from the paper: settings without "paper" beside them are ours. Most hangs on `centre`, whether the matrix is
-    centred before it is completed.
+    Differs from the paper: settings without "paper" beside them are ours. The most important one is `centre`, whether
+    the matrix is centred before it is completed.
 
     Attributes
     ----------
     centre
-        What is subtracted before the completion: "none"; "mean", the mean of all ratings; or "effects", also how much
-        higher than the mean each user rates and each movie is rated.
+        The numbers to subtract before the completion: "none"; "mean", the mean of all ratings; or "effects", also how
+        much higher than the mean each user rates and each movie is rated.
     penalty, ranks
-        Of the completion, for ratings on [0, 1] (paper). With penalty None, `penalties` and `ranks` are tried and the
-        pair with the least error on a tenth of the ratings is used. With a penalty the last rank is used.
+        Penalty and rank of the completion, for ratings on [0, 1] (paper). With penalty None, `penalties` and `ranks`
+        are tried and the pair with the least error on a tenth of the ratings is used. With a penalty the last rank is
+        used.
     penalties
-        What to try where `penalty` is None.
+        Penalties to try where `penalty` is None.
     tolerance
-        Of the completion. Keep it small without centring: users go on crossing the cut for hundreds of steps.
+        Tolerance of the completion. Keep it small without centring: users go on crossing the cut for hundreds of steps.
     cut
         Users whose total reward over all movies is below this are left out (paper: 1500); None keeps all.
     cut_movies
@@ -87,7 +88,7 @@ class Recipe:
     least_ratings
         Movies with fewer ratings are not drawn; 0 also draws numbers that no movie has.
     noise
-        Which rewards are drawn: "two-point", 0 or 1; or "stars", the values 0, 1/4, ..., 1 in the proportions of all
+        Rewards to draw: "two-point", 0 or 1; or "stars", the values 0, 1/4, ..., 1 in the proportions of all
         ratings, tilted until the mean is right. For uniform rewards simulate with
         ``mb.Uniform(world.marginal_means[0])``.
 
@@ -207,6 +208,17 @@ class OccupationWorlds:
         For each occupation, how often movies were drawn again because one was best for everyone or two tied for best.
     made_up
         Whether the ratings are made up.
+
+    Examples
+    --------
+    >>> from meanbounds.worlds import movielens
+    >>> few = movielens.made_up_ratings(seed=1, users=200, movies=60)
+    >>> recipe = movielens.Recipe(penalty=2.0, cut=None, arms=5)
+    >>> found = movielens.occupation_worlds(few, movielens.complete(few, recipe), recipe, seed=1)
+    >>> found.users, found.kept
+    (200, 200)
+    >>> len(found.worlds["Student"].arms)
+    5
     """
 
     worlds: Mapping[str, HiddenContexts]
@@ -218,7 +230,17 @@ class OccupationWorlds:
     made_up: bool
 
     def summary(self) -> str:
-        """Users kept, and a line for each occupation: its users, or why it has no world. To be printed."""
+        """Return text to print: the users kept, and for each occupation its users, or the reason why it has no world.
+
+        Examples
+        --------
+        >>> from meanbounds.worlds import movielens
+        >>> few = movielens.made_up_ratings(seed=1, users=200, movies=60)
+        >>> recipe = movielens.Recipe(penalty=2.0, cut=None, arms=5)
+        >>> found = movielens.occupation_worlds(few, movielens.complete(few, recipe), recipe, seed=1)
+        >>> print(found.summary().splitlines()[0])
+        200 of 200 users kept (made-up ratings)
+        """
         lines = [f"{self.kept} of {self.users} users kept" + (" (made-up ratings)" if self.made_up else "")]
         for name, cells in self.cells.items():
             empty = [" ".join(cell) for cell, count in cells.items() if not count]
@@ -231,7 +253,7 @@ class OccupationWorlds:
 def occupation_worlds(
     ratings: Ratings, completion: Completion, recipe: Recipe | None = None, *, seed: Seed = 0, max_draws: int = 1000
 ) -> OccupationWorlds:
-    """Worlds in which an expert sees occupation, gender and age, and the log records the occupation (Section 6).
+    """Make a world for each occupation: the expert sees gender and age too, the log records the occupation (Section 6).
 
     Users below the cut are left out, movies are drawn for each occupation, and users of the same gender and age are
     averaged. The bounds assume a positive gap and more than one arm in the log, so a draw in which one movie is best
@@ -242,7 +264,7 @@ def occupation_worlds(
     ratings, completion, recipe
         As for, and from, `complete`.
     seed
-        Decides which movies are drawn, for each occupation by itself.
+        Seed of the movies; each occupation has its own draw.
     max_draws
         Leave an occupation out after this many draws.
 
