@@ -55,7 +55,8 @@ class ArmsLearner(Learner):
         super().__init__(policy, known, seed, floor)
         self._policy = policy
         self._rounding = np.uint64(rounding_key(np.uint64(seed), 0))
-        self._number, self._log_f = 0, log_f_table(policy.f, 0)
+        self._kernel = policy.kernel
+        self._first, self._log_f = 0, log_f_table(policy.f, 0)
         self._hold(np.zeros((len(State._fields), len(self.bounds))) if table is None else table)
         self.take(known)
 
@@ -67,6 +68,7 @@ class ArmsLearner(Learner):
         """Adopt this knowledge, and drop the plans made from the old."""
         self.known, self.bounds = known, known.bounds
         self._low, self._high = self.bounds.low.tolist(), self.bounds.high.tolist()
+        self._place: dict[Arm | Candidate, int] = {arm: k for k, arm in enumerate(self.bounds.arms)}
         self._parameters = self._policy.parameters
         self._plans: dict[tuple[int, ...], Plan] = {}
         offered = tuple(k for k in range(len(self.bounds)) if k not in self.retired)
@@ -109,12 +111,12 @@ class ArmsLearner(Learner):
 
     def pull(self, eligible: Any, pending: Pending | None) -> Any:
         """Choose an arm."""
-        plan = self._offer(eligible)
-        counted = self._counts(pending)
+        plan = self._plan if eligible is None and self._plan is not None else self._offer(eligible)
+        counted = (pending is not None or self.unanswered > 0) and self._counts(pending)
         table, log_f = self._supposed() if counted else (self.table, self._log_f_at(self.updates + 1))
         k = self._floored(plan.arms) if self.floor else None
         if k is None:
-            k = textbook.choose(self._policy.kernel, plan.table, self._parameters, table, log_f, self.pulls, self._key)
+            k = textbook.choose(self._kernel, plan.table, self._parameters, table, log_f, self.pulls, self._key)
             if counted:
                 self._state.memory[:] = State(*table).memory  # the kernel's own memory, which the copy would lose
         self.pulls += 1
@@ -127,16 +129,19 @@ class ArmsLearner(Learner):
         plan = self._offer(eligible)
         table, log_f = self._supposed() if self._counts(pending) else (self.table, self._log_f_at(self.updates + 1))
         own = np.empty(len(plan))
-        textbook.chances(self._policy.kernel, plan.table, self._parameters, table, log_f, own)
+        textbook.chances(self._kernel, plan.table, self._parameters, table, log_f, own)
         chances = np.zeros(len(self.bounds))
         chances[plan.arms] = own
         return self._with_floor(chances, plan.arms)
 
     def update(self, arm: Arm | Candidate, reward: float, history: bool) -> None:
         """Take in a reward."""
-        if isinstance(arm, Candidate):
-            raise TypeError(f"{self._policy} does not learn from features: it cannot be told of a candidate")
-        k = self.bounds.position(arm)
+        try:
+            k = self._place[arm]
+        except (KeyError, TypeError):
+            if isinstance(arm, Candidate):
+                raise TypeError(f"{self._policy} does not learn from features: it has no candidates") from None
+            k = self.bounds.position(arm)  # says which arms there are
         low, high = self._low[k], self._high[k]
         value = reward if type(reward) is float and low <= reward <= high else check_reward(arm, reward, low, high)
         textbook.observe(self.table, k, (value - low) / (high - low), self.updates, self._rounding)
@@ -161,7 +166,7 @@ class ArmsLearner(Learner):
         if self._plan is not None:
             out = np.empty(len(self._plan))
             log_f = self._log_f_at(self.updates + 1)
-            textbook.indices(self._policy.kernel, self._plan.table, self.table, log_f, out)
+            textbook.indices(self._kernel, self._plan.table, self.table, log_f, out)
             indices[self._plan.arms] = out
         return indices
 
@@ -199,9 +204,10 @@ class ArmsLearner(Learner):
         return tuple(sorted(positions))
 
     def _log_f_at(self, t: int) -> float:
-        number, place = divmod(t, TABULATED)
-        if number != self._number:
-            self._number, self._log_f = number, log_f_table(self._policy.f, number)
+        place = t - self._first
+        if not 0 <= place < TABULATED:
+            number, place = divmod(t, TABULATED)
+            self._first, self._log_f = number * TABULATED, log_f_table(self._policy.f, number)
         return self._log_f[place]
 
     def _supposed(self) -> tuple[Floats, float]:

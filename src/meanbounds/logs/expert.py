@@ -243,7 +243,7 @@ def bounds_in(counts: Counts, place: int, assumed: Assumed) -> MeanBounds:
     case = _Case(f"context {counts.contexts[place]!r}", counts.arms, counts.low, counts.high, assumed)
     if not counts.count[place].any():
         return MeanBounds.vacuous(counts.arms, low=counts.low, high=counts.high)
-    cells = Cells.of(counts, place)
+    cells = Cells.of(counts, place, histogram=assumed.method == "betting")
     if assumed.confidence is None:
         rows = cells.rows.sum()
         lower, upper = case.infinite(cells.rows / rows, cells.total / rows)

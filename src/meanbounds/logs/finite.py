@@ -79,21 +79,21 @@ class Cells:
     histogram: Histogram | None  # arms x values
 
     @classmethod
-    def of(cls, counts: Counts, place: int) -> Cells:
-        """Return the cells of the context at this place of the counts."""
+    def of(cls, counts: Counts, place: int, *, histogram: bool = False) -> Cells:
+        """Return the cells of the context at this place of the counts, with its histogram only if a method needs it."""
         low, high = counts.low, counts.high
         columns = (counts.count[place], counts.total[place], counts.squares[place])
         cells = (map(float, cell) for cell in zip(*columns, strict=True))
         units = [Sample.scaled(rows, total, squares, low, high) for rows, total, squares in cells]
-        own, histogram = counts.histogram, None
+        own, counted = counts.histogram if histogram else None, None
         if own is not None:
             lower, upper = ((values - low) / (high - low) for values in (own.values_low, own.values_high))
-            histogram = Histogram(lower, upper, own.count[place])
+            counted = Histogram(lower, upper, own.count[place])
         return cls(
             np.array([unit.rows for unit in units]),
             np.array([unit.total for unit in units]),
             np.array([unit.squares for unit in units]),
-            histogram,
+            counted,
         )
 
     def __len__(self) -> int:

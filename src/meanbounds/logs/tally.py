@@ -195,13 +195,15 @@ class Tally:
         exact = self.values == "single" and len(single) <= MOST_VALUES
         edges = (np.array(single), np.array(single)) if exact else bin_edges(low, high)
         count = np.zeros((*shape, len(edges[0])))
+        position = {value: number for number, value in enumerate(single)}
         for place, cell in zip(places, self.cells.values(), strict=True):
-            values = np.array(list(cell.values))
             if exact:
-                bins = np.searchsorted(edges[0], values)
+                for value, rows in cell.values.items():
+                    count[place][position[value]] = rows
             else:
+                values = np.array(list(cell.values))
                 bins = values.astype(np.intp) if self.values == "bins" else binned(values, low, high)
-            np.add.at(count[place], bins, list(cell.values.values()))
+                np.add.at(count[place], bins, list(cell.values.values()))
         return Histogram(edges[0], edges[1], count)
 
 
