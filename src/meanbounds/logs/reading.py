@@ -196,10 +196,12 @@ def _by_value(log: Log, question: Question) -> Tally | None:
     """Cells with each reward by itself; None if there turn out to be too many."""
     tally = Tally("single")
     groups = 0
-    for *key, value, rows in log.ask(question.by_value(_MOST_GROUPS)):
+    low, high = question.low, question.high
+    for row in log.ask(question.by_value(_MOST_GROUPS)):
         groups += 1
-        good = value is not None and question.low <= value <= question.high
-        if (cell := tally.add(tuple(key), rows, rows if good else 0)) is not None:
+        value, rows = row[-2:]
+        good = value is not None and low <= value <= high
+        if (cell := tally.add(tuple(row[:-2]), rows, rows if good else 0)) is not None:
             cell.values[value + 0.0] += rows  # minus zero is zero
     tally.sum_values()
     return None if groups == _MOST_GROUPS else tally

@@ -133,6 +133,7 @@ class Tally:
     bad: int = 0
     kinds: dict[str, int] = field(default_factory=dict)
     cells: dict[tuple[Any, ...], Cell] = field(default_factory=lambda: defaultdict(Cell))
+    _found: dict[tuple[Any, ...], Cell] = field(default_factory=dict)  # by the key as the engine wrote it
 
     def add(self, key: tuple[Any, ...], rows: int, good: int) -> Cell | None:
         """Count rows of one context and arm, and return their cell; None if none of the rows is good.
@@ -146,14 +147,16 @@ class Tally:
         >>> tally.rows, tally.bad
         (3, 3)
         """
-        names = tuple(map(plain_name, key))
         self.rows += rows
-        if None in names:
-            good = 0
-        self.bad += rows - good
-        if not good:
+        cell = self._found.get(key)
+        if cell is None and good:
+            names = tuple(map(plain_name, key))
+            if None not in names:
+                cell = self._found[key] = self.cells[names]
+        if cell is None or not good:
+            self.bad += rows
             return None
-        cell = self.cells[names]
+        self.bad += rows - good
         cell.rows += good
         return cell
 
