@@ -10,7 +10,12 @@ from scipy import stats
 
 import meanbounds as mb
 from meanbounds.agents.arms import ArmsLearner
+from meanbounds.agents.features import FeaturesLearner
 from meanbounds.kernels.arms import textbook
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.linear import Design, Pool, Rule, decide
+from meanbounds.kernels.solvers.cone import Known
+from meanbounds.support.types import Floats, Integers
 from tests import naive
 
 BOUNDS = mb.MeanBounds(
@@ -39,10 +44,28 @@ def check(chances: np.ndarray, pulled: np.ndarray) -> None:
         assert stats.binomtest(count, int(pulled.sum()), min(1.0, chance)).pvalue > RARE
 
 
+@compiled
+def count_pulls(
+    code: int, plan: Floats, parameters: Floats, table: Floats, log_f: float, key: np.uint64, counts: Integers
+) -> None:
+    """Pull again and again from the same state: a pull of OSSB would count towards its exploration."""
+    for number in range(PULLS):
+        counts[textbook.choose(code, plan, parameters, table.copy(), log_f, number, key)] += 1
+
+
+@compiled
+def count_pulls_with_features(
+    pool: Pool, rule: Rule, known: Known, design: Design, offered: Integers, key: np.uint64, counts: Integers
+) -> None:
+    """The same for arms with features."""
+    mean, square = np.empty(offered.size), np.empty(offered.size)
+    for number in range(PULLS):
+        counts[decide(pool, rule, known, design, offered, mean, square, False, number, key)[0]] += 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", naive.TWINS, ids=repr)
 def test_a_million_pulls(policy: mb.Policy) -> None:
-    """Of the same state: a pull of OSSB would count towards its exploration."""
     agent = told(policy)
     before = agent.to_dict()
     chances = agent.probabilities()
@@ -51,12 +74,22 @@ def test_a_million_pulls(policy: mb.Policy) -> None:
     assert isinstance(inside, ArmsLearner)
     plan, log_f = policy.plan(BOUNDS), float(policy.log_f(11, 11)[0])
     pulled = np.zeros(len(BOUNDS), dtype=np.int64)
-    for number in range(PULLS):
-        table = inside.table.copy()
-        pulled[textbook.choose(policy.kernel, plan.table, policy.parameters, table, log_f, number, inside._key)] += 1
+    count_pulls(policy.kernel, plan.table, policy.parameters, inside.table, log_f, inside._key, pulled)
     check(chances, pulled)
-    alone = naive.TWINS[policy] in (naive.TWINS[mb.UCB()], naive.TWINS[mb.KLUCB()])  # these try what cannot be best
-    assert alone or pulled[3] == 0
+    assert pulled[3] == 0 or 3 in plan.arms
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [mb.OFUL(), mb.ROFUL()], ids=repr)
+def test_a_million_pulls_with_features(policy: mb.LinearPolicy) -> None:
+    agent = told(policy)
+    chances = agent.probabilities()
+    inside = agent.inside
+    assert isinstance(inside, FeaturesLearner)
+    pulled = np.zeros(len(BOUNDS), dtype=np.int64)
+    known, offered = inside._plan.known, np.arange(len(BOUNDS))
+    count_pulls_with_features(inside._pool, inside._rule, known, inside._design, offered, inside._key, pulled)
+    check(chances, pulled)
 
 
 @pytest.mark.parametrize("floor", [0.0, 0.05])
@@ -72,27 +105,13 @@ def test_pulls_of_an_agent(policy: mb.Policy | mb.LinearPolicy, floor: float) ->
             chances = agent.probabilities(eligible)
             assert agent.to_dict() == before
             pulled = np.zeros(len(BOUNDS), dtype=np.int64)
-            for _ in range(4_000):
+            for _ in range(2_000):
                 arm = agent.pull(eligible)
                 agent.cancel(arm)
                 pulled[BOUNDS.position(arm)] += 1
             check(chances, pulled)
             for arm in burst:
                 agent.cancel(arm)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", LINEAR[:2], ids=repr)
-def test_a_million_pulls_with_features(policy: mb.LinearPolicy) -> None:
-    agent = told(policy)
-    chances = agent.probabilities()
-    pulled = np.zeros(len(BOUNDS), dtype=np.int64)
-    for _ in range(PULLS // 10):
-        arms = [agent.pull(pending="ignore") for _ in range(10)]
-        for arm in arms:
-            agent.cancel(arm)
-            pulled[BOUNDS.position(arm)] += 1
-    check(chances, pulled)
 
 
 def test_candidates_come_in_the_order_of_the_offer() -> None:
