@@ -299,7 +299,7 @@ def test_a_policy_called_like_a_built_in_one_is_refused() -> None:
 
 
 def test_pending_pulls_count_by_default_where_that_never_hurts() -> None:
-    for policy, counts in ((mb.GLUE(), True), (mb.BIMED(), True), (mb.ThompsonSampling(), False)):
+    for policy, counts in ((mb.GLUE(), True), (mb.BIMED(), True), (mb.UCB(), False)):
         one, said, ignored = (agent(policy, mb.MeanBounds.vacuous(3)) for _ in range(3))
         for each in (one, said, ignored):
             for arm, good in ((0, 12), (1, 10), (2, 8)):

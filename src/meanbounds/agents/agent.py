@@ -218,9 +218,9 @@ class Agent(Saved):
             How to treat pulls that are still unanswered. ``"count"`` treats each as if it had returned the mean reward
             of its arm so far, or the middle of the bounds if there is none, so that a burst of requests spreads over
             the arms; of an arm with rewards, at most as many pulls count as rewards have come. With features, they
-            narrow the confidence widths instead. ``"ignore"`` decides from the rewards so far alone. By default pending
-            pulls count, except for Thompson sampling, whose draws spread a burst anyway, and for policies that learn
-            from features; docs/pending.md has measurements.
+            narrow the confidence widths instead. ``"ignore"`` decides from the rewards so far alone. By default
+            pending pulls count for the policies that this never made worse when it was measured (docs/pending.md), such
+            as GLUE, BIMED and Thompson sampling.
 
         Examples
         --------

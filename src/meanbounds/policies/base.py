@@ -52,7 +52,7 @@ class Policy(Described):
 
     kernel: ClassVar[int] = textbook.GAUSSIAN
     theorem: ClassVar[str] = ""
-    counts_pending: ClassVar[bool] = True  # by default, in pulls of an agent that waits for rewards
+    counts_pending: ClassVar[bool] = False  # True where that never made it worse, as docs/pending.md measures
 
     f: Exploration = DEFAULT
 

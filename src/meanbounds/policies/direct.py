@@ -55,6 +55,7 @@ class BIMED(_BoundsPolicy):
     """
 
     kernel: ClassVar[int] = textbook.IMED
+    counts_pending: ClassVar[bool] = True
     theorem: ClassVar[str] = "Honda and Takemura 2015, with bounds"
 
     moments: int = 1
@@ -155,7 +156,7 @@ class ThompsonSampling(_BoundsPolicy):
     """
 
     kernel: ClassVar[int] = textbook.THOMPSON
-    counts_pending: ClassVar[bool] = False
+    counts_pending: ClassVar[bool] = True
     theorem: ClassVar[str] = "Kaufmann et al. 2012, with bounds"
 
     prior: tuple[float, float] = (1.0, 1.0)

@@ -93,6 +93,7 @@ class ImprovedUCB(Policy):
     array([0.182, 0.25 ])
     """
 
+    counts_pending: ClassVar[bool] = True
     theorem: ClassVar[str] = "Corollary 3.1"
 
     def prepare(self, known: Knowledge) -> Plan:
@@ -128,6 +129,7 @@ class GLUE(Policy):
     array([0.182, 0.182])
     """
 
+    counts_pending: ClassVar[bool] = True
     theorem: ClassVar[str] = "Theorem 6"
 
     def prepare(self, known: Knowledge) -> Plan:
@@ -158,6 +160,7 @@ class KLUCB(Policy):
     """
 
     kernel: ClassVar[int] = textbook.KL
+    counts_pending: ClassVar[bool] = True
     theorem: ClassVar[str] = "Garivier and Cappé 2011"
 
     def prepare(self, known: Knowledge) -> Plan:
@@ -187,6 +190,7 @@ class BKLUCB(Policy):
     """
 
     kernel: ClassVar[int] = textbook.KL
+    counts_pending: ClassVar[bool] = True
     theorem: ClassVar[str] = "Zhang and Bareinboim 2017"
 
     def prepare(self, known: Knowledge) -> Plan:
@@ -218,6 +222,7 @@ class UCBoost(Policy):
     """
 
     kernel: ClassVar[int] = textbook.BOOST
+    counts_pending: ClassVar[bool] = True
     theorem: ClassVar[str] = "Liu et al. 2018"
 
     def prepare(self, known: Knowledge) -> Plan:
