@@ -69,6 +69,7 @@ class ArmsLearner(Learner):
         self.known, self.bounds = known, known.bounds
         self._low, self._high = self.bounds.low.tolist(), self.bounds.high.tolist()
         self._place: dict[Arm | Candidate, int] = {arm: k for k, arm in enumerate(self.bounds.arms)}
+        self._middle = delayed.middle_of(self.bounds.lower, self.bounds.upper, self.bounds.low, self.bounds.high)
         self._parameters = self._policy.parameters
         self._plans: dict[tuple[int, ...], Plan] = {}
         offered = tuple(k for k in range(len(self.bounds)) if k not in self.retired)
@@ -212,7 +213,6 @@ class ArmsLearner(Learner):
 
     def _supposed(self) -> tuple[Floats, float]:
         """The statistics as if pending pulls had returned the arm's mean, or the middle of its bounds without one."""
-        bounds, table = self.bounds, np.empty_like(self.table)
-        middle = delayed.middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
-        delayed.as_if_answered(self.table, np.array(self.pending, dtype=np.float64), middle, table)
+        table = np.empty_like(self.table)
+        delayed.as_if_answered(self.table, np.array(self.pending, dtype=np.float64), self._middle, table)
         return table, self._log_f_at(self.updates + self.unanswered + 1)

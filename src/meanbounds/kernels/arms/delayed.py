@@ -52,7 +52,6 @@ def unanswered_for(arms: int, longest: int) -> Unanswered:
     return Unanswered(np.zeros(arms), arm, reward, nobody[0], nobody[1], nobody[2])
 
 
-@compiled
 def middle_of(lower: Floats, upper: Floats, low: Floats, high: Floats) -> Floats:
     """Middle of each arm's bounds, in units of the arm's range."""
     return (0.5 * (lower + upper) - low) / (high - low)
