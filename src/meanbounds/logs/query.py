@@ -190,6 +190,16 @@ class Question:
         """Query some rewards; bad ones are NULL."""
         return f"SELECT reward FROM ({self._good}) AS good LIMIT {SAMPLE}"
 
+    def by_known_value(self, values: Sequence[float]) -> str:
+        """Query how many rows each context, arm and place in a list of rewards has; any other reward is at its end.
+
+        Small integers are faster to group by than doubles.
+        """
+        keys, number = ", ".join(self._keys), self.dialect.number
+        places = " ".join(f"WHEN number = {number(value)} THEN {place}" for place, value in enumerate(values))
+        inner = f"SELECT {keys}, CASE {places} ELSE {len(values)} END AS place FROM ({self._rows}) AS numbers"
+        return f"SELECT {keys}, place, COUNT(*) FROM ({inner}) AS places GROUP BY {keys}, place"
+
     def by_value(self, most: int) -> str:
         """Query how many rows each context, arm and reward has, bad rewards included; at most this many groups."""
         value = "written" if self.reward.holds == "integer" else "number"  # DuckDB is faster without a cast

@@ -20,6 +20,7 @@ from meanbounds.logs.tally import Layout, Tally, plain_name
 __all__ = ["read"]
 
 _LOUD = 0.05  # share of the rows from which on dropping them is warned of
+_VERY_FEW = 16  # different rewards that are faster looked up in a list than grouped by
 _MOST_GROUPS = 1_000_000  # of context, arm and reward; if there are more, rewards are not few
 
 
@@ -182,26 +183,35 @@ def _count(log: Log, question: Question, histogram: bool | str) -> Tally:
 def _ways(log: Log, question: Question, histogram: bool | str) -> Iterator[Callable[[], Tally | None]]:
     """By value where rewards seem to be few, then by cell.
 
-    A third way, with the few values looked up in a list, was at most 1.2 times as fast as grouping by value, and slower
-    where rewards are integers. Grouping by bin is up to 12 times as slow as by cell alone: only if it is asked for.
+    Where the sample has very few values, their places in a list are grouped first: engines are faster with small
+    integers than with doubles. A reward that the sample did not have then sends the count to the next way. Grouping by
+    bin is many times as slow as by cell alone: only if it is asked for.
     """
     if histogram:
         sample = {row[0] for row in log.ask(question.sample())} - {None}
+        if 0 < len(sample) <= _VERY_FEW and question.reward.holds != "integer":
+            yield lambda: _by_value(log, question, sorted(sample))
         if len(sample) <= MOST_VALUES:
             yield lambda: _by_value(log, question)
     yield lambda: _by_cell(log, question, bins=histogram is True)
 
 
-def _by_value(log: Log, question: Question) -> Tally | None:
-    """Cells with each reward by itself; None if there turn out to be too many."""
+def _by_value(log: Log, question: Question, known: Sequence[float] = ()) -> Tally | None:
+    """Cells with each reward by itself; None if there turn out to be too many.
+
+    If some rewards are `known`, all others count as bad.
+    """
     tally = Tally("single")
     groups = 0
     low, high = question.low, question.high
-    for row in log.ask(question.by_value(_MOST_GROUPS)):
+    values = (*known, None)
+    for row in log.ask(question.by_known_value(known) if known else question.by_value(_MOST_GROUPS)):
         groups += 1
         value, rows = row[-2:]
+        value = values[value] if known else value
         good = value is not None and low <= value <= high
-        if (cell := tally.add(tuple(row[:-2]), rows, rows if good else 0)) is not None:
+        cell = tally.add(tuple(row[:-2]), rows, rows if good else 0)
+        if cell is not None and value is not None:
             cell.values[value + 0.0] += rows  # minus zero is zero
     tally.sum_values()
     return None if groups == _MOST_GROUPS else tally
