@@ -48,7 +48,7 @@ picture: .venv/.demo kernels  ## the pictures of README and guide
 choices: .venv/.bench kernels  ## what R-OFUL's choices are worth, into docs/choices.md; takes a quarter of an hour
 	$(BIN)/python -m benchmarks.choices
 
-pending: .venv/.bench kernels  ## whether unanswered pulls should count, into docs/pending.md; takes ten minutes
+pending: .venv/.bench kernels  ## whether unanswered pulls should count, into docs/pending.md; takes some minutes
 	$(BIN)/python -m benchmarks.pending
 
 reproduce: .venv/.demo kernels  ## every figure and table of the paper, into reproduce and docs/claims.md

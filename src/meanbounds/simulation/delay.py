@@ -8,12 +8,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from meanbounds.agents import Pending
 from meanbounds.kernels.arms.delayed import Delays
 
-__all__ = ["Delay", "Law", "Pending", "as_delay", "check_pending"]
+__all__ = ["Delay", "Law", "as_delay", "check_pending"]
 
 Law = Literal["fixed", "geometric"]
-Pending = Literal["ignore", "count"]
 
 _SMALLEST_CHANCE = 2.0**-53  # of the random numbers that geometric delays are drawn from
 

@@ -16,10 +16,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from meanbounds.agents import Pending
 from meanbounds.bounds import MeanBounds
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
-from meanbounds.simulation.delay import Delay, Pending, as_delay, check_pending
+from meanbounds.simulation.delay import Delay, as_delay, check_pending
 from meanbounds.simulation.environments import Environment
 from meanbounds.simulation.regret import Regret
 from meanbounds.simulation.tasks import Played, Task, task_for
