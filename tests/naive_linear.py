@@ -147,7 +147,7 @@ def observe_many(design: Design, rule: Rule, features: Floats, updates: int, key
     for n in range(updates):
         arm = int(uniform(key, 2 * n) * arms)
         reward = 1.0 if uniform(key, 2 * n + 1) < 0.5 else 0.0
-        observe(design, rule, features[arm], reward, 0.25, image)
+        observe(design, rule, arm, features[arm], reward, 0.25, image)
         counts[arm] += 1.0
         ones[arm] += reward
     return counts, ones

@@ -11,10 +11,12 @@ from scipy import stats
 import meanbounds as mb
 from meanbounds.agents.arms import ArmsLearner
 from meanbounds.agents.features import FeaturesLearner
+from meanbounds.agents.learner import Learner
 from meanbounds.kernels.arms import textbook
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear import Design, Pool, Rule, decide
 from meanbounds.kernels.solvers.cone import Known
+from meanbounds.kernels.tally import POLICY_KEY
 from meanbounds.support.types import Floats, Integers
 from tests import naive
 
@@ -63,6 +65,11 @@ def count_pulls_with_features(
         counts[decide(pool, rule, known, design, offered, mean, square, False, number, key)[0]] += 1
 
 
+def key_of(learner: Learner) -> np.uint64:
+    """The key of the policy's own randomness."""
+    return np.uint64(learner.standing.tally[POLICY_KEY].view(np.uint64))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", naive.TWINS, ids=repr)
 def test_a_million_pulls(policy: mb.Policy) -> None:
@@ -74,7 +81,7 @@ def test_a_million_pulls(policy: mb.Policy) -> None:
     assert isinstance(inside, ArmsLearner)
     plan, log_f = policy.plan(BOUNDS), float(policy.log_f(11, 11)[0])
     pulled = np.zeros(len(BOUNDS), dtype=np.int64)
-    count_pulls(policy.kernel, plan.table, policy.parameters, inside.table, log_f, inside._key, pulled)
+    count_pulls(policy.kernel, plan.table, policy.parameters, inside.table, log_f, key_of(inside), pulled)
     check(chances, pulled)
     assert pulled[3] == 0 or 3 in plan.arms
 
@@ -87,8 +94,9 @@ def test_a_million_pulls_with_features(policy: mb.LinearPolicy) -> None:
     inside = agent.inside
     assert isinstance(inside, FeaturesLearner)
     pulled = np.zeros(len(BOUNDS), dtype=np.int64)
-    known, offered = inside._plan.known, np.arange(len(BOUNDS))
-    count_pulls_with_features(inside._pool, inside._rule, known, inside._design, offered, inside._key, pulled)
+    plan, offered = inside.standing.plan, np.arange(len(BOUNDS))
+    design, key = inside.standing.design, key_of(inside)
+    count_pulls_with_features(plan.pool, plan.rule, plan.known, design, offered, key, pulled)
     check(chances, pulled)
 
 

@@ -218,7 +218,7 @@ class TestIndex:
         assert np.all(clip >= exact - 1e-9)
         assert np.all(plain >= clip)
         exact_agent: Any = agents["exact"]
-        design, rule = inside(exact_agent)._design, inside(exact_agent)._rule
+        design, rule = inside(exact_agent).standing.design, inside(exact_agent).standing.plan.rule
         reach = kernel.radius(design, rule)
         kept = np.flatnonzero(np.isfinite(exact))
         assert kept.size
@@ -340,7 +340,7 @@ class TestCoverage:
         missed = 0
         draws = rng.random((RUNS, 60))
         for run in range(RUNS):
-            design = kernel.new_design(2, float(policy.regularisation))
+            design = kernel.new_design(instance.features, float(policy.regularisation))
             pool = plan.pool._replace(**{name: getattr(plan.pool, name).copy() for name in ("lower", "upper", "proxy")})
             for t in range(60):
                 error = design.estimate - instance.theta
@@ -354,7 +354,7 @@ class TestCoverage:
                     pool, plan.rule, plan.known, design, offered, room[0], room[1], False, t, np.uint64(run)
                 )
                 reward = instance.bounds.high[arm] if draws[run, t] < share[arm] else instance.bounds.low[arm]
-                kernel.observe(design, plan.rule, instance.features[arm], float(reward), pool.proxy[arm], image)
+                kernel.observe(design, plan.rule, arm, instance.features[arm], float(reward), pool.proxy[arm], image)
         assert missed <= FEW
 
 
@@ -582,7 +582,9 @@ class TestAgent:
                 agent.update("a", 1.0)
             grown = np.log(101.0)
             expected = 1.0 + np.sqrt(0.25 * (grown - 2.0 * np.log(0.01)))
-            assert kernel.radius(inside(agent)._design, inside(agent)._rule) == pytest.approx(expected)
+            assert kernel.radius(inside(agent).standing.design, inside(agent).standing.plan.rule) == pytest.approx(
+                expected
+            )
 
     def test_oful_takes_no_notice_of_a_candidates_bounds(self) -> None:
         agent = self.agent(mb.OFUL())
@@ -636,7 +638,7 @@ class TestAgent:
             .plan(mb.LinearArms(features, mb.MeanBounds.vacuous(arms)))
             .rule
         )
-        design = kernel.new_design(d, regularisation)
+        design = kernel.new_design(features, regularisation)
         counts, ones = linear.observe_many(design, rule, features, updates, np.uint64(1))
         precision = regularisation * np.eye(d) + (features.T * counts) @ features
         moment = features.T @ ones
@@ -660,10 +662,10 @@ class TestAgent:
         regularisation = 1e-6 if scale < 3000.0 else 1e-2
         policy = mb.OFUL(noise=noise, regularisation=regularisation)
         plan = policy.plan(mb.LinearArms(features, bounds))
-        design, image = kernel.new_design(5, regularisation), np.empty(5)
+        design, image = kernel.new_design(features, regularisation), np.empty(5)
         for n in range(1, 1001):
             arm = int(rng.integers(12))
-            kernel.observe(design, plan.rule, features[arm], float(rng.random()), plan.pool.proxy[arm], image)
+            kernel.observe(design, plan.rule, arm, features[arm], float(rng.random()), plan.pool.proxy[arm], image)
             if n in (10, 100, 1000):  # from when every direction was seen
                 inverse = np.linalg.inv(design.precision)
                 exact = np.einsum("ij,jk,ik->i", features, inverse, features)

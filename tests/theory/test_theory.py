@@ -403,7 +403,7 @@ class TestLinear:
         least, heaviest = _weights(plan.pool, plan.rule)
         room, image, tried = np.empty((2, 10)), np.empty(4), 0
         for run in range(10):
-            design = kernel.new_design(4, policy.regularisation)
+            design = kernel.new_design(instance.features, policy.regularisation)
             pool = kernel.own_bounds(plan.pool)
             for t in range(60):
                 error, reach = design.estimate - instance.theta, kernel.radius(design, plan.rule)
@@ -420,7 +420,7 @@ class TestLinear:
                 tried += regret > 0.0
                 reward = high[arm] if rng.random() < (instance.means[arm] - low[arm]) / (high - low)[arm] else low[arm]
                 target = float(reward - instance.offset[arm])
-                weight = kernel.observe(design, plan.rule, x, target, float(pool.proxy[arm]), image).weight
+                weight = kernel.observe(design, plan.rule, arm, x, target, float(pool.proxy[arm]), image).weight
                 assert least * (1 - 1e-12) <= weight <= heaviest[arm] * (1 + 1e-12)
         assert tried > 10
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, overload
 
@@ -11,10 +12,11 @@ from numpy.typing import ArrayLike
 from meanbounds.agents.arms import ArmsLearner
 from meanbounds.agents.candidate import Candidate
 from meanbounds.agents.features import FeaturesLearner
-from meanbounds.agents.learner import Learner, Pending, check_has
+from meanbounds.agents.learner import Learner, Pending
 from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
+from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats, Integers
@@ -42,6 +44,11 @@ class Agent(Saved):
         The smallest probability with which each arm that can be best is pulled, for example 0.01. With probability
         floor times the number of such arms the agent draws one of them at random instead of asking the policy. This
         costs reward, and makes it possible to estimate later what any other policy would have earned.
+
+    Notes
+    -----
+    Threads may share an agent: it has a lock, so calls take effect one after the other. An error or an interrupt
+    (Ctrl-C) leaves the agent as it was before the call or, if it came at the very end, as it is after it.
 
     Examples
     --------
@@ -81,6 +88,7 @@ class Agent(Saved):
         if not (isinstance(policy, Policy | LinearPolicy) and isinstance(bounds, MeanBounds | Knowledge)):
             raise TypeError(f"an agent needs a policy such as mb.GLUE() and MeanBounds; got {policy!r} and {bounds!r}")
         known, number = Knowledge.of(bounds), as_seed(seed)
+        self._lock = threading.RLock()
         self._learner: Learner
         if isinstance(policy, LinearPolicy):
             if features is None:
@@ -101,12 +109,14 @@ class Agent(Saved):
     @property
     def bounds(self) -> MeanBounds:
         """The bounds in use, as given; `replace_bounds` changes them."""
-        return self._learner.bounds
+        with self._lock:
+            return self._learner.bounds
 
     @property
     def knowledge(self) -> Knowledge:
         """Everything the agent takes as known about the arms, bounds included."""
-        return self._learner.known
+        with self._lock:
+            return self._learner.known
 
     @property
     def seed(self) -> int:
@@ -130,7 +140,8 @@ class Agent(Saved):
         >>> dict(zip(agent.bounds.arms, agent.plays.tolist()))
         {'a': 0, 'b': 1}
         """
-        return self._learner.plays
+        with self._lock:
+            return self._learner.plays
 
     @property
     def means(self) -> Floats:
@@ -145,7 +156,8 @@ class Agent(Saved):
         >>> agent.means
         array([0.75,  nan])
         """
-        return self._learner.means
+        with self._lock:
+            return self._learner.means
 
     @property
     def pending(self) -> Integers:
@@ -162,12 +174,14 @@ class Agent(Saved):
         >>> agent.pending
         array([0, 0])
         """
-        return np.array(self._learner.pending, dtype=np.int64)
+        with self._lock:
+            return self._learner.pending
 
     @property
     def retired(self) -> tuple[Arm, ...]:
         """The arms that were retired, and are therefore not on offer."""
-        return self._learner.retired_arms
+        with self._lock:
+            return self._learner.retired_arms
 
     @property
     def estimate(self) -> Floats:
@@ -181,7 +195,8 @@ class Agent(Saved):
         >>> agent.estimate  # ridge regression with lambda = 1 pulls it half way to 0
         array([0. , 0.5])
         """
-        return self._with_features("estimate").estimate
+        with self._lock:
+            return self._with_features("estimate").estimate
 
     @property
     def tight_bounds(self) -> MeanBounds:
@@ -197,7 +212,8 @@ class Agent(Saved):
         >>> agent.tight_bounds.upper.round(3)  # 0.6^2 + 0.8^2 = 1
         array([0.9, 0.8])
         """
-        return self._with_features("tight_bounds").tight_bounds
+        with self._lock:
+            return self._with_features("tight_bounds").tight_bounds
 
     @overload
     def pull(self, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None) -> Arm: ...
@@ -229,7 +245,8 @@ class Agent(Saved):
         >>> agent.pull(), agent.pull(["b", "c"])
         ('a', 'b')
         """
-        return self._learner.pull(eligible, pending)
+        with self._lock:
+            return self._learner.pull(eligible, pending)
 
     def probabilities(
         self, eligible: Iterable[Arm | Candidate] | None = None, *, pending: Pending | None = None
@@ -259,7 +276,8 @@ class Agent(Saved):
         >>> mb.Agent(mb.GLUE(), bounds, seed=7, floor=0.1).probabilities().round(3)
         array([0.45, 0.45, 0.1 ])
         """
-        return self._learner.probabilities(eligible, pending)
+        with self._lock:
+            return self._learner.probabilities(eligible, pending)
 
     def update(self, arm: Arm | Candidate, reward: float, *, history: bool = False) -> None:
         """Tell the agent a reward. Rewards may come in any order and however late.
@@ -288,7 +306,8 @@ class Agent(Saved):
         >>> agent.means
         array([nan, 0.5])
         """
-        self._learner.update(arm, reward, history)
+        with self._lock:
+            self._learner.update(arm, reward, history)
 
     def cancel(self, arm: Arm | Candidate) -> None:
         """Give up one pending pull of this arm: its reward will never come.
@@ -306,7 +325,8 @@ class Agent(Saved):
         >>> agent.pending
         array([0, 0])
         """
-        self._learner.cancel(arm)
+        with self._lock:
+            self._learner.cancel(arm)
 
     def indices(self) -> Floats:
         """The index of each arm after the updates so far, U_k(t) in the paper; minus infinity if pruned or retired.
@@ -325,7 +345,8 @@ class Agent(Saved):
         >>> mb.Agent(mb.GLUE(), mb.MeanBounds([0.5, 0.3, 0.1], [0.9, 0.8, 0.4]), seed=7).indices()
         array([ 0.9,  0.8, -inf])
         """
-        return self._learner.indices()
+        with self._lock:
+            return self._learner.indices()
 
     def replace_bounds(self, bounds: MeanBounds) -> None:
         """Use other bounds from now on (the paper's l_k(t), u_k(t)); the rewards so far stay.
@@ -343,8 +364,9 @@ class Agent(Saved):
         >>> agent.indices()
         array([ 0.9, -inf])
         """
-        known = self._learner.known
-        self._learner.take(known.with_bounds(known.bounds.matching(bounds)))
+        with self._lock:
+            now = self._learner.standing
+            self._learner.adopt(now.known.with_bounds(now.known.bounds.matching(bounds)), now.retired)
 
     def add(
         self,
@@ -378,7 +400,8 @@ class Agent(Saved):
         >>> agent.pull()
         'new'
         """
-        self._learner.extend(self.knowledge.with_arm(arm, lower, upper, low, high), features, offset)
+        with self._lock:
+            self._learner.extend(self._learner.known.with_arm(arm, lower, upper, low, high), features, offset)
 
     def retire(self, arm: Arm) -> None:
         """Stop offering an arm. Its late rewards are still accepted, and `restore` offers it again.
@@ -391,7 +414,8 @@ class Agent(Saved):
         >>> agent.pull(), agent.retired
         ('b', ('a',))
         """
-        self._learner.retire(arm)
+        with self._lock:
+            self._learner.retire(arm)
 
     def restore(self, arm: Arm) -> None:
         """Offer a retired arm again.
@@ -405,7 +429,8 @@ class Agent(Saved):
         >>> agent.pull()
         'a'
         """
-        self._learner.restore(arm)
+        with self._lock:
+            self._learner.restore(arm)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole state, in values that JSON can hold; `from_dict` continues the same trajectory.
@@ -419,7 +444,8 @@ class Agent(Saved):
         >>> state["policy"], state["plays"]
         ({'policy': 'GLUE', 'f': '1 + t log(t)^2'}, [1.0, 0.0])
         """
-        parts = self._learner.parts()
+        with self._lock:
+            parts = self._learner.parts()
         made_from = {"policy": parts["policy"].to_dict(), "knowledge": parts["knowledge"].to_dict()}
         return {"format": _FORMAT, **parts, **made_from}
 
@@ -434,23 +460,29 @@ class Agent(Saved):
         >>> mb.Agent.from_dict(agent.to_dict()).pull() == agent.pull()
         True
         """
-        parts = dict(data)
-        number = parts.pop("format", None)
+        saved = Entries(data, "agent")
+        number, parts = data.get("format"), dict(data)
         if number == 1:  # version 0.1
-            check_has(parts, ["bounds"])
-            parts |= {"knowledge": {"bounds": parts.pop("bounds")}, "floor": 0.0}
+            parts |= {"knowledge": {"bounds": saved["bounds"]}, "floor": 0.0}
         elif number != _FORMAT:
             raise ValueError(
                 f"an agent in format {number!r} cannot be read: this version of meanbounds reads 1 and {_FORMAT}"
             )
-        check_has(parts, ("policy", "knowledge"))
-        policy, known = Policy.from_dict(parts["policy"]), Knowledge.from_dict(parts["knowledge"])
+        saved = Entries(parts, "agent")
+        policy, known = Policy.from_dict(saved.mapping("policy")), Knowledge.from_dict(saved.mapping("knowledge"))
         kind = FeaturesLearner if isinstance(policy, LinearPolicy) else ArmsLearner
         return cls.around(kind.from_parts({**parts, "policy": policy, "knowledge": known}))
 
     @classmethod
-    def around(cls, learner: Learner) -> Self:
+    def around(cls, learner: Learner, lock: threading.RLock | None = None) -> Self:
         """Make an agent from its learner; for code that keeps learners rather than agents.
+
+        Parameters
+        ----------
+        learner
+            The learner, which from then on only this agent may use.
+        lock
+            The lock that the agent holds while it uses the learner; its own by default.
 
         Examples
         --------
@@ -461,7 +493,14 @@ class Agent(Saved):
         """
         agent = cls.__new__(cls)
         agent._learner = learner
+        agent._lock = threading.RLock() if lock is None else lock
         return agent
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        own = {name: value for name, value in self.__dict__.items() if name not in ("_learner", "_lock")}
+        with self._lock:
+            kind, parts = type(self._learner), self._learner.parts()
+        return _made, (type(self), kind, parts), own or None
 
     @property
     def inside(self) -> Learner:
@@ -475,3 +514,8 @@ class Agent(Saved):
         if not isinstance(self._learner, FeaturesLearner):
             raise TypeError(f"{what} is for policies that learn from features such as mb.ROFUL(), not {self.policy}")
         return self._learner
+
+
+def _made(kind: type[Agent], learner: type[Learner], parts: Mapping[str, Any]) -> Agent:
+    """The agent of which `Agent.__reduce__` took the parts."""
+    return kind.around(learner.from_parts(parts))

@@ -3,25 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from meanbounds.agents.candidate import Candidate
-from meanbounds.agents.learner import Learner, NoIndexError, Pending, check_has, check_reward
+from meanbounds.agents.learner import (
+    Learner,
+    NoIndexError,
+    Pending,
+    Standing,
+    check_flag,
+    check_reward,
+    read_counts,
+)
 from meanbounds.bounds import Arm
-from meanbounds.kernels.arms import delayed, textbook
+from meanbounds.kernels.arms import agent as kernel
+from meanbounds.kernels.arms import textbook
+from meanbounds.kernels.arms.delayed import middle_of
 from meanbounds.kernels.arms.tables import State
-from meanbounds.kernels.random.stream import rounding_key
+from meanbounds.kernels.tally import new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Plan, Policy
 from meanbounds.policies.exploration import TABULATED, log_f_table
+from meanbounds.support.entries import Entries
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["ArmsLearner"]
+__all__ = ["ArmsLearner", "ArmsStanding", "check_statistics"]
 
 _REMEMBERED = 1024  # sets of eligible arms whose plan is cached
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmsStanding(Standing):
+    """Where a learner for arms without features stands."""
+
+    table: Floats  # statistics of the rewards so far, a column for each arm
+    arms: tuple[Arm, ...]
+    low: list[float]
+    high: list[float]
+    place: dict[Arm | Candidate, int]
+    middle: Floats
+    plan: Plan | None  # for all arms on offer; None if all are retired
+    plans: dict[tuple[int, ...], Plan]  # for some of them
 
 
 class ArmsLearner(Learner):
@@ -39,6 +65,10 @@ class ArmsLearner(Learner):
         The smallest probability with which each arm that can be best is pulled.
     table
         Statistics of the rewards so far, a column for each arm; none by default.
+    tally
+        The pulls and updates so far, see `meanbounds.kernels.tally`; none by default.
+    retired
+        The positions of the arms that are retired.
 
     Examples
     --------
@@ -50,47 +80,77 @@ class ArmsLearner(Learner):
     """
 
     def __init__(
-        self, policy: Policy, known: Knowledge, seed: int, floor: float = 0.0, table: Floats | None = None
+        self,
+        policy: Policy,
+        known: Knowledge,
+        seed: int,
+        floor: float = 0.0,
+        *,
+        table: Floats | None = None,
+        tally: Integers | None = None,
+        retired: frozenset[int] = frozenset(),
     ) -> None:
-        super().__init__(policy, known, seed, floor)
-        self._policy = policy
-        self._rounding = np.uint64(rounding_key(np.uint64(seed), 0))
-        self._kernel = policy.kernel
-        self._first, self._log_f = 0, log_f_table(policy.f, 0)
-        self._hold(np.zeros((len(State._fields), len(self.bounds))) if table is None else table)
-        self.take(known)
+        super().__init__(policy, seed, floor)
+        self._policy, self._kernel, self._parameters = policy, policy.kernel, policy.parameters
+        self._clock = 0, log_f_table(policy.f, 0)  # the first round of the table of log f(t), and the table
+        arms = len(known.bounds)
+        table = np.zeros((len(State._fields), arms)) if table is None else table
+        tally = new_tally(seed, np.zeros(arms, dtype=np.int64)) if tally is None else tally
+        self._now = self._stand(known, retired, table, tally)
 
-    def _hold(self, table: Floats) -> None:
-        """Keep the statistics of the rewards in this table; its rows have names."""
-        self.table, self._state = table, State(*table)
+    def _stand(self, known: Knowledge, retired: frozenset[int], table: Floats, tally: Integers) -> ArmsStanding:
+        """The standing with this knowledge and these rewards; changes nothing."""
+        bounds, plans = known.bounds, dict[tuple[int, ...], Plan]()
+        offered = tuple(k for k in range(len(bounds)) if k not in retired)
+        return ArmsStanding(
+            known=known,
+            retired=retired,
+            tally=tally,
+            table=table,
+            arms=bounds.arms,
+            low=bounds.low.tolist(),
+            high=bounds.high.tolist(),
+            place={arm: k for k, arm in enumerate(bounds.arms)},
+            middle=middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high),
+            plan=self._plan_for(known, plans, offered) if offered else None,
+            plans=plans,
+        )
 
-    def take(self, known: Knowledge) -> None:
-        """Adopt this knowledge, and drop the plans made from the old."""
-        self.known, self.bounds = known, known.bounds
-        self._low, self._high = self.bounds.low.tolist(), self.bounds.high.tolist()
-        self._place: dict[Arm | Candidate, int] = {arm: k for k, arm in enumerate(self.bounds.arms)}
-        self._middle = delayed.middle_of(self.bounds.lower, self.bounds.upper, self.bounds.low, self.bounds.high)
-        self._parameters = self._policy.parameters
-        self._plans: dict[tuple[int, ...], Plan] = {}
-        offered = tuple(k for k in range(len(self.bounds)) if k not in self.retired)
-        self._plan = self._plan_for(offered) if offered else None
-
-    def _plan_for(self, positions: tuple[int, ...]) -> Plan:
+    def _plan_for(self, known: Knowledge, plans: dict[tuple[int, ...], Plan], positions: tuple[int, ...]) -> Plan:
         """The plan for these arms; pruning, l_max and factors are computed from them alone."""
-        plan = self._plans.get(positions)
+        plan = plans.get(positions)
         if plan is None:
-            plan = self._policy.plan(self.known.subset(positions)).placed(positions)
-            if len(self._plans) >= _REMEMBERED:
-                self._plans.clear()
-            self._plans[positions] = plan
+            plan = self._policy.plan(known.subset(positions)).placed(positions)
+            if len(plans) >= _REMEMBERED:
+                plans.clear()
+            plans[positions] = plan
         return plan
 
     def _offer(self, eligible: Any) -> Plan:
         """The plan for the arms on offer."""
-        plan = self._plan if eligible is None else self._plan_for(self._positions(eligible))
+        now = self._now
+        plan = now.plan if eligible is None else self._plan_for(now.known, now.plans, self._positions(eligible))
         if plan is None:
             raise ValueError("no arm is left on offer: all are retired; add or restore one")
         return plan
+
+    def adopt(self, known: Knowledge, retired: frozenset[int]) -> None:
+        """Use this knowledge, and drop the plans made from the old."""
+        self._now = self._stand(known, retired, self._now.table, self._now.tally)
+
+    @property
+    def standing(self) -> ArmsStanding:
+        """Where the learner stands."""
+        return self._now
+
+    def stand_at(self, standing: ArmsStanding) -> None:
+        """Go back to where the learner stood, after changes of its bounds, arms or retired arms."""
+        self._now = standing
+
+    @property
+    def table(self) -> Floats:
+        """Statistics of the rewards so far: a row for each field of `State`, a column for each arm."""
+        return self._now.table
 
     @property
     def policy(self) -> Policy:
@@ -100,56 +160,66 @@ class ArmsLearner(Learner):
     @property
     def plays(self) -> Integers:
         """How many rewards each arm has had."""
-        return self._state.plays.astype(np.int64)
+        return State(*self._now.table).plays.astype(np.int64)
 
     @property
     def means(self) -> Floats:
         """The mean reward of each arm so far; NaN for an arm without rewards."""
-        plays = self._state.plays
-        unit = np.divide(self._state.total, plays, out=np.full(plays.shape, np.nan), where=plays > 0)
-        means: Floats = self.bounds.low + (self.bounds.high - self.bounds.low) * unit
+        state, bounds = State(*self._now.table), self.bounds
+        unit = np.divide(state.total, state.plays, out=np.full(state.plays.shape, np.nan), where=state.plays > 0)
+        means: Floats = bounds.low + (bounds.high - bounds.low) * unit
         return means
 
     def pull(self, eligible: Any, pending: Pending | None) -> Any:
         """Choose an arm."""
-        plan = self._plan if eligible is None and self._plan is not None else self._offer(eligible)
-        counted = (pending is not None or self.unanswered > 0) and self._counts(pending)
-        table, log_f = self._supposed() if counted else (self.table, self._log_f_at(self.updates + 1))
-        k = self._floored(plan.arms) if self.floor else None
-        if k is None:
-            k = textbook.choose(self._kernel, plan.table, self._parameters, table, log_f, self.pulls, self._key)
-            if counted:
-                self._state.memory[:] = State(*table).memory  # the kernel's own memory, which the copy would lose
-        self.pulls += 1
-        self.pending[k] += 1
-        self.unanswered += 1
-        return self.bounds.arms[k]
+        now = self._now
+        plan = now.plan if eligible is None and now.plan is not None else self._offer(eligible)
+        counts = self._counts_by_default if pending is None else self._counts(pending)
+        if self.floor:
+            self._share(len(plan))
+        while True:
+            first, log_f = self._clock
+            k = kernel.pull(
+                self._kernel,
+                plan.table,
+                self._parameters,
+                now.table,
+                now.tally,
+                now.middle,
+                log_f,
+                first,
+                counts,
+                self.floor,
+            )
+            if k >= 0:
+                return now.arms[k]
+            self._log_f_at(-k)
 
     def probabilities(self, eligible: Any, pending: Pending | None) -> Floats:
         """The chance that the next pull takes each arm."""
-        plan = self._offer(eligible)
-        table, log_f = self._supposed() if self._counts(pending) else (self.table, self._log_f_at(self.updates + 1))
+        now, plan = self._now, self._offer(eligible)
+        table, t = now.table, self.updates + 1
+        if self._counts(pending) and self.unanswered:
+            table, t = kernel.supposed(now.table, now.tally, now.middle), t + self.unanswered
         own = np.empty(len(plan))
-        textbook.chances(self._kernel, plan.table, self._parameters, table, log_f, own)
+        textbook.chances(self._kernel, plan.table, self._parameters, table, self._log_f_at(t), own)
         chances = np.zeros(len(self.bounds))
         chances[plan.arms] = own
         return self._with_floor(chances, plan.arms)
 
     def update(self, arm: Arm | Candidate, reward: float, history: bool) -> None:
         """Take in a reward."""
+        now = self._now
         try:
-            k = self._place[arm]
+            k = now.place[arm]
         except (KeyError, TypeError):
             if isinstance(arm, Candidate):
                 raise TypeError(f"{self._policy} does not learn from features: it has no candidates") from None
             k = self.bounds.position(arm)  # says which arms there are
-        low, high = self._low[k], self._high[k]
+        low, high = now.low[k], now.high[k]
         value = reward if type(reward) is float and low <= reward <= high else check_reward(arm, reward, low, high)
-        textbook.observe(self.table, k, (value - low) / (high - low), self.updates, self._rounding)
-        self.updates += 1
-        if self.pending[k] and not history:
-            self.pending[k] -= 1
-            self.unanswered -= 1
+        past = history if type(history) is bool else check_flag("history", history)
+        kernel.update(now.table, now.tally, k, (value - low) / (high - low), past)
 
     def cancel(self, arm: Any) -> None:
         """Give up one pending pull of an arm."""
@@ -163,39 +233,34 @@ class ArmsLearner(Learner):
             raise NoIndexError(
                 f"{type(self._policy).__name__} has no index: it does not rank arms by a number of their own"
             )
-        indices = np.full(len(self.bounds), -np.inf)
-        if self._plan is not None:
-            out = np.empty(len(self._plan))
-            log_f = self._log_f_at(self.updates + 1)
-            textbook.indices(self._kernel, self._plan.table, self.table, log_f, out)
-            indices[self._plan.arms] = out
+        now, indices = self._now, np.full(len(self.bounds), -np.inf)
+        if now.plan is not None:
+            out = np.empty(len(now.plan))
+            textbook.indices(self._kernel, now.plan.table, now.table, self._log_f_at(self.updates + 1), out)
+            indices[now.plan.arms] = out
         return indices
 
     def extend(self, known: Knowledge, features: ArrayLike | None, offset: float) -> None:
         """Adopt knowledge that has one more arm, the last one."""
         if features is not None or offset:
             raise TypeError(f"{self._policy} does not learn from features; leave them out")
-        self._hold(np.hstack([self.table, np.zeros((len(self.table), 1))]))
-        self.pending.append(0)
-        self.take(known)
+        now = self._now
+        table, tally = np.hstack([now.table, np.zeros((len(now.table), 1))]), np.append(now.tally, 0)
+        self._now = self._stand(known, now.retired, table, tally)
 
     def told(self) -> dict[str, Any]:
         """The statistics of the rewards so far, in values that JSON can hold."""
-        return {name: row.tolist() for name, row in self._state._asdict().items()}
+        return {name: row.tolist() for name, row in zip(State._fields, self._now.table, strict=True)}
 
     @classmethod
     def from_parts(cls, parts: Mapping[str, Any]) -> Self:
-        """Make the learner that `parts` described."""
-        check_has(parts, State._fields)
-        table = np.array([parts[name] for name in State._fields], dtype=np.float64)
-        arms = len(parts["knowledge"].bounds)
-        if table.shape != (len(State._fields), arms):
-            raise ValueError(f"the saved agent has {arms} arms, but statistics of shape {table.shape}")
-        learner = cls(parts["policy"], parts["knowledge"], parts["seed"], parts["floor"], table)
-        learner._recall(parts)
-        if learner.retired:
-            learner.take(learner.known)
-        return learner
+        """Make the learner that `parts` described; everything is checked."""
+        saved, known = Entries(parts, "agent"), parts["knowledge"]
+        counts = read_counts(saved, known.bounds)
+        table = np.array([saved.numbers(name, (len(known.bounds),)) for name in State._fields])
+        check_statistics(saved, table, counts.updates)
+        tally = new_tally(counts.seed, counts.pending, counts.pulls, counts.updates)
+        return cls(parts["policy"], known, counts.seed, counts.floor, table=table, tally=tally, retired=counts.retired)
 
     def _positions(self, eligible: Iterable[Arm]) -> tuple[int, ...]:
         positions = {self.bounds.position(arm) for arm in eligible}
@@ -205,14 +270,24 @@ class ArmsLearner(Learner):
         return tuple(sorted(positions))
 
     def _log_f_at(self, t: int) -> float:
-        place = t - self._first
-        if not 0 <= place < TABULATED:
-            number, place = divmod(t, TABULATED)
-            self._first, self._log_f = number * TABULATED, log_f_table(self._policy.f, number)
-        return self._log_f[place]
+        """Log f(t); the table that has it is kept."""
+        first, log_f = self._clock
+        if not 0 <= t - first < TABULATED:
+            number = t // TABULATED
+            first, log_f = self._clock = number * TABULATED, log_f_table(self._policy.f, number)
+        return float(log_f[t - first])
 
-    def _supposed(self) -> tuple[Floats, float]:
-        """The statistics as if pending pulls had returned the arm's mean, or the middle of its bounds without one."""
-        table = np.empty_like(self.table)
-        delayed.as_if_answered(self.table, np.array(self.pending, dtype=np.float64), self._middle, table)
-        return table, self._log_f_at(self.updates + self.unanswered + 1)
+
+def check_statistics(saved: Entries, table: Floats, updates: int) -> None:
+    """Refuse saved statistics that no rewards in the unit interval can have."""
+    state = State(*table)
+    whole = (state.plays == np.floor(state.plays)) & (state.ones == np.floor(state.ones))
+    much = 1.0 + 1e-9 + 1e-15 * updates  # sums of rounded numbers
+    ordered = (state.squares >= 0.0) & (state.squares <= state.total * much) & (state.total <= state.plays * much)
+    right = whole & ordered & (state.ones >= 0.0) & (state.ones <= state.plays) & (state.memory >= 0.0)
+    for k in np.flatnonzero(~right).tolist():
+        raise saved.fail(
+            f"no rewards give the statistics {dict(zip(State._fields, table[:, k].tolist(), strict=True))}"
+        )
+    if state.plays.sum() != updates:
+        raise saved.fail(f"the arms have {state.plays.sum():g} rewards, but there were {updates} updates")

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from meanbounds.agents.arms import ArmsLearner
+from meanbounds.agents.arms import ArmsLearner, check_statistics
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, checked_before
 from meanbounds.kernels.arms.tables import State
+from meanbounds.kernels.tally import new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Policy
+from meanbounds.support.entries import Entries
 from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = ["Columns", "check_columns"]
 
 _NO_SEED = -1
 _TOLD = ("pulls", "updates")
+_BY_ROW = ("lower", "upper", "_state", "pending", "retired", "pulls", "updates", "seed")
 
 
 class Columns:
@@ -86,27 +91,23 @@ class Columns:
         """The column of an arm; None if there is no such arm."""
         return self._place.get(arm)
 
-    def append(self, lower: Floats, upper: Floats) -> int:
-        """Add a context with these bounds, and return the number of its row.
+    def reserve(self, row: int) -> None:
+        """Make room for a context in this row, the next one or one further on.
 
         Examples
         --------
         >>> import meanbounds as mb
         >>> columns = Columns(mb.MeanBounds.vacuous(2), np.array([[0.7, 0.2]]), np.array([[0.9, 0.6]]))
-        >>> row = columns.append(np.array([0.1, 0.1]), np.array([0.5, 0.4]))
-        >>> row, columns.bounds(row)
-        (1, MeanBounds([0.1, 0.1], [0.5, 0.4]))
+        >>> learner = columns.wake(0, mb.GLUE(), floor=0.0, seed=7)
+        >>> columns.reserve(1)
+        >>> columns.rest(1, learner)
+        >>> columns.bounds(1)
+        MeanBounds([0.7, 0.2], [0.9, 0.6])
         """
-        if self.size == len(self.lower):
-            for name in ("lower", "upper", "_state", "pending", "retired", "pulls", "updates", "seed"):
-                old = getattr(self, name)
-                room = np.zeros((max(16, len(old)), *old.shape[1:]), dtype=old.dtype)
-                setattr(self, name, np.concatenate([old, room]))
-            self.seed[self.size :] = _NO_SEED
-        row = self.size
-        self.lower[row], self.upper[row] = lower, upper
-        self.size += 1
-        return row
+        if row >= len(self.lower):
+            grown = {name: _longer(getattr(self, name), row) for name in _BY_ROW}
+            grown["seed"][len(self.seed) :] = _NO_SEED
+            self.__dict__.update(grown)
 
     def bounds(self, row: int) -> MeanBounds:
         """The bounds of a context."""
@@ -132,16 +133,16 @@ class Columns:
         0
         """
         own = int(self.seed[row])
-        learner = ArmsLearner(
-            policy, Knowledge(self.bounds(row)), seed if own == _NO_SEED else own, floor, self._state[row].copy()
+        used = seed if own == _NO_SEED else own
+        return ArmsLearner(
+            policy,
+            Knowledge(self.bounds(row)),
+            used,
+            floor,
+            table=self._state[row].copy(),
+            tally=new_tally(used, self.pending[row], int(self.pulls[row]), int(self.updates[row])),
+            retired=frozenset(np.flatnonzero(self.retired[row]).tolist()),
         )
-        learner.pulls, learner.updates = int(self.pulls[row]), int(self.updates[row])
-        learner.pending = self.pending[row].tolist()
-        learner.unanswered = sum(learner.pending)
-        learner.retired = set(np.flatnonzero(self.retired[row]).tolist())
-        if learner.retired:
-            learner.take(learner.known)
-        return learner
 
     def rest(self, row: int, learner: ArmsLearner) -> None:
         """Write a learner back to its row; the inverse of `wake`."""
@@ -149,7 +150,7 @@ class Columns:
         self._state[row] = learner.table
         self.pending[row] = learner.pending
         self.retired[row] = False
-        self.retired[row, list(learner.retired)] = True
+        self.retired[row, list(learner.standing.retired)] = True
         self.pulls[row], self.updates[row] = learner.pulls, learner.updates
         if learner.pulls or learner.updates:  # else the next to wake it gives the same seed: looking leaves no trace
             self.seed[row] = learner.seed
@@ -160,8 +161,8 @@ class Columns:
             column[row] = 0
         self.seed[row] = _NO_SEED
 
-    def extend(self, bounds: MeanBounds) -> None:
-        """Add an arm to every context.
+    def extended(self, bounds: MeanBounds) -> Columns:
+        """The same contexts with one more arm in each.
 
         Parameters
         ----------
@@ -172,17 +173,23 @@ class Columns:
         --------
         >>> import meanbounds as mb
         >>> columns = Columns(mb.MeanBounds.vacuous(1), np.array([[0.7], [0.1]]), np.array([[0.9], [0.5]]))
-        >>> columns.extend(mb.MeanBounds([0.0], [0.6], arms=["new"]))
-        >>> columns.bounds(1)
+        >>> columns.extended(mb.MeanBounds([0.0], [0.6], arms=["new"])).bounds(1)
         MeanBounds([0.1, 0.0], [0.5, 0.6], arms=[0, 'new'])
         """
-        width = len(self._place)
-        self._place = {**self._place, bounds.arms[0]: width}
-        self.low, self.high = np.append(self.low, bounds.low), np.append(self.high, bounds.high)
+        grown = copy.copy(self)
+        grown._place = {**self._place, bounds.arms[0]: len(self._place)}
+        grown.low, grown.high = np.append(self.low, bounds.low), np.append(self.high, bounds.high)
         for name, value in (("lower", bounds.lower[0]), ("upper", bounds.upper[0]), ("pending", 0), ("retired", False)):
             old = getattr(self, name)
-            setattr(self, name, np.column_stack([old, np.full(len(old), value, dtype=old.dtype)]))
-        self._state = np.concatenate([self._state, np.zeros((*self._state.shape[:2], 1))], axis=2)
+            setattr(grown, name, np.column_stack([old, np.full(len(old), value, dtype=old.dtype)]))
+        grown._state = np.concatenate([self._state, np.zeros((*self._state.shape[:2], 1))], axis=2)
+        return grown
+
+    def with_own_bounds(self) -> Columns:
+        """The same contexts, with bounds and retired arms that can be changed without changing these."""
+        own = copy.copy(self)
+        own.lower, own.upper, own.retired = self.lower.copy(), self.upper.copy(), self.retired.copy()
+        return own
 
     def told(self, row: int) -> dict[str, Any] | None:
         """The rewards and pulls of a context, in values that JSON can hold; None if it was never used.
@@ -211,15 +218,28 @@ class Columns:
 
     def recall(self, row: int, told: Mapping[str, Any]) -> None:
         """Restore the rewards and pulls of a context from the result of `told`."""
-        state = np.array(told["state"], dtype=np.float64)
-        pending = np.array(told["pending"], dtype=np.int64)
-        if state.shape != self._state.shape[1:] or pending.shape != self.pending.shape[1:]:
-            raise ValueError(f"the saved context {row} has statistics of shape {state.shape} for {len(self.arms)} arms")
-        self._state[row], self.pending[row] = state, pending
-        self.retired[row, list(told["retired"])] = True
-        self.seed[row] = told["seed"]
-        for name in _TOLD:
-            getattr(self, name)[row] = told[name]
+        saved, arms = Entries(told, f"context number {row}"), len(self._place)
+        state, pending = saved.numbers("state", self._state.shape[1:]), saved.wholes("pending", arms)
+        pulls, updates = (saved.whole(name) for name in _TOLD)
+        check_statistics(saved, state, updates)
+        if pending.sum() > pulls:
+            raise saved.fail(f"{int(pending.sum())} pulls are pending, but there were only {pulls}")
+        retired = saved.sequence("retired")
+        if any(isinstance(k, bool) or not isinstance(k, int) or not 0 <= k < arms for k in retired):
+            raise saved.fail(f"retired must list positions from 0 to {arms - 1}; got {retired}")
+        self._state[row], self.pending[row], self.seed[row] = (
+            state,
+            pending,
+            saved.whole("seed", low=_NO_SEED, high=2**63 - 1),
+        )
+        self.retired[row, retired] = True
+        self.pulls[row], self.updates[row] = pulls, updates
+
+
+def _longer(column: NDArray[Any], row: int) -> NDArray[Any]:
+    """The column with zeros at its end: twice as long, and long enough for this row."""
+    room = np.zeros((max(16, len(column), row + 1 - len(column)), *column.shape[1:]), dtype=column.dtype)
+    return np.concatenate([column, room])
 
 
 def check_columns(like: MeanBounds, lower: Floats, upper: Floats) -> None:

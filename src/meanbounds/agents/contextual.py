@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, Literal, Self
 
@@ -14,10 +17,11 @@ from numpy.typing import ArrayLike
 from meanbounds.agents.agent import Agent
 from meanbounds.agents.arms import ArmsLearner
 from meanbounds.agents.columns import Columns, check_columns
-from meanbounds.agents.learner import Pending, check_floor, check_has
+from meanbounds.agents.learner import Pending, check_floor
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, UnknownArmError
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Policy
+from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats, Integers
@@ -28,6 +32,7 @@ Context = Any
 """The name of a context: a text, a number, or a tuple of these."""
 
 _FORMAT = 2
+_MOST = 10**8  # rows of a saved agent: more would not fit in memory
 _SAVED = ("policy", "seed", "floor", "unknown", "arms", "low", "high", "contexts", "rows", "lower", "upper", "told")
 _AWAKE = 4096  # contexts held as agents at a time; the others are stored in columns
 
@@ -54,6 +59,9 @@ class ContextualAgent(Saved):
     -----
     Contexts are stored in columns, a few hundred bytes each, and become agents when they are used. A million contexts
     with five arms fit in 1 GB; `from_columns` builds them without an object for each.
+
+    Threads may share it: one lock guards all contexts and their agents. An error or an interrupt leaves it as it was
+    before the call or as it is after it.
 
     Examples
     --------
@@ -88,7 +96,7 @@ class ContextualAgent(Saved):
             if columns.fits(own):
                 columns.lower[row], columns.upper[row] = own.lower, own.upper
             else:
-                self._kept[context] = Agent(policy, own, seed=self._seed_of(row), floor=floor)
+                self._kept[context] = self._agent_on(own, row)
 
     @classmethod
     def from_columns(
@@ -155,6 +163,7 @@ class ContextualAgent(Saved):
         if unknown not in ("error", "vacuous"):
             raise ValueError(f'unknown must be "error" or "vacuous"; got {unknown!r}')
         self._policy, self._seed, self._unknown, self._floor = policy, as_seed(seed), unknown, check_floor(floor)
+        self._lock = threading.RLock()  # its agents share it
         self._columns = columns
         self._withdrawn: set[Arm] = set()  # retired in all contexts, those that are still to come included
         self._rows: dict[Context, int] = {context: row for row, context in enumerate(contexts)}
@@ -212,13 +221,20 @@ class ContextualAgent(Saved):
         Agent(GLUE(), 2 arms, 0 updates)
         """
         key = check_context(context)
-        self._find(key)
-        return self._hold(key)
+        with self._lock:
+            self._find(key)
+            return self._hold(key)
+
+    def _agent_on(self, bounds: MeanBounds, row: int) -> Agent:
+        """A new agent with these bounds and the seed of this row."""
+        learner = ArmsLearner(self._policy, Knowledge(bounds), self._seed_of(row), self._floor)
+        return Agent.around(learner, self._lock)
 
     def _hold(self, key: Context) -> Agent:
         """Keep an agent that is awake so for good."""
         if key not in self._kept:
-            self._kept[key] = self._awake.pop(key)
+            self._kept[key] = self._awake[key]
+            del self._awake[key]
         return self._kept[key]
 
     def _find(self, key: Context) -> Agent:
@@ -228,7 +244,8 @@ class ContextualAgent(Saved):
             if key not in self._rows:
                 raise LookupError(self._not_known(key))
             row = self._rows[key]
-            agent = Agent.around(self._columns.wake(row, self._policy, self._floor, self._seed_of(row)))
+            learner = self._columns.wake(row, self._policy, self._floor, self._seed_of(row))
+            agent = Agent.around(learner, self._lock)
             self._watch(key, agent)
         return agent
 
@@ -249,7 +266,7 @@ class ContextualAgent(Saved):
             if key in self._rows or self._unknown == "error":
                 return self._find(key)
             like = MeanBounds.vacuous(self._columns.arms, low=self._columns.low, high=self._columns.high)
-            agent = Agent(self._policy, like, seed=self._seed_of(self._columns.size), floor=self._floor)
+            agent = self._agent_on(like, self._next_row())
             for arm in self._withdrawn:
                 agent.retire(arm)
         return agent
@@ -261,14 +278,22 @@ class ContextualAgent(Saved):
         key = check_context(context)
         # First, so that a warning which is turned into an error leaves no trace.
         warnings.warn(f"context {key!r} is new: it starts from {start}", stacklevel=3)
-        self._rows[key] = self._columns.append(agent.bounds.lower, agent.bounds.upper)
+        row = self._next_row()
+        self._columns.reserve(row)
+        self._columns.rest(row, _learner_of(agent))
+        self._rows[key] = row  # from here on the context is known, and its row has all of it
+        self._columns.size = row + 1
         self._watch(key, agent)
+
+    def _next_row(self) -> int:
+        """The row of the next new context: rows of contexts that were forgotten are not used again."""
+        last = self._rows[next(reversed(self._rows))] if self._rows else -1
+        return max(self._columns.size, last + 1)
 
     def _rest(self, key: Context) -> None:
         """Write an agent back to its row."""
-        agent = self._awake.pop(key)
-        if isinstance(agent.inside, ArmsLearner):
-            self._columns.rest(self._rows[key], agent.inside)
+        self._columns.rest(self._rows[key], _learner_of(self._awake[key]))
+        del self._awake[key]
 
     def _rest_all(self) -> None:
         for key in list(self._awake):
@@ -312,10 +337,11 @@ class ContextualAgent(Saved):
         Traceback (most recent call last):
         LookupError: context 'yung' has no bounds; did you mean 'young'? The contexts are 'young', 'old'...
         """
-        agent = self._agent(context)
-        arm = agent.pull(eligible, pending=pending)
-        self._keep(context, agent)
-        return arm
+        with self._lock:
+            agent = self._agent(context)
+            arm: Arm = agent.inside.pull(eligible, pending)
+            self._keep(context, agent)
+            return arm
 
     def update(self, context: Context, arm: Arm, reward: float, *, history: bool = False) -> None:
         """Tell the agent of this context a reward; see `meanbounds.Agent.update`.
@@ -335,9 +361,10 @@ class ContextualAgent(Saved):
         >>> agent["young"].means
         array([nan, 0.5])
         """
-        agent = self._agent(context)
-        agent.update(arm, reward, history=history)
-        self._keep(context, agent)
+        with self._lock:
+            agent = self._agent(context)
+            agent.inside.update(arm, reward, history)
+            self._keep(context, agent)
 
     def probabilities(
         self, context: Context, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
@@ -351,7 +378,8 @@ class ContextualAgent(Saved):
         >>> agent.probabilities("young")
         array([0.5, 0.5])
         """
-        return self._agent(context).probabilities(eligible, pending=pending)
+        with self._lock:
+            return self._agent(context).probabilities(eligible, pending=pending)
 
     def indices(self, context: Context) -> Floats:
         """The index of each arm in this context; see `meanbounds.Agent.indices`.
@@ -363,7 +391,8 @@ class ContextualAgent(Saved):
         >>> agent.indices("young")
         array([0.9, 0.8])
         """
-        return self._agent(context).indices()
+        with self._lock:
+            return self._agent(context).indices()
 
     def plays(self, context: Context | None = None) -> Integers:
         """How many rewards each arm has had, in one context or, by default, in all of them together.
@@ -378,10 +407,11 @@ class ContextualAgent(Saved):
         >>> agent.plays(), agent.plays("old")
         (array([1, 1]), array([0, 1]))
         """
-        if context is not None:
-            return self._agent(context).plays
-        self._rest_all()
-        return self._summed(self._columns.plays, [agent.plays for agent in self._kept.values()])
+        with self._lock:
+            if context is not None:
+                return self._agent(context).plays
+            self._rest_all()
+            return self._summed(self._columns.plays, [agent.plays for agent in self._kept.values()])
 
     def pending(self, context: Context | None = None) -> Integers:
         """How many pulls of each arm wait for their reward, in one context or, by default, in all together.
@@ -395,10 +425,11 @@ class ContextualAgent(Saved):
         >>> agent.pending(), agent.pending("old")
         (array([1, 1]), array([0, 1]))
         """
-        if context is not None:
-            return self._agent(context).pending
-        self._rest_all()
-        return self._summed(self._columns.pending, [agent.pending for agent in self._kept.values()])
+        with self._lock:
+            if context is not None:
+                return self._agent(context).pending
+            self._rest_all()
+            return self._summed(self._columns.pending, [agent.pending for agent in self._kept.values()])
 
     def _summed(self, column: Integers, kept: Sequence[Integers]) -> Integers:
         """The sum over contexts, by arm; the rows of contexts that are kept awake are stale, so their agents count."""
@@ -420,7 +451,8 @@ class ContextualAgent(Saved):
         >>> agent.pending()
         array([0, 0])
         """
-        self._agent(context).cancel(arm)
+        with self._lock:
+            self._agent(context).cancel(arm)
 
     def add(
         self,
@@ -449,23 +481,50 @@ class ContextualAgent(Saved):
         >>> agent.pull("young")
         'new drug'
         """
-        ends = {"lower": lower, "upper": upper, "low": low, "high": high}
-        if context is not None:
+        with self._lock:
+            if context is None:
+                self._add_everywhere(arm, {"lower": lower, "upper": upper, "low": low, "high": high})
+                return
             agent = self._agent(context)
             known = agent.knowledge.with_arm(arm, lower, upper, low, high)  # refused here if at all
-            self._keep(context, agent)
-            self._hold(check_context(context)).inside.extend(known, None, 0.0)
-            return
+            key, size = check_context(context), self._columns.size
+            new = key not in self._rows
+            try:
+                self._keep(context, agent)
+                self._hold(key).inside.extend(known, None, 0.0)
+            except BaseException:
+                if new:
+                    self._drop(key)
+                    self._columns.size = size
+                raise
+
+    def _add_everywhere(self, arm: Arm, ends: dict[str, float | None]) -> None:
         having = [key for key, agent in self._kept.items() if arm in agent.bounds.arms]
         if self._columns.place(arm) is not None or having:
             where = f" in context {having[0]!r}" if having else ""
             raise BoundsError(f"there is an arm {arm!r} already{where}; give the new one another name")
-        whole = {name: low if name == "lower" else high for name, end in ends.items() if end is None}
+        whole = {name: ends["low" if name == "lower" else "high"] for name, end in ends.items() if end is None}
         own = MeanBounds.from_dict({"arms": [arm], **{name: [end] for name, end in (ends | whole).items()}})
+        with self._all_or_nothing():
+            for agent in self._kept.values():
+                low, high, lower, upper = (float(side[0]) for side in (own.low, own.high, own.lower, own.upper))
+                agent.add(arm, lower=lower, upper=upper, low=low, high=high)
+            self._columns = self._columns.extended(own)
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Undo changes of many contexts if one of them is refused or interrupted."""
         self._rest_all()
-        for agent in self._kept.values():
-            agent.add(arm, lower=lower, upper=upper, low=low, high=high)
-        self._columns.extend(own)
+        kept = [(_learner_of(agent), _learner_of(agent).standing) for agent in self._kept.values()]
+        rows, columns, withdrawn = dict(self._rows), self._columns.with_own_bounds(), set(self._withdrawn)
+        try:
+            yield
+        except BaseException:
+            self._awake.clear()
+            for learner, standing in kept:
+                learner.stand_at(standing)
+            self._rows, self._columns, self._withdrawn = rows, columns, withdrawn
+            raise
 
     def retire(self, arm: Arm, *, context: Context | None = None) -> None:
         """Stop offering an arm, in one context or, by default, in all that have it; see `meanbounds.Agent.retire`.
@@ -479,18 +538,19 @@ class ContextualAgent(Saved):
         >>> agent.pull("young"), agent.pull("old")
         (0, 1)
         """
-        if context is not None:
-            agent = self._agent(context)
-            agent.retire(arm)
-            self._keep(context, agent)
-            return
-        self._rest_all()
-        for agent in self._having(arm):
-            agent.retire(arm)
-        place = self._columns.place(arm)
-        if place is not None:
-            self._columns.retired[list(self._rows.values()), place] = True
-            self._withdrawn.add(self._columns.arms[place])
+        with self._lock:
+            if context is not None:
+                agent = self._agent(context)
+                agent.retire(arm)
+                self._keep(context, agent)
+                return
+            having, place = self._having(arm), self._columns.place(arm)
+            with self._all_or_nothing():
+                for agent in having:
+                    agent.retire(arm)
+                if place is not None:
+                    self._columns.retired[list(self._rows.values()), place] = True
+                    self._withdrawn.add(self._columns.arms[place])
 
     def restore(self, arm: Arm, *, context: Context | None = None) -> None:
         """Offer a retired arm again, in one context or, by default, wherever it is retired.
@@ -504,21 +564,24 @@ class ContextualAgent(Saved):
         >>> agent.pull("young")
         0
         """
-        if context is not None:
-            agent = self._agent(context)
-            agent.restore(arm)
-            self._keep(context, agent)
-            return
-        self._rest_all()
-        place = self._columns.place(arm)
-        retired = [agent for agent in self._having(arm) if arm in agent.retired]
-        if not (retired or arm in self._withdrawn) and (place is None or not self._columns.retired[:, place].any()):
-            raise ValueError(f"arm {arm!r} is not retired in any context")
-        for agent in retired:
-            agent.restore(arm)
-        if place is not None:
-            self._columns.retired[:, place] = False
-        self._withdrawn.discard(arm)
+        with self._lock:
+            if context is not None:
+                agent = self._agent(context)
+                agent.restore(arm)
+                self._keep(context, agent)
+                return
+            self._rest_all()
+            retired = [agent for agent in self._having(arm) if arm in agent.retired]
+            place = self._columns.place(arm)
+            in_columns = place is not None and self._columns.retired[:, place].any()
+            if not (retired or in_columns or arm in self._withdrawn):
+                raise ValueError(f"arm {arm!r} is not retired in any context")
+            with self._all_or_nothing():
+                for agent in retired:
+                    agent.restore(arm)
+                if place is not None:
+                    self._columns.retired[:, place] = False
+                self._withdrawn.discard(arm)
 
     def _having(self, arm: Arm) -> list[Agent]:
         """The agents that are kept awake and have this arm; an error if no context has it."""
@@ -549,20 +612,24 @@ class ContextualAgent(Saved):
         >>> agent.pull("young")
         0
         """
-        if isinstance(bounds, Mapping):
-            if context is not None:
-                raise TypeError("give a mapping from contexts to bounds, or one context and its bounds; not both")
-            checked = {check_context(key): own for key, own in bounds.items()}
-            for key, own in checked.items():  # check all first, so that an error changes nothing
-                self._agent(key).bounds.matching(own)
-            for key, own in checked.items():
-                agent = self._agent(key)
-                agent.replace_bounds(own)
-                self._keep(key, agent, "the bounds given")
-        elif context is not None:
-            self.replace_bounds({check_context(context): bounds})
-        else:
-            self.replace_bounds(dict.fromkeys(self._rows, bounds))
+        if isinstance(bounds, Mapping) and context is not None:
+            raise TypeError("give a mapping from contexts to bounds, or one context and its bounds; not both")
+        with self._lock:
+            if isinstance(bounds, Mapping):
+                given = {check_context(key): own for key, own in bounds.items()}
+            else:
+                given = dict.fromkeys(self._rows if context is None else [check_context(context)], bounds)
+            if len(given) == 1:
+                self._replace(*next(iter(given.items())))
+                return
+            with self._all_or_nothing():
+                for key, own in given.items():
+                    self._replace(key, own)
+
+    def _replace(self, key: Context, bounds: MeanBounds) -> None:
+        agent = self._agent(key)
+        agent.replace_bounds(bounds)
+        self._keep(key, agent, "the bounds given")
 
     def forget(self, context: Context) -> None:
         """Delete a context with its bounds and rewards, for example when a person asks to be forgotten.
@@ -576,11 +643,23 @@ class ContextualAgent(Saved):
         ('b',)
         """
         key = check_context(context)
-        if key not in self._rows:
-            raise LookupError(self._not_known(key))
+        with self._lock:
+            if key not in self._rows:
+                raise LookupError(self._not_known(key))
+            try:
+                self._drop(key)
+            except BaseException:  # interrupted half way: a context that is half forgotten must not come back
+                self._drop(key)
+                raise
+
+    def _drop(self, key: Context) -> None:
+        """Erase all that is kept of a context, from its row to its name."""
+        self._columns.size = self._next_row()
+        if key in self._rows:
+            self._columns.clear(self._rows[key])
         self._awake.pop(key, None)
         self._kept.pop(key, None)
-        self._columns.clear(self._rows.pop(key))
+        self._rows.pop(key, None)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole state, in values that JSON can hold; `from_dict` continues the same trajectories.
@@ -593,11 +672,15 @@ class ContextualAgent(Saved):
         >>> state["contexts"], state["lower"], state["seed"]
         (['young'], [[0.7, 0.2]], 7)
         """
+        with self._lock:
+            return self._saved()
+
+    def _saved(self) -> dict[str, Any]:
         self._rest_all()
         columns, own = self._columns, {}
         for key, agent in self._kept.items():
-            if isinstance(agent.inside, ArmsLearner) and columns.fits(agent.bounds):
-                columns.rest(self._rows[key], agent.inside)
+            if columns.fits(agent.bounds):
+                columns.rest(self._rows[key], _learner_of(agent))
             else:
                 own[self._rows[key]] = agent.to_dict()
         rows = list(self._rows.values())
@@ -613,7 +696,7 @@ class ContextualAgent(Saved):
             "high": columns.high.tolist(),
             "contexts": [_listed(context) for context in self._rows],
             "rows": rows,
-            "next_row": columns.size,
+            "next_row": self._next_row(),
             "lower": columns.lower[rows].tolist(),
             "upper": columns.upper[rows].tolist(),
             "told": {str(row): entry for row, entry in told.items() if entry is not None},
@@ -632,42 +715,62 @@ class ContextualAgent(Saved):
         >>> mb.ContextualAgent.from_dict(agent.to_dict()).pull("young") == agent.pull("young")
         True
         """
+        saved = Entries(data, "contextual agent")
         if data.get("format") == 1 and data.get("agents"):
-            return cls._from_version_0_1(data)
+            return cls._from_version_0_1(saved)
         if data.get("format") != _FORMAT:
             raise ValueError(f"this is no contextual agent in format 1 or {_FORMAT}: it has {sorted(map(str, data))}")
-        check_has(data, (*_SAVED, "next_row", "agents", "withdrawn"))
-        contexts, rows = [_hashable(context) for context in data["contexts"]], [int(row) for row in data["rows"]]
-        like = MeanBounds.vacuous(data["arms"], low=data["low"], high=data["high"])
-        shape = (int(data["next_row"]), len(like))
-        lower, upper = np.zeros(shape), np.zeros(shape)
-        for column, saved in ((lower, data["lower"]), (upper, data["upper"])):
-            column[rows] = np.array(saved, dtype=np.float64).reshape(len(rows), shape[1])
+        saved.need(_SAVED)
+        contexts = [check_context(_hashable(context)) for context in saved.sequence("contexts")]
+        size, rows = saved.whole("next_row", high=_MOST), saved.wholes("rows", len(contexts)).tolist()
+        if len(set(contexts)) < len(contexts) or rows != sorted(set(rows)) or (rows and rows[-1] >= size):
+            raise saved.fail("contexts must differ, and rows must rise and be below next_row")
+        like = MeanBounds.vacuous(saved.sequence("arms"), low=saved.sequence("low"), high=saved.sequence("high"))
+        lower, upper = np.zeros((size, len(like))), np.zeros((size, len(like)))
+        for column, name in ((lower, "lower"), (upper, "upper")):
+            column[rows] = saved.numbers(name, (len(rows), len(like)))
         check_columns(like, lower[rows], upper[rows])
-        policy = Policy.from_dict(data["policy"])
+        policy = Policy.from_dict(saved.mapping("policy"))
         agent = cls.__new__(cls)
-        agent._begin(policy, Columns(like, lower, upper), [], data["seed"], data["unknown"], data["floor"])
-        agent._rows = dict(zip((check_context(context) for context in contexts), rows, strict=True))
-        agent._withdrawn = {like.arms[like.position(arm)] for arm in data["withdrawn"]}
-        names = {row: context for context, row in agent._rows.items()}
-        for row, told in data["told"].items():
+        agent._begin(policy, Columns(like, lower, upper), [], saved["seed"], saved["unknown"], saved["floor"])
+        agent._rows = dict(zip(contexts, rows, strict=True))
+        agent._withdrawn = {like.arms[like.position(arm)] for arm in saved.sequence("withdrawn")}
+        names = {str(row): context for context, row in agent._rows.items()}
+        for name in ("told", "agents"):
+            for row in saved.mapping(name).keys() - names.keys():
+                raise saved.fail(f"{name} has an entry for row {row!r}, which no context has")
+        for row, told in saved.mapping("told").items():
             agent._columns.recall(int(row), told)
-        for row, saved in data["agents"].items():
-            agent._kept[names[int(row)]] = Agent.from_dict(saved)
+        for row, own in saved.mapping("agents").items():
+            agent._kept[names[row]] = agent._adopted(Agent.from_dict(own))
         return agent
 
     @classmethod
-    def _from_version_0_1(cls, data: Mapping[str, Any]) -> Self:
-        agents = {_hashable(context): Agent.from_dict(saved) for context, saved in data["agents"]}
+    def _from_version_0_1(cls, saved: Entries) -> Self:
+        entries = saved.sequence("agents")
+        if not all(isinstance(entry, list | tuple) and len(entry) == 2 for entry in entries):
+            raise saved.fail("agents must be a list of pairs, each of a context and its agent")
+        agents = {check_context(_hashable(context)): Agent.from_dict(own) for context, own in entries}
         bounds = {context: agent.bounds for context, agent in agents.items()}
-        whole = cls(Policy.from_dict(data["policy"]), bounds, seed=data["seed"], unknown="vacuous")
+        whole = cls(Policy.from_dict(saved.mapping("policy")), bounds, seed=saved["seed"], unknown="vacuous")
         for context, agent in agents.items():
             if context in whole._kept:
-                whole._kept[context] = agent
+                whole._kept[context] = whole._adopted(agent)
             else:
-                whole._awake[context] = agent
+                whole._awake[context] = whole._adopted(agent)
                 whole._columns.seed[whole._rows[context]] = agent.seed
         return whole
+
+    def _adopted(self, agent: Agent) -> Agent:
+        """The same agent under the lock of all."""
+        return Agent.around(_learner_of(agent), self._lock)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with self._lock:
+            self._rest_all()
+            kept = {context: _learner_of(agent) for context, agent in self._kept.items()}
+            state = {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_awake", "_kept")}
+            return _made, (type(self), copy.deepcopy(state), copy.deepcopy(kept))
 
     def __repr__(self) -> str:
         return f"ContextualAgent({self._policy!r}, {len(self._rows)} contexts)"
@@ -695,6 +798,23 @@ def check_context(context: Context) -> Context:
             f'name of its own, such as "unknown"'
         )
     return plain
+
+
+def _made(kind: type[ContextualAgent], state: dict[str, Any], kept: dict[Context, ArmsLearner]) -> ContextualAgent:
+    """The agent of which `ContextualAgent.__reduce__` took the state."""
+    agent = kind.__new__(kind)
+    lock = threading.RLock()
+    agent.__dict__.update(state)
+    agent._lock, agent._awake = lock, {}
+    agent._kept = {context: Agent.around(learner, lock) for context, learner in kept.items()}
+    return agent
+
+
+def _learner_of(agent: Agent) -> ArmsLearner:
+    """The learner of a context's agent."""
+    if not isinstance(agent.inside, ArmsLearner):
+        raise TypeError(f"contexts need a policy on arms, such as mb.GLUE(); got {agent.policy!r}")
+    return agent.inside
 
 
 def _listed(context: Context) -> Context:

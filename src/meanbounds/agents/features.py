@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from meanbounds.agents.candidate import Candidate
-from meanbounds.agents.learner import Learner, Pending, check_has, check_reward
+from meanbounds.agents.learner import (
+    Counts,
+    Learner,
+    Pending,
+    Standing,
+    check_flag,
+    check_reward,
+    read_counts,
+)
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
 from meanbounds.kernels import linear as kernel
 from meanbounds.kernels.linear import Design, Pool, Rule
+from meanbounds.kernels.tally import PENDING, count_cancel, count_pull, new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.linear import LinearArms
 from meanbounds.policies import LinearPolicy
 from meanbounds.policies.oful import LinearPlan
 from meanbounds.subgaussian import variance_proxy_from_bounds
+from meanbounds.support.entries import Entries
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["FeaturesLearner"]
+__all__ = ["FeaturesLearner", "FeaturesStanding"]
 
 _REMEMBERED = 1024  # candidates whose bounds are cached
 _LEARNED = ("lower", "upper", "proxy")  # columns of the pool that a policy may narrow as it goes
-_SAVED = (*Design._fields, *_LEARNED, "plays", "total", "waiting")
+_AGREES = 1e-3  # of the size of a saved matrix or vector: how far it may be from the same computed anew
+_REGRESSION = ("precision", "inverse", "moment", "estimate", "numbers", "root")  # parts of the design as saved
 
 
 class _Offer(NamedTuple):
@@ -37,7 +48,19 @@ class _Offer(NamedTuple):
     new: list[Candidate]
     pool: Pool
     order: Integers  # places in the pool
-    room: Floats  # for the estimates and widths of the pool's arms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeaturesStanding(Standing):
+    """Where a learner for arms with features stands."""
+
+    arms: LinearArms
+    plan: LinearPlan
+    design: Design
+    results: Floats  # 2 x arms: how many rewards each arm has had, and their sum
+    everything: _Offer  # all arms that are not retired
+    waiting: dict[Candidate, int]  # candidates that were pulled, and their places among the pending pulls
+    known_bounds: dict[tuple[Any, ...], tuple[float, float]]  # of candidates
 
 
 class FeaturesLearner(Learner):
@@ -75,34 +98,40 @@ class FeaturesLearner(Learner):
         features: ArrayLike,
         offset: ArrayLike,
     ) -> None:
-        super().__init__(policy, known, seed, floor)
+        super().__init__(policy, seed, floor)
         self._policy = policy
-        self._arms = LinearArms(features, self.bounds, offset=offset)
-        self._design = kernel.new_design(self._arms.dimension, float(policy.regularisation))
-        self._image = np.empty(self._arms.dimension)
-        self._seen_plays = np.zeros(len(self.bounds))
-        self._seen_total = np.zeros(len(self.bounds))
-        self._waiting: Counter[Candidate] = Counter()
         self._warned = False
-        self._adopt(policy.plan(self._arms))
+        arms = LinearArms(features, known.bounds, offset=offset)
+        plan, count = policy.plan(arms), len(known.bounds)
+        self._now = FeaturesStanding(
+            known=known,
+            retired=frozenset(),
+            tally=new_tally(seed, np.zeros(count, dtype=np.int64)),
+            arms=arms,
+            plan=plan,
+            design=kernel.fresh_design(plan.pool.features, float(policy.regularisation)),
+            results=np.zeros((2, count)),
+            everything=_everything(known.bounds, plan.pool, frozenset()),
+            waiting={},
+            known_bounds={},
+        )
 
-    def _adopt(self, plan: LinearPlan) -> None:
-        self._plan = plan
-        self._pool, self._rule = self._plan.pool, self._plan.rule
-        self._room = np.empty((2, len(self.bounds)))
-        self._known_bounds: dict[tuple[Any, ...], tuple[float, float]] = {}
-        self._offer_all()
+    def adopt(self, known: Knowledge, retired: frozenset[int]) -> None:
+        """Use this knowledge, and plan anew only if it changed: retired arms still inform the estimate."""
+        now = self._now
+        arms, plan, cached = now.arms, now.plan, now.known_bounds
+        if known is not now.known:
+            arms = LinearArms(now.arms.features, known.bounds, offset=now.arms.offset)
+            plan, cached = self._policy.plan(arms), {}
+        offer = _everything(known.bounds, plan.pool, retired)
+        self._now = replace(
+            now, known=known, retired=retired, arms=arms, plan=plan, everything=offer, known_bounds=cached
+        )
 
-    def _offer_all(self) -> None:
-        self._all = np.array([k for k in range(len(self.bounds)) if k not in self.retired], dtype=np.int64)
-
-    def take(self, known: Knowledge) -> None:
-        """Adopt this knowledge, and plan anew only if it changed: retired arms still inform the estimate."""
-        if known is not self.known:
-            arms = LinearArms(self._arms.features, known.bounds, offset=self._arms.offset)
-            self._adopt(self._policy.plan(arms))
-            self._arms, self.known, self.bounds = arms, known, known.bounds
-        self._offer_all()
+    @property
+    def standing(self) -> FeaturesStanding:
+        """Where the learner stands."""
+        return self._now
 
     @property
     def policy(self) -> LinearPolicy:
@@ -112,93 +141,122 @@ class FeaturesLearner(Learner):
     @property
     def plays(self) -> Integers:
         """How many rewards each arm has had, in the order of ``bounds.arms``; candidates are not counted."""
-        plays: Integers = self._seen_plays.astype(np.int64)
+        plays: Integers = self._now.results[0].astype(np.int64)
         return plays
 
     @property
     def means(self) -> Floats:
         """The mean reward of each arm so far; NaN for an arm without rewards."""
-        plays = self._seen_plays
-        means: Floats = np.divide(self._seen_total, plays, out=np.full(plays.shape, np.nan), where=plays > 0)
+        plays, total = self._now.results
+        means: Floats = np.divide(total, plays, out=np.full(plays.shape, np.nan), where=plays > 0)
         return means
 
     @property
     def estimate(self) -> Floats:
         """The parameter as estimated from the rewards so far."""
-        return self._design.estimate.copy()
+        return self._now.design.estimate.copy()
 
     @property
     def tight_bounds(self) -> MeanBounds:
         """The bounds in use: tightened, and narrowed by the rewards if the policy does that."""
-        bounds = self.bounds
-        return MeanBounds(self._pool.lower, self._pool.upper, arms=bounds.arms, low=bounds.low, high=bounds.high)
+        bounds, pool = self.bounds, self._now.plan.pool
+        return MeanBounds(pool.lower, pool.upper, arms=bounds.arms, low=bounds.low, high=bounds.high)
 
     def _offered(self, eligible: Any) -> _Offer:
         """The arms on offer, known ones first."""
-        offered: list[Arm | Candidate]
-        offered = [self.bounds.arms[k] for k in self._all] if eligible is None else _distinct(eligible)
+        now = self._now
+        offered = now.everything.arms if eligible is None else _distinct(eligible)
         if not offered:
             raise ValueError(
                 "no arm is left on offer: all are retired; add or restore one"
                 if eligible is None
                 else "eligible is empty: there is no arm to choose from"
             )
+        if eligible is None:
+            return now.everything
         new = [arm for arm in offered if isinstance(arm, Candidate)]
         places = [self.bounds.position(arm) for arm in offered if not isinstance(arm, Candidate)]
         self._check_offered(places)
         if not new:
-            return _Offer(offered, places, new, self._pool, np.array(places, dtype=np.int64), self._room)
-        room = np.empty((2, len(offered)))
-        return _Offer(offered, places, new, self._pool_with(places, new), np.arange(len(offered)), room)
+            return _Offer(offered, places, new, now.plan.pool, np.array(places, dtype=np.int64))
+        return _Offer(offered, places, new, self._pool_with(places, new), np.arange(len(offered)))
 
     def pull(self, eligible: Any, pending: Pending | None) -> Any:
         """Choose an arm."""
-        offer, counted = self._offered(eligible), self._counts(pending)
-        k = self._decide(offer, counted)
-        if offer.new:
-            for name in () if counted else _LEARNED:
-                getattr(self._pool, name)[offer.places] = getattr(offer.pool, name)[: len(offer.places)]
-            if k >= len(offer.places):
-                chosen = offer.new[k - len(offer.places)]
-                self._waiting[chosen] += 1
-                self.unanswered += 1
-                return chosen
-            k = offer.places[k]
-        self.pending[k] += 1
-        self.unanswered += 1
-        return self.bounds.arms[k]
-
-    def _decide(self, offer: _Offer, counted: bool) -> int:
-        """Choose a position in the offer's pool; with `counted`, pending pulls count and no bounds are learned."""
+        offer, counted = self._offered(eligible), self._counts(pending) and self.unanswered > 0
+        slots = [*offer.places, *self._slots(offer.new)] if offer.new else None
+        now = self._now  # after the slots, which may have made room
         pool, rule, design = self._supposed(offer.pool, counted)
-        kept = kernel.possible(pool, rule, design, offer.order) if self.floor else offer.order
-        k = self._floored(kept) if self.floor else None
-        if k is None:
-            number, known, room = self.pulls, self._plan.known, offer.room
-            k, _, _ = kernel.decide(pool, rule, known, design, offer.order, room[0], room[1], False, number, self._key)
-        self.pulls += 1
-        if self._design.numbers[kernel.CONTRADICTIONS] and not self._warned:
-            self._warned = True
-            warnings.warn(
-                "bounds and data contradict each other: no parameter satisfies the bounds and lies in the confidence "
-                "set. Such rounds are decided without the bounds that are contradicted; check the bounds, norm_high "
-                "and the range of the rewards",
-                stacklevel=4,  # whoever calls `Agent.pull`
-            )
-        return int(k)
+        k = -1
+        if self.floor:
+            kept = kernel.possible(pool, rule, design, offer.order)
+            drawn = kernel.floored(now.tally, self._share(kept.size), kept.size)
+            if drawn >= 0:
+                k = int(kept[drawn])
+                count_pull(now.tally, k if slots is None else slots[k])
+        while k < 0:
+            warned = self._warned
+            if slots is None:
+                k = kernel.pull(pool, rule, now.plan.known, design, offer.order, now.tally, warned)
+            else:
+                own = kernel.with_own_bounds(now.plan.pool) if counted else now.plan.pool
+                places, learned = np.array(slots), (own.lower, own.upper, own.proxy)
+                k = kernel.pull_new(pool, rule, now.plan.known, design, places, now.tally, warned, *learned)
+            if k < 0:
+                self._warn()
+        if slots is None:
+            return self.bounds.arms[k]
+        return self.bounds.arms[slots[k]] if k < len(offer.places) else offer.new[k - len(offer.places)]
+
+    def _warn(self) -> None:
+        """Say once that bounds and data contradict each other, before anything is changed."""
+        self._warned = True
+        warnings.warn(
+            "bounds and data contradict each other: no parameter satisfies the bounds and lies in the confidence "
+            "set. Such rounds are decided without the bounds that are contradicted; check the bounds, norm_high "
+            "and the range of the rewards",
+            stacklevel=4,  # whoever calls `Agent.pull`
+        )
 
     def _supposed(self, pool: Pool, counted: bool) -> tuple[Pool, Rule, Design]:
         """The inputs of a decision; with `counted`, copies in which every pending pull has been answered."""
+        now = self._now
         if not counted:
-            return pool, self._rule, self._design
-        rule = self._rule._replace(online=False, index_kind=min(self._rule.index_kind, kernel.CLIP))
-        return kernel.own_bounds(pool), rule, self._as_if_answered()
+            return pool, now.plan.rule, now.design
+        rule = now.plan.rule._replace(online=False, index_kind=min(now.plan.rule.index_kind, kernel.CLIP))
+        return kernel.with_own_bounds(pool), rule, self._as_if_answered()
+
+    def _slots(self, candidates: list[Candidate]) -> list[int]:
+        """The places of candidates among the pending pulls; new places are made, in which no pull is pending yet."""
+        now = self._now
+        fresh = [arm for arm in candidates if arm not in now.waiting]
+        if len(self.bounds) + len(now.waiting) + len(fresh) > now.tally.size - PENDING:
+            now = self._now = self._with_room(len(fresh))
+        for arm in fresh:
+            now.waiting[arm] = len(self.bounds) + len(now.waiting)
+        return [now.waiting[arm] for arm in candidates]
+
+    def _with_room(self, more: int) -> FeaturesStanding:
+        """The same standing with room for more candidates; those that no longer wait lose their places."""
+        now, arms = self._now, len(self.bounds)
+        pending = self._waiting()
+        waiting = {arm: arms + place for place, arm in enumerate(pending)}
+        tally = np.zeros(PENDING + arms + max(16, 2 * (len(pending) + more)), dtype=np.int64)
+        tally[: PENDING + arms] = now.tally[: PENDING + arms]
+        tally[PENDING + arms : PENDING + arms + len(pending)] = list(pending.values())
+        return replace(now, tally=tally, waiting=waiting)
+
+    def _waiting(self) -> dict[Candidate, int]:
+        """The pending pulls of each candidate that has some."""
+        now = self._now
+        pending = {arm: int(now.tally[PENDING + place]) for arm, place in now.waiting.items()}
+        return {arm: times for arm, times in pending.items() if times}
 
     def probabilities(self, eligible: Any, pending: Pending | None) -> Floats:
         """The chance that the next pull takes each arm."""
         offer = self._offered(eligible)
-        pool, rule, design = self._supposed(offer.pool, self._counts(pending))
-        own = kernel.chances(pool, rule, self._plan.known, design, offer.order)
+        pool, rule, design = self._supposed(offer.pool, self._counts(pending) and self.unanswered > 0)
+        own = kernel.chances(pool, rule, self._now.plan.known, design, offer.order)
         if self.floor:
             kept = kernel.possible(pool, rule, design, offer.order)
             own = self._with_floor(own, np.flatnonzero(np.isin(offer.order, kept)))
@@ -211,80 +269,80 @@ class FeaturesLearner(Learner):
 
     def update(self, arm: Arm | Candidate, reward: float, history: bool) -> None:
         """Take in a reward."""
+        now, past = self._now, history if type(history) is bool else check_flag("history", history)
+        pool = now.plan.pool
         if isinstance(arm, Candidate):
             value = check_reward(arm.name, reward, arm.low, arm.high)
+            k, slot = -1, now.waiting.get(arm, -1)
             x, offset, proxy = self._features(arm), arm.offset, self._proxy(arm, late=True)
-            if self._waiting[arm] and not history:
-                self._waiting[arm] -= 1
-                self.unanswered -= 1
-            self._waiting += Counter()  # drops those that no longer wait
         else:
-            k = self.bounds.position(arm)
-            value = check_reward(arm, reward, float(self._pool.low[k]), float(self._pool.high[k]))
-            x, offset, proxy = self._pool.features[k], float(self._pool.offset[k]), float(self._pool.proxy[k])
-            self._seen_plays[k] += 1.0
-            self._seen_total[k] += value
-            if self.pending[k] and not history:
-                self.pending[k] -= 1
-                self.unanswered -= 1
-        kernel.observe(self._design, self._rule, x, value - offset, proxy, self._image)
-        self.updates += 1
+            k = slot = self.bounds.position(arm)
+            value = check_reward(arm, reward, float(pool.low[k]), float(pool.high[k]))
+            x, offset, proxy = pool.features[k], float(pool.offset[k]), float(pool.proxy[k])
+        kernel.update(now.design, now.plan.rule, k, x, value, offset, proxy, now.results, now.tally, slot, past)
 
     def cancel(self, arm: Any) -> None:
         """Give up one pending pull of this arm."""
         if not isinstance(arm, Candidate):
             super().cancel(arm)
-        elif self._waiting[arm]:
-            self._waiting[arm] -= 1
-            self.unanswered -= 1
-        else:
+        elif not count_cancel(self._now.tally, self._now.waiting.get(arm, -1)):
             raise ValueError(f"candidate {arm.name!r} has no pending pull to cancel")
 
     def indices(self) -> Floats:
         """The index of each arm; minus infinity for arms that are pruned or retired."""
-        out = np.full(len(self.bounds), -np.inf)
-        if self._all.size:
-            out[self._all] = kernel.indices(self._pool, self._rule, self._plan.known, self._design, self._all)
+        now, out = self._now, np.full(len(self.bounds), -np.inf)
+        offered = now.everything.order
+        if offered.size:
+            out[offered] = kernel.indices(now.plan.pool, now.plan.rule, now.plan.known, now.design, offered)
         return out
 
     def extend(self, known: Knowledge, features: ArrayLike | None, offset: float) -> None:
         """Adopt knowledge that has one more arm, the last one."""
-        bounds = known.bounds
+        bounds, now = known.bounds, self._now
         if features is None:
             raise TypeError(f"arm {bounds.arms[-1]!r}: {self._policy} learns from features: give features=")
-        rows = np.vstack([self._arms.features, self._features(Candidate(features))])
-        arms = LinearArms(rows, bounds, offset=np.append(self._arms.offset, offset))
-        plan = self._policy.plan(arms)  # raises if the new bounds contradict the others, before anything is changed
-        for k, (lower, upper) in enumerate(zip(self._pool.lower, self._pool.upper, strict=True)):
+        rows = np.vstack([now.arms.features, self._features(Candidate(features))])
+        arms = LinearArms(rows, bounds, offset=np.append(now.arms.offset, offset))
+        plan, old = self._policy.plan(arms), now.plan.pool
+        for k, (lower, upper) in enumerate(zip(old.lower, old.upper, strict=True)):
             kernel.narrow(plan.pool, k, lower, upper)  # keeps the bounds learned on the other arms
-        self._arms, self.known, self.bounds = arms, known, bounds
-        self._seen_plays, self._seen_total = (np.append(row, 0.0) for row in (self._seen_plays, self._seen_total))
-        self.pending.append(0)
-        self._adopt(plan)
+        count = len(self.bounds)
+        self._now = replace(
+            now,
+            known=known,
+            tally=np.insert(now.tally, PENDING + count, 0),
+            arms=arms,
+            plan=plan,
+            design=now.design._replace(features=plan.pool.features, seen=_with_column(now.design.seen)),
+            results=_with_column(now.results),
+            everything=_everything(bounds, plan.pool, now.retired),
+            waiting={arm: place + 1 for arm, place in now.waiting.items()},
+            known_bounds={},
+        )
 
     def _features(self, candidate: Candidate) -> Floats:
         x = np.array(candidate.features)
-        if x.size != self._arms.dimension:
+        if x.size != self._now.arms.dimension:
             raise ValueError(
-                f"candidate {candidate.name!r} has {x.size} features; this agent's arms have {self._arms.dimension}"
+                f"candidate {candidate.name!r} has {x.size} features; this agent's arms have {self._now.arms.dimension}"
             )
         self._policy.check_scale(float(np.linalg.norm(x)))
         return x
 
     def _bounds_of(self, candidate: Candidate) -> tuple[float, float]:
         """The bounds on a candidate's mean: its own, combined with those that follow from the other arms' bounds."""
-        if not self._rule.prune:  # the policy ignores the bounds
+        if not self._now.plan.rule.prune:  # the policy ignores the bounds
             return candidate.low, candidate.high
         lower = candidate.low if candidate.lower is None else candidate.lower
         upper = candidate.high if candidate.upper is None else candidate.upper
-        if self._plan.feasible is None:
+        if self._now.plan.feasible is None:
             return lower, upper
         key = (candidate.features, candidate.offset)
-        if key not in self._known_bounds:
-            if len(self._known_bounds) >= _REMEMBERED:
-                self._known_bounds.clear()
-            self._known_bounds[key] = self._plan.feasible.bound(self._features(candidate), candidate.offset)
-        least, most = self._known_bounds[key]
+        if key not in self._now.known_bounds:
+            if len(self._now.known_bounds) >= _REMEMBERED:
+                self._now.known_bounds.clear()
+            self._now.known_bounds[key] = self._now.plan.feasible.bound(self._features(candidate), candidate.offset)
+        least, most = self._now.known_bounds[key]
         slack = 1e-9 * (abs(least) + abs(most) + candidate.high - candidate.low)
         if max(lower, least) > min(upper, most) + slack:
             raise BoundsError(
@@ -303,10 +361,11 @@ class FeaturesLearner(Learner):
                 raise
             lower, upper = candidate.low, candidate.high
         proxy = variance_proxy_from_bounds(lower, upper, low=candidate.low, high=candidate.high)
-        if self._rule.noise == kernel.POOL_MAX and not late and proxy > self._rule.proxy * (1.0 + 1e-12):
+        rule = self._now.plan.rule
+        if rule.noise == kernel.POOL_MAX and not late and proxy > rule.proxy * (1.0 + 1e-12):
             raise ValueError(
                 f"candidate {candidate.name!r} has variance proxy {proxy:.4g}, more than any arm that was known in "
-                f'advance ({self._rule.proxy:.4g}); noise="pool-max" needs all arms in advance: use another noise'
+                f'advance ({rule.proxy:.4g}); noise="pool-max" needs all arms in advance: use another noise'
             )
         return proxy
 
@@ -317,51 +376,153 @@ class FeaturesLearner(Learner):
         ranges = np.array([(arm.offset, arm.low, arm.high) for arm in new])
         proxies = np.array([self._proxy(arm) for arm in new])
         columns = (rows, np.linalg.norm(rows, axis=1), *ranges.T, *bounds.T, proxies, np.full(rows.shape, np.nan))
-        return Pool(*(np.concatenate([old[places], column]) for old, column in zip(self._pool, columns, strict=True)))
+        return Pool(
+            *(np.concatenate([old[places], column]) for old, column in zip(self._now.plan.pool, columns, strict=True))
+        )
 
     def _as_if_answered(self) -> Design:
         """Widths as if every pending pull had been answered; estimate and radius come from the rewards so far."""
-        design = Design(*(part.copy() for part in self._design))
-        waiting = [(self._pool.features[k], self._pool.proxy[k], n) for k, n in enumerate(self.pending) if n]
-        waiting += [(self._features(arm), self._proxy(arm, late=True), n) for arm, n in self._waiting.items()]
+        now = self._now
+        pool, old = now.plan.pool, now.design
+        design = old._replace(precision=old.precision.copy(), inverse=old.inverse.copy(), numbers=old.numbers.copy())
+        waiting = [(pool.features[k], pool.proxy[k], n) for k, n in enumerate(self.pending.tolist()) if n]
+        waiting += [(self._features(arm), self._proxy(arm, late=True), n) for arm, n in self._waiting().items()]
         for x, proxy, times in waiting:
-            for _ in range(times):
-                kernel.observe(design, self._rule, x, float(x @ design.estimate), float(proxy), self._image)
-        return design._replace(estimate=self._design.estimate.copy(), numbers=self._design.numbers.copy())
+            kernel.suppose(design, now.plan.rule, x, times, float(proxy), np.empty(x.size))
+        return design
 
     def told(self) -> dict[str, Any]:
         """The rewards so far, as the kernel keeps them, in values that JSON can hold."""
-        learned = {name: getattr(self._pool, name).tolist() for name in _LEARNED}
+        now = self._now
+        weights, given = now.design.seen.tolist()
+        plays, total = now.results.tolist()
         return {
-            "features": self._arms.features.tolist(),
-            "offset": self._arms.offset.tolist(),
-            **{name: part.tolist() for name, part in zip(Design._fields, self._design, strict=True)},
-            **learned,
-            "plays": self._seen_plays.tolist(),
-            "total": self._seen_total.tolist(),
-            "waiting": [{**arm.to_dict(), "times": times} for arm, times in self._waiting.items() if times],
+            "features": now.arms.features.tolist(),
+            "offset": now.arms.offset.tolist(),
+            **{name: getattr(now.design, name).tolist() for name in _REGRESSION},
+            **{name: getattr(now.plan.pool, name).tolist() for name in _LEARNED},
+            "weights": weights,
+            "given": given,
+            "plays": plays,
+            "total": total,
+            "waiting": [{**arm.to_dict(), "times": times} for arm, times in self._waiting().items()],
         }
 
     @classmethod
     def from_parts(cls, parts: Mapping[str, Any]) -> Self:
-        """Make the learner that `parts` described."""
-        check_has(parts, ("features", "offset", *_SAVED))
-        made = (parts[name] for name in ("policy", "knowledge", "seed", "floor", "features", "offset"))
-        learner = cls(*made)
-        learner._recall(parts)
-        own = {**learner._design._asdict(), **{name: getattr(learner._pool, name) for name in _LEARNED}}
-        own |= {"plays": learner._seen_plays, "total": learner._seen_total}
-        for name in _SAVED[:-1]:
-            stored = np.array(parts[name], dtype=np.float64)
-            if stored.shape != own[name].shape:
-                raise ValueError(f"the saved agent's {name} has shape {stored.shape}; expected {own[name].shape}")
-            own[name][...] = stored
-        for entry in parts["waiting"]:
-            times = int(entry["times"])
-            learner._waiting[Candidate(**{key: value for key, value in entry.items() if key != "times"})] = times
-        learner.unanswered += learner._waiting.total()
-        learner._offer_all()
+        """Make the learner that `parts` described; everything is checked."""
+        saved, known, policy = Entries(parts, "agent"), parts["knowledge"], parts["policy"]
+        counts, arms = read_counts(saved, known.bounds), len(known.bounds)
+        d = len(saved.sequence("moment"))
+        features, offset = saved.numbers("features", (arms, d)), saved.numbers("offset", (arms,))
+        learner = cls(policy, known, counts.seed, counts.floor, features, offset)
+        plan = learner._now.plan
+        design = read_design(saved, plan, counts.updates)
+        for name in _LEARNED:
+            getattr(plan.pool, name)[:] = read_learned(saved, plan.pool, name)
+        if (plan.pool.lower > plan.pool.upper).any():
+            raise saved.fail("a lower bound is above the upper bound of the same arm")
+        waiting = read_waiting(saved, counts)
+        tally = new_tally(counts.seed, np.array([*counts.pending, *waiting.values()]), counts.pulls, counts.updates)
+        learner._now = replace(
+            learner._now,
+            retired=counts.retired,
+            tally=tally,
+            design=design,
+            results=read_results(saved, known.bounds, counts.updates),
+            everything=_everything(known.bounds, plan.pool, counts.retired),
+            waiting={arm: arms + place for place, arm in enumerate(waiting)},
+        )
         return learner
+
+
+def read_design(saved: Entries, plan: LinearPlan, updates: int) -> Design:
+    """Check the regression of a saved learner: its parts must agree with each other."""
+    rule, (arms, d) = plan.rule, plan.pool.features.shape
+    shapes = {"precision": (d, d), "inverse": (d, d), "moment": (d,), "estimate": (d,), "numbers": (4,)}
+    made = {name: saved.numbers(name, shape) for name, shape in shapes.items()}
+    if "root" in saved:
+        root, seen = (
+            saved.numbers("root", (d, d + 1)),
+            np.array([saved.numbers(n, (arms,)) for n in ("weights", "given")]),
+        )
+    else:  # before version 0.3, which has all in the matrix and the moment
+        root, seen = _root_of(saved, made["precision"], made["moment"], rule.regularisation), np.zeros((2, arms))
+    square = root[:, :d]
+    if np.tril(square, -1).any() or not (np.diag(square) > 0.0).all() or (seen[0] < 0.0).any():
+        raise saved.fail("root must be a triangle with a positive diagonal, and weights must not be negative")
+    design = Design(**made, features=plan.pool.features, seen=seen, root=root)
+    numbers = design.numbers
+    if numbers[kernel.UPDATES] != updates or (numbers < 0.0).any():
+        raise saved.fail(f"numbers {numbers.tolist()} do not agree with {updates} updates")
+    fresh = Design(*(part.copy() for part in design))
+    kernel.refresh(fresh, rule.regularisation)
+    for name in ("precision", "inverse", "moment", "estimate", "numbers"):
+        own, right = getattr(design, name), getattr(fresh, name)
+        if not np.abs(own - right).max() <= _AGREES * (1.0 + np.abs(right).max()):
+            raise saved.fail(f"{name} does not agree with the rewards that root, weights and given add up")
+    return design
+
+
+def _root_of(saved: Entries, precision: Floats, moment: Floats, regularisation: float) -> Floats:
+    """R and z with R'R = V, R'z = moment; V is at least regularisation x I but for its rounding errors."""
+    if not np.allclose(precision, precision.T):
+        raise saved.fail("precision must be symmetric")
+    values, vectors = np.linalg.eigh(precision)
+    values = np.maximum(values, regularisation)
+    triangle: Floats = np.linalg.qr(np.sqrt(values)[:, None] * vectors.T).R
+    triangle *= np.where(np.diag(triangle) < 0.0, -1.0, 1.0)[:, None]
+    return np.column_stack([np.triu(triangle), np.linalg.solve(triangle.T, moment)])
+
+
+def read_learned(saved: Entries, pool: Pool, name: str) -> Floats:
+    """Check bounds or variance proxies that were narrowed by rewards: no wider than without rewards."""
+    values, own = saved.numbers(name, pool.lower.shape), getattr(pool, name)
+    slack = 1e-6 * (pool.high - pool.low)
+    least = np.zeros_like(own) if name == "proxy" else pool.lower - slack
+    most = (pool.high - pool.low) ** 2 / 4.0 * (1.0 + 1e-9) if name == "proxy" else pool.upper + slack
+    if not ((values >= least) & (values <= most)).all():
+        raise saved.fail(f"{name} is wider than the bounds of the arms allow: {values.tolist()}")
+    return values
+
+
+def read_results(saved: Entries, bounds: MeanBounds, updates: int) -> Floats:
+    """Check how many rewards each arm has had, and their sum."""
+    arms = len(bounds)
+    plays, total = saved.wholes("plays", arms).astype(np.float64), saved.numbers("total", (arms,))
+    slack = 1e-9 * plays * (np.abs(bounds.low) + np.abs(bounds.high))
+    if not ((plays * bounds.low - slack <= total) & (total <= plays * bounds.high + slack)).all():
+        raise saved.fail(f"no rewards in the ranges of the arms add up to total {total.tolist()}")
+    if plays.sum() > updates:
+        raise saved.fail(f"the arms have {plays.sum():g} rewards, but there were {updates} updates")
+    return np.array([plays, total])
+
+
+def read_waiting(saved: Entries, counts: Counts) -> dict[Candidate, int]:
+    """Check the pending pulls of candidates."""
+    waiting = dict[Candidate, int]()
+    for entry in saved.sequence("waiting"):
+        given = Entries(entry, "candidate")
+        names = set(entry) - {"times"}
+        if names != set(Candidate.__dataclass_fields__):
+            raise saved.fail(
+                f"a candidate has {', '.join(Candidate.__dataclass_fields__)}; got {sorted(map(str, names))}"
+            )
+        waiting[Candidate(**{name: entry[name] for name in names})] = given.whole("times", low=1)
+    if counts.pending.sum() + sum(waiting.values()) > counts.pulls:
+        raise saved.fail(f"more pulls are pending than the {counts.pulls} that there were")
+    return waiting
+
+
+def _everything(bounds: MeanBounds, pool: Pool, retired: frozenset[int]) -> _Offer:
+    """The offer of all arms that are not retired."""
+    places = [k for k in range(len(bounds)) if k not in retired]
+    return _Offer([bounds.arms[k] for k in places], places, [], pool, np.array(places, dtype=np.int64))
+
+
+def _with_column(table: Floats) -> Floats:
+    """The table with one more column, of zeros."""
+    return np.hstack([table, np.zeros((len(table), 1))])
 
 
 def _distinct(eligible: Iterable[Arm | Candidate]) -> list[Arm | Candidate]:

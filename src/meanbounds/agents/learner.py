@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from meanbounds.bounds import Arm, MeanBounds
-from meanbounds.kernels.random.stream import floor_key, policy_key, uniform
+from meanbounds.kernels.tally import PENDING, PULLS, UNANSWERED, UPDATES, count_cancel
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy
+from meanbounds.support.entries import Entries
+from meanbounds.support.numbers import as_number
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["Learner", "NoIndexError", "Pending", "RewardError", "check_floor", "check_has", "check_reward"]
-
-_SAVED = ("policy", "knowledge", "seed", "floor", "pulls", "updates", "pending", "retired")
+__all__ = [
+    "Counts",
+    "Learner",
+    "NoIndexError",
+    "Pending",
+    "RewardError",
+    "Standing",
+    "check_flag",
+    "check_floor",
+    "check_reward",
+    "read_counts",
+]
 
 Pending = Literal["ignore", "count"]
 """How a pull treats earlier pulls whose rewards have not come yet: ``"ignore"`` or ``"count"`` them."""
@@ -56,12 +67,28 @@ class NoIndexError(TypeError):
     """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a learner stands: everything that a call may change.
+
+    Statistics and tally are written by machine code alone, a whole pull or update in one call. All other changes make
+    another standing, which takes the place of the old one in a single assignment. So an interrupt, an error or a
+    refused value leaves the learner as it was before the call or as it is after it.
+    """
+
+    known: Knowledge
+    retired: frozenset[int]
+    tally: Integers  # see meanbounds.kernels.tally
+
+
 class Learner(ABC):
     """Base of the learners for arms with and without features; `meanbounds.Agent` describes each method.
 
+    A learner is not to be shared by threads; an agent is, because it has a lock.
+
     Parameters
     ----------
-    policy, known, seed, floor
+    policy, seed, floor
         As for `meanbounds.Agent`, checked already.
 
     Examples
@@ -72,18 +99,46 @@ class Learner(ABC):
     (True, 0)
     """
 
-    def __init__(self, policy: AnyPolicy, known: Knowledge, seed: int, floor: float) -> None:
-        self.known = known
-        self.bounds: MeanBounds = known.bounds
+    def __init__(self, policy: AnyPolicy, seed: int, floor: float) -> None:
         self.seed = seed
         self.floor = check_floor(floor)
-        self.pulls = self.updates = 0
-        self.pending = [0] * len(self.bounds)
-        self.unanswered = 0  # the sum of `pending`, and of the pending pulls of candidates
-        self.retired: set[int] = set()
         self._counts_by_default = policy.counts_pending
-        self._key = np.uint64(policy_key(np.uint64(seed), 0))
-        self._floor_key = np.uint64(floor_key(np.uint64(seed), 0))
+
+    @property
+    @abstractmethod
+    def standing(self) -> Standing:
+        """Where the learner stands."""
+
+    @property
+    def known(self) -> Knowledge:
+        """Everything that is taken as known about the arms."""
+        return self.standing.known
+
+    @property
+    def bounds(self) -> MeanBounds:
+        """The bounds on the arms' means."""
+        return self.standing.known.bounds
+
+    @property
+    def pulls(self) -> int:
+        """How many pulls there were."""
+        return int(self.standing.tally[PULLS])
+
+    @property
+    def updates(self) -> int:
+        """How many rewards have come."""
+        return int(self.standing.tally[UPDATES])
+
+    @property
+    def unanswered(self) -> int:
+        """How many pulls wait for their reward, those of candidates included."""
+        return int(self.standing.tally[UNANSWERED])
+
+    @property
+    def pending(self) -> Integers:
+        """How many pulls of each arm wait for their reward."""
+        now = self.standing
+        return now.tally[PENDING : PENDING + len(now.known.bounds)].copy()
 
     @property
     @abstractmethod
@@ -103,7 +158,7 @@ class Learner(ABC):
     @property
     def retired_arms(self) -> tuple[Arm, ...]:
         """The arms that were retired, and are therefore not on offer."""
-        return tuple(self.bounds.arms[k] for k in sorted(self.retired))
+        return tuple(self.bounds.arms[k] for k in sorted(self.standing.retired))
 
     @abstractmethod
     def pull(self, eligible: Any, pending: Pending | None) -> Any:
@@ -122,8 +177,8 @@ class Learner(ABC):
         """The index of each arm; minus infinity for arms that are pruned or retired."""
 
     @abstractmethod
-    def take(self, known: Knowledge) -> None:
-        """Adopt this knowledge about the same arms, and plan anew."""
+    def adopt(self, known: Knowledge, retired: frozenset[int]) -> None:
+        """Use this knowledge about the same arms, of which some are retired, and plan anew."""
 
     @abstractmethod
     def extend(self, known: Knowledge, features: ArrayLike | None, offset: float) -> None:
@@ -136,7 +191,7 @@ class Learner(ABC):
     @classmethod
     @abstractmethod
     def from_parts(cls, parts: Mapping[str, Any]) -> Self:
-        """Make the learner that `parts` described."""
+        """Make the learner that `parts` described; everything is checked."""
 
     def parts(self) -> dict[str, Any]:
         """The whole state: policy and knowledge as objects, everything else in values that JSON can hold.
@@ -156,7 +211,7 @@ class Learner(ABC):
             "floor": self.floor,
             "pulls": self.pulls,
             "updates": self.updates,
-            "pending": list(self.pending),
+            "pending": self.pending.tolist(),
             "retired": list(self.retired_arms),
             **self.told(),
         }
@@ -164,55 +219,34 @@ class Learner(ABC):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_parts, (self.parts(),)
 
-    def _recall(self, parts: Mapping[str, Any]) -> None:
-        """Restore the counts of pulls, the pending pulls and the retired arms from `parts`."""
-        check_has(parts, _SAVED)
-        if len(parts["pending"]) != len(self.bounds):
-            raise ValueError(
-                f"the saved agent has {len(self.bounds)} arms, but {len(parts['pending'])} counts of pending pulls"
-            )
-        self.pending = [int(n) for n in parts["pending"]]
-        self.unanswered = sum(self.pending)
-        self.pulls, self.updates = int(parts["pulls"]), int(parts["updates"])
-        self.retired = {self.bounds.position(arm) for arm in parts["retired"]}
-
     def cancel(self, arm: Any) -> None:
         """Give up one pending pull of this arm."""
-        k = self.bounds.position(arm)
-        if not self.pending[k]:
+        if not count_cancel(self.standing.tally, self.bounds.position(arm)):
             raise ValueError(f"arm {arm!r} has no pending pull to cancel")
-        self.pending[k] -= 1
-        self.unanswered -= 1
 
     def retire(self, arm: Arm) -> None:
         """Stop offering an arm."""
-        self.retired.add(self.bounds.position(arm))
-        self.take(self.known)
+        now = self.standing
+        self.adopt(now.known, now.retired | {self.bounds.position(arm)})
 
     def restore(self, arm: Arm) -> None:
         """Offer a retired arm again."""
-        k = self.bounds.position(arm)
-        if k not in self.retired:
+        now, k = self.standing, self.bounds.position(arm)
+        if k not in now.retired:
             raise ValueError(f"arm {arm!r} is not retired")
-        self.retired.remove(k)
-        self.take(self.known)
+        self.adopt(now.known, now.retired - {k})
 
     def _check_offered(self, positions: Iterable[int]) -> None:
-        for k in sorted(self.retired.intersection(positions)):
+        for k in sorted(self.standing.retired.intersection(positions)):
             raise ValueError(f"arm {self.bounds.arms[k]!r} is retired; restore it before it is offered again")
 
     def _counts(self, pending: Pending | None) -> bool:
-        """Whether this pull treats unanswered ones as answered."""
+        """Whether unanswered pulls count as answered, if there are any."""
         if pending is None:
-            return self._counts_by_default and self.unanswered > 0
-        if pending not in ("ignore", "count"):
+            return self._counts_by_default
+        if not isinstance(pending, str) or pending not in ("ignore", "count"):
             raise ValueError(f'pending must be "ignore" or "count", or None for what suits the policy; got {pending!r}')
-        return pending == "count" and self.unanswered > 0
-
-    def _floored(self, possible: Integers) -> int | None:
-        """One of these arms, drawn at random for the floor; None, as a rule, when the policy decides."""
-        place = uniform(self._floor_key, self.pulls) / self._share(possible.size)
-        return int(possible[int(place)]) if place < possible.size else None
+        return pending == "count"
 
     def _with_floor(self, chances: Floats, possible: Integers) -> Floats:
         """The probabilities of a pull, from those of the policy's choice: each possible arm gets the floor."""
@@ -231,6 +265,30 @@ class Learner(ABC):
         return self.floor
 
 
+class Counts(NamedTuple):
+    """The part of a saved learner that all kinds have."""
+
+    seed: int
+    floor: float
+    retired: frozenset[int]
+    pulls: int
+    updates: int
+    pending: Integers
+
+
+def read_counts(saved: Entries, bounds: MeanBounds) -> Counts:
+    """Check the counts of a saved learner with these bounds."""
+    pulls, pending = saved.whole("pulls"), saved.wholes("pending", len(bounds))
+    if pending.sum() > pulls:
+        raise saved.fail(f"{int(pending.sum())} pulls are pending, but there were only {pulls}")
+    try:
+        retired = frozenset(bounds.position(arm) for arm in saved.sequence("retired"))
+        floor = check_floor(saved["floor"])
+    except (TypeError, LookupError, ValueError) as error:
+        raise saved.fail(str(error)) from None
+    return Counts(saved.whole("seed", high=2**63 - 1), floor, retired, pulls, saved.whole("updates"), pending)
+
+
 def check_reward(arm: object, reward: object, low: float, high: float) -> float:
     """Check a reward and return it as a float.
 
@@ -247,29 +305,10 @@ def check_reward(arm: object, reward: object, low: float, high: float) -> float:
     Traceback (most recent call last):
     meanbounds.agents.learner.RewardError: arm 'a': the reward '1' is not a number in its range [0.0, 1.0]
     """
-    try:
-        if isinstance(reward, str | bytes) or np.ndim(np.asarray(reward)) != 0:
-            raise TypeError
-        value = float(np.asarray(reward))
-    except (TypeError, ValueError):
-        value = math.nan
-    if not low <= value <= high:
+    value = as_number(reward)
+    if value is None or not low <= value <= high:
         raise RewardError(f"arm {arm!r}: the reward {reward!r} is not a number in its range [{low}, {high}]")
     return value
-
-
-def check_has(data: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Refuse a saved agent that lacks some of these entries.
-
-    Examples
-    --------
-    >>> check_has({"policy": {}}, ["policy", "seed"])
-    Traceback (most recent call last):
-    ValueError: the saved agent lacks seed
-    """
-    missing = [name for name in names if name not in data]
-    if missing:
-        raise ValueError(f"the saved agent lacks {', '.join(missing)}")
 
 
 def check_floor(floor: float) -> float:
@@ -277,3 +316,10 @@ def check_floor(floor: float) -> float:
     if isinstance(floor, bool) or not isinstance(floor, int | float | np.number) or not 0.0 <= floor <= 1.0:
         raise ValueError(f"floor must be a probability such as 0.01, or 0 for none; got {floor!r}")
     return float(floor)
+
+
+def check_flag(name: str, value: object) -> bool:
+    """A value that is true or false; anything else is refused."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False; got {value!r}")
+    return bool(value)

@@ -9,6 +9,8 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 
+from meanbounds.support.signals import signals_wait
+
 __all__ = ["compiled"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -29,4 +31,16 @@ def compiled(function: _Function) -> _Function:
                 return function(*arguments)
 
         return cast(_Function, interpreted)
-    return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return cast(_Function, _patient(numba.njit(cache=True, nogil=True, error_model="numpy")(function)))
+
+
+def _patient(kernel: Any) -> Any:
+    """Let interrupts wait while a kernel is compiled or loaded: numba is not made to stop half way."""
+    prepare = kernel._compile_for_args
+
+    def prepare_whole(*arguments: Any, **named: Any) -> Any:
+        with signals_wait():
+            return prepare(*arguments, **named)
+
+    kernel._compile_for_args = prepare_whole
+    return kernel

@@ -13,14 +13,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import meanbounds as mb
-from meanbounds.kernels.linear import Design, new_design, observe, radius
-from meanbounds.kernels.solvers.cone import Known, maximise
+from meanbounds.agents.features import FeaturesLearner
+from meanbounds.kernels.linear import Design, radius
+from meanbounds.kernels.solvers.cone import Known, maximise_each
 from meanbounds.paper.base import Claim, Work
 from meanbounds.paper.panels import POLICIES
 from meanbounds.paper.verdicts import comparable, verdict, within
 from meanbounds.plots import COLOURS, SMALL, column, fold
 from meanbounds.simulation.tasks import task_for
-from meanbounds.support.types import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,18 +123,18 @@ def exact_index_costs(
     features, bounds, means = instance.features, instance.bounds, instance.means
     policy = mb.ROFUL()
     plan = policy.plan(mb.LinearArms(features, bounds))
-    agent = mb.Agent(policy, bounds, seed=seed, features=features)
-    design = new_design(features.shape[1], policy.regularisation)
-    image = np.empty(features.shape[1])
+    learner = FeaturesLearner(policy, mb.Knowledge(bounds), seed, 0.0, features, 0.0)
+    agent = mb.Agent.around(learner)
     rng = np.random.default_rng(seed)
     spent = dict.fromkeys((EVERY, KEPT, NEEDED), 0.0)
     for t in range(rounds + warm_up):
         offer = rng.choice(len(features), offered, replace=False)
         kept = offer[plan.pool.upper[offer] >= plan.pool.lower[offer].max()]
+        design = learner.standing.design
         inside = _inside(plan.known, design, radius(design, plan.rule), policy.norm_high)
         ways: dict[str, Callable[[], object]] = {
-            EVERY: functools.partial(_solve, features[offer], inside),
-            KEPT: functools.partial(_solve, features[kept], inside),
+            EVERY: functools.partial(maximise_each, features[offer], inside),
+            KEPT: functools.partial(maximise_each, features[kept], inside),
             NEEDED: functools.partial(agent.pull, offer.tolist()),
         }
         for label, way in ways.items():
@@ -144,13 +144,7 @@ def exact_index_costs(
         chosen = int(str(arm))
         reward = float(rng.random() < abs(means[chosen])) * float(np.sign(means[chosen]))
         agent.update(chosen, reward)
-        observe(design, plan.rule, features[chosen], reward, plan.pool.proxy[chosen], image)
     return {label: 1e9 * seconds / rounds for label, seconds in spent.items()}
-
-
-def _solve(targets: Floats, known: Known) -> None:
-    for target in targets:
-        maximise(target, known)
 
 
 def _inside(known: Known, design: Design, reach: float, norm_high: float) -> Known:

@@ -55,10 +55,11 @@ def log_f(f: Exploration, first: int, last: int) -> NDArray[np.float64]:
     return np.log(values)
 
 
-def log_f_table(f: Exploration, number: int) -> tuple[float, ...]:
+def log_f_table(f: Exploration, number: int) -> NDArray[np.float64]:
     """Log f(t) for `TABULATED` rounds, from t = number * TABULATED on; agents with the same f share the tables.
 
-    An agent decides one round at a time, so it looks up log f(t) here rather than computing it anew.
+    An agent decides one round at a time, so it looks up log f(t) here rather than computing it anew. Do not write to
+    the array: others read it as well.
 
     Parameters
     ----------
@@ -69,16 +70,16 @@ def log_f_table(f: Exploration, number: int) -> tuple[float, ...]:
 
     Examples
     --------
-    >>> round(log_f_table("t", 0)[3], 3) == round(float(log_f("t", 3, 3)[0]), 3)
-    True
+    >>> log_f_table("t", 0)[1:4].round(3)
+    array([0.   , 0.693, 1.099])
     """
     return _shared_table(f, number) if isinstance(f, Hashable) else _table(f, number)
 
 
-def _table(f: Exploration, number: int) -> tuple[float, ...]:
+def _table(f: Exploration, number: int) -> NDArray[np.float64]:
     first = number * TABULATED
-    values = log_f(f, max(first, 1), first + TABULATED - 1).tolist()
-    return (0.0, *values) if number == 0 else tuple(values)
+    values = log_f(f, max(first, 1), first + TABULATED - 1)
+    return np.concatenate([[0.0], values]) if number == 0 else values
 
 
 _shared_table = lru_cache(maxsize=64)(_table)

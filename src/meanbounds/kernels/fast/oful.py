@@ -14,31 +14,15 @@ from math import log, log1p, sqrt
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.linear.design import LEAP, REFRESH, SMALLEST_PROXY, invert
+from meanbounds.kernels.linear.design import LEAP, REFRESH, new_root, solve_root, weight_of
 from meanbounds.kernels.linear.play import LinearBlock, true_means
-from meanbounds.kernels.linear.pool import PLAIN, RUNNING_MAX, WEIGHTED, Pool, Rule
+from meanbounds.kernels.linear.pool import PLAIN, RUNNING_MAX, Pool, Rule
 from meanbounds.kernels.linear.settle import Now, settle
 from meanbounds.kernels.random.rewards import UNIFORM, draw, draw_simple, law_of
 from meanbounds.kernels.random.stream import child, offer_key, policy_key, reward_key, uniform
 from meanbounds.support.types import Floats
 
 __all__ = ["play_linear"]
-
-
-@compiled
-def _refresh(
-    features: Floats, mass: Floats, moment: Floats, regularisation: float, inverse: Floats, estimate: Floats
-) -> float:
-    """The inverse and the estimate from what each arm weighs; the result is log(det V / regularisation^d)."""
-    arms, d = features.shape
-    matrix = np.eye(d) * regularisation
-    for arm in range(arms):
-        if mass[arm] > 0.0:
-            for i in range(d):
-                part = mass[arm] * features[arm, i]
-                for j in range(d):
-                    matrix[i, j] += part * features[arm, j]
-    return max(0.0, invert(matrix, moment, inverse, estimate) - moment.size * log(regularisation))
 
 
 @compiled
@@ -92,7 +76,8 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
     )
     arms, d = features.shape
     columns, means = np.ascontiguousarray(features.T), true_means(pool, block.theta)
-    mean, square, product, mass = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
+    mean, square, product = np.empty(arms), np.empty(arms), np.empty(arms)
+    mass, given = np.empty(arms), np.empty(arms)  # of each arm: the weights of its rewards, and weight x target, summed
     inverse, estimate, moment, carried, image = (
         np.empty((d, d)),
         np.empty(d),
@@ -101,6 +86,7 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
         np.empty(d),
     )
     regularisation, noise = rule.regularisation, rule.noise
+    root, precision = new_root(d, regularisation), np.empty((d, d))
     bias, asked = sqrt(regularisation) * rule.norm_high, -2.0 * log(rule.failure)
     prunes, printed = rule.prune, rule.printed
     caps = upper if rule.index_kind != PLAIN else np.full(arms, np.inf)
@@ -115,6 +101,7 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
         offers = offer_key(block.seed, block.first_run + run)
         key = policy_key(block.seed, block.first_run + run)
         mass[:] = 0.0
+        given[:] = 0.0
         moment[:] = 0.0
         estimate[:] = 0.0
         inverse[:] = 0.0
@@ -192,11 +179,12 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
                 # What is learned.
                 own = proxies[chosen]
                 top_proxy = max(top_proxy, own)
-                weight = rule.proxy / max(own, SMALLEST_PROXY * rule.proxy) if noise == WEIGHTED else 1.0
+                weight = weight_of(rule, own)
                 value, width = _measure(features, inverse, estimate, chosen, image)
                 factor = weight / (1.0 + weight * width)
                 shift, push = factor * (target - value), weight * (means[chosen] - offset[chosen])
                 mass[chosen] += weight
+                given[chosen] += weight * target
                 log_determinant += log1p(weight * width)
                 for i in range(d):
                     x = features[chosen, i]
@@ -204,7 +192,9 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
                     carried[i] += push * x
                 t += 1
                 if (t - 1) % REFRESH == 0 or weight * width > LEAP:
-                    log_determinant = _refresh(features, mass, moment, regularisation, inverse, estimate)
+                    log_determinant = solve_root(
+                        root, features, mass, given, regularisation, precision, inverse, moment, estimate
+                    )
                     if keep_all:
                         for arm in range(arms):
                             mean[arm], square[arm] = _measure(features, inverse, estimate, arm, image)

@@ -1,13 +1,25 @@
 """Arms with features: one parameter is shared by all of them, and any set of arms may be on offer in a round.
 
 `pool` describes the arms and the rule of a policy, `design` the ridge regression, `restrict` which arms can be best,
-`decide` a round, `settle` ties, and `play` whole simulated runs. An agent uses `decide` and `observe`. The cone
+`decide` a round, `settle` ties, `play` whole simulated runs, and `agent` the pulls and updates of an agent. The cone
 programs behind exact indices are in `meanbounds.kernels.solvers`; checks of what a user gives in `meanbounds.linear`.
 """
 
+from meanbounds.kernels.linear.agent import floored, pull, pull_new, update
 from meanbounds.kernels.linear.chances import chances, possible
 from meanbounds.kernels.linear.decide import decide, indices
-from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, new_design, observe, radius
+from meanbounds.kernels.linear.design import (
+    CONTRADICTIONS,
+    PROXY,
+    UPDATES,
+    Design,
+    fresh_design,
+    new_design,
+    observe,
+    radius,
+    refresh,
+    suppose,
+)
 from meanbounds.kernels.linear.play import LinearBlock, offer, play
 from meanbounds.kernels.linear.pool import (
     CLIP,
@@ -20,6 +32,7 @@ from meanbounds.kernels.linear.pool import (
     Pool,
     Rule,
     own_bounds,
+    with_own_bounds,
 )
 from meanbounds.kernels.linear.restrict import narrow, restricted_proxy
 
@@ -32,6 +45,7 @@ __all__ = [
     "PROXY",
     "RESTRICTED_MAX",
     "RUNNING_MAX",
+    "UPDATES",
     "WEIGHTED",
     "Design",
     "LinearBlock",
@@ -39,6 +53,8 @@ __all__ = [
     "Rule",
     "chances",
     "decide",
+    "floored",
+    "fresh_design",
     "indices",
     "narrow",
     "new_design",
@@ -47,6 +63,12 @@ __all__ = [
     "own_bounds",
     "play",
     "possible",
+    "pull",
+    "pull_new",
     "radius",
+    "refresh",
     "restricted_proxy",
+    "suppose",
+    "update",
+    "with_own_bounds",
 ]

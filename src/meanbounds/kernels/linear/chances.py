@@ -6,7 +6,7 @@ import numpy as np
 
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear.decide import fill, learn, measure
-from meanbounds.kernels.linear.design import Design, radius
+from meanbounds.kernels.linear.design import Design, radius, still_design
 from meanbounds.kernels.linear.pool import Pool, Rule, own_bounds
 from meanbounds.kernels.linear.restrict import restrict
 from meanbounds.kernels.linear.settle import Now, tied
@@ -14,12 +14,6 @@ from meanbounds.kernels.solvers.cone import Known
 from meanbounds.support.types import Floats, Integers
 
 __all__ = ["chances", "possible"]
-
-
-@compiled
-def _still(design: Design) -> Design:
-    """The same design, in which counting contradictions leaves no trace."""
-    return Design(design.precision, design.inverse, design.moment, design.estimate, design.numbers.copy())
 
 
 @compiled
@@ -38,7 +32,7 @@ def possible(pool: Pool, rule: Rule, design: Design, offered: Integers) -> Integ
 @compiled
 def chances(pool: Pool, rule: Rule, known: Known, design: Design, offered: Integers) -> Floats:
     """For each arm on offer the chance that `decide` takes it; changes nothing."""
-    own, still = own_bounds(pool), _still(design)
+    own, still = own_bounds(pool), still_design(design)
     mean, square = np.zeros(pool.length.size), np.zeros(pool.length.size)
     measure(own, still, offered, mean, square)
     reach = radius(still, rule)

@@ -7,7 +7,7 @@ from math import inf, sqrt
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, radius, spread
+from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, radius, spread, still_design
 from meanbounds.kernels.linear.pool import EXACT, PLAIN, RESTRICTED_MAX, Pool, Rule, own_bounds
 from meanbounds.kernels.linear.restrict import narrow, restrict, restricted_proxy
 from meanbounds.kernels.linear.settle import Now, rounding, settle
@@ -199,8 +199,7 @@ def decide(
 def indices(pool: Pool, rule: Rule, known: Known, design: Design, offered: Integers) -> Floats:
     """Index of each arm on offer, minus infinity for one that cannot be best; changes nothing."""
     own = own_bounds(pool)
-    numbers = design.numbers.copy()
-    still = Design(design.precision, design.inverse, design.moment, design.estimate, numbers)
+    still = still_design(design)
     mean, square = np.zeros(pool.length.size), np.zeros(pool.length.size)
     measure(own, still, offered, mean, square)
     reach = radius(still, rule)

@@ -84,7 +84,7 @@ def play(pool: Pool, rule: Rule, known: Known, block: LinearBlock, keep_all: boo
     offered = np.arange(block.drawn if block.drawn else arms)
     for run in range(block.curves.shape[0]):
         own = own_bounds(pool)
-        design = new_design(d, rule.regularisation)
+        design = new_design(pool.features, rule.regularisation)
         carried = rule.regularisation * block.theta  # V theta
         mean[:] = 0.0
         square[:] = pool.length**2 / rule.regularisation
@@ -114,7 +114,7 @@ def play(pool: Pool, rule: Rule, known: Known, block: LinearBlock, keep_all: boo
                 reward = pool.low[arm] + (pool.high[arm] - pool.low[arm]) * reward
                 plays[arm] += 1.0
                 x = own.features[arm]
-                update = observe(design, rule, x, reward - pool.offset[arm], own.proxy[arm], image)
+                update = observe(design, rule, arm, x, reward - pool.offset[arm], own.proxy[arm], image)
                 push = update.weight * (means[arm] - pool.offset[arm])
                 for i in range(d):
                     carried[i] += push * x[i]

@@ -18,6 +18,7 @@ __all__ = [
     "Pool",
     "Rule",
     "own_bounds",
+    "with_own_bounds",
 ]
 
 RUNNING_MAX = 0  # codes of Rule.noise
@@ -42,6 +43,11 @@ class Pool(NamedTuple):
     upper: Floats
     proxy: Floats  # variance proxy that these bounds give
     peaks: Floats  # arms x d: a parameter at which the upper bound is attained; NaN where none is known
+
+
+def with_own_bounds(pool: Pool) -> Pool:
+    """The same arms, with bounds that can be changed without changing those of the pool; kernels call `own_bounds`."""
+    return pool._replace(lower=pool.lower.copy(), upper=pool.upper.copy(), proxy=pool.proxy.copy())
 
 
 @compiled

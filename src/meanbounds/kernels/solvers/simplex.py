@@ -198,11 +198,16 @@ def _proved(target: Floats, space: Polytope, state: _Tableau) -> float:
     return value
 
 
-@compiled
 def maximise_all(targets: Floats, space: Polytope) -> Vertices:
     """The largest ``target . point`` over the polytope for each row of targets."""
+    found = Vertices(np.empty(len(targets)), np.zeros(targets.shape), np.zeros((len(targets), len(space.rows))))
+    _maximise_all(targets, space, found)
+    return found
+
+
+@compiled
+def _maximise_all(targets: Floats, space: Polytope, found: Vertices) -> None:
     n, d = space.rows.shape
-    found = Vertices(np.empty(len(targets)), np.zeros(targets.shape), np.zeros((len(targets), n)))
     for t in range(len(targets)):
         state = _start(targets[t], space)
         status = _solve(state, found.clash[t])
@@ -216,4 +221,3 @@ def maximise_all(targets: Floats, space: Polytope) -> Vertices:
                 for j in range(d):
                     value += state.table[i, j] * state.at[j]
                 found.point[t, state.outside[i]] = value
-    return found

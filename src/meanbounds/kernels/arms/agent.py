@@ -1,0 +1,84 @@
+"""One call of an agent on arms without features: a pull, or an update.
+
+Each is one function in machine code that writes all it changes, so that an interrupt finds the agent whole; see
+`meanbounds.kernels.tally`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanbounds.kernels.arms.delayed import as_if_answered
+from meanbounds.kernels.arms.tables import state_of
+from meanbounds.kernels.arms.textbook import choose, observe
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.random.stream import uniform
+from meanbounds.kernels.tally import (
+    FLOOR_KEY,
+    PENDING,
+    POLICY_KEY,
+    PULLS,
+    ROUNDING_KEY,
+    UNANSWERED,
+    UPDATES,
+    count_pull,
+    count_update,
+)
+from meanbounds.support.types import Floats, Integers
+
+__all__ = ["pull", "supposed", "update"]
+
+
+@compiled
+def supposed(state_table: Floats, tally: Integers, middle: Floats) -> Floats:
+    """The statistics as if pending pulls had been answered; see `as_if_answered`."""
+    waiting, out = np.empty(middle.size), np.empty_like(state_table)
+    for arm in range(middle.size):
+        waiting[arm] = tally[PENDING + arm]
+    as_if_answered(state_table, waiting, middle, out)
+    return out
+
+
+@compiled
+def pull(
+    code: int,
+    plan_table: Floats,
+    parameters: Floats,
+    state_table: Floats,
+    tally: Integers,
+    middle: Floats,
+    log_f: Floats,
+    first: int,
+    counts: bool,
+    floor: float,
+) -> int:
+    """Choose an arm and count it as pending; if log f(t) is missing, do nothing and return -t instead.
+
+    `log_f` has the values from t = `first` on. With `counts` pending pulls count as answered, see `as_if_answered`,
+    and `middle` stands for the mean of an arm without rewards. With a floor, each arm of the plan is drawn with this
+    probability, and the policy decides otherwise.
+    """
+    number, counts = tally[PULLS], counts and tally[UNANSWERED] > 0
+    t = tally[UPDATES] + 1 + (tally[UNANSWERED] if counts else 0)
+    if t < first or t - first >= log_f.size:
+        return int(-t)
+    arms, place = plan_table.shape[1], np.inf
+    if floor > 0.0:
+        place = uniform(np.uint64(tally[FLOOR_KEY]), number) / floor
+    if place < arms:
+        arm = int(plan_table[0, int(place)])
+    else:
+        seen = supposed(state_table, tally, middle) if counts else state_table
+        key = np.uint64(tally[POLICY_KEY])
+        arm = choose(code, plan_table, parameters, seen, log_f[t - first], number, key)
+        if counts:
+            state_of(state_table).memory[:] = state_of(seen).memory  # the kernel's own, which the copy would lose
+    count_pull(tally, arm)
+    return arm
+
+
+@compiled
+def update(state_table: Floats, tally: Integers, arm: int, reward: float, history: bool) -> None:
+    """Add a reward, in units of the arm's range; unless it is history, it answers a pending pull."""
+    observe(state_table, arm, reward, tally[UPDATES], np.uint64(tally[ROUNDING_KEY]))
+    count_update(tally, arm, history)
