@@ -45,7 +45,8 @@ class ArmsStanding(Standing):
     low: list[float]
     high: list[float]
     place: dict[Arm | Candidate, int]
-    middle: Floats
+    settings: Floats  # see meanbounds.kernels.arms.agent
+    middle: Floats  # of each arm's bounds
     plan: Plan | None  # for all arms on offer; None if all are retired
     plans: dict[tuple[int, ...], Plan]  # for some of them
 
@@ -92,7 +93,7 @@ class ArmsLearner(Learner):
     ) -> None:
         super().__init__(policy, seed, floor)
         self._policy, self._kernel, self._parameters = policy, policy.kernel, policy.parameters
-        self._clock = 0, log_f_table(policy.f, 0)  # the first round of the table of log f(t), and the table
+        self._log_f = log_f_table(policy.f, 0)
         arms = len(known.bounds)
         table = np.zeros((len(State._fields), arms)) if table is None else table
         tally = new_tally(seed, np.zeros(arms, dtype=np.int64)) if tally is None else tally
@@ -101,6 +102,7 @@ class ArmsLearner(Learner):
     def _stand(self, known: Knowledge, retired: frozenset[int], table: Floats, tally: Integers) -> ArmsStanding:
         """The standing with this knowledge and these rewards; changes nothing."""
         bounds, plans = known.bounds, dict[tuple[int, ...], Plan]()
+        middle = middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
         offered = tuple(k for k in range(len(bounds)) if k not in retired)
         return ArmsStanding(
             known=known,
@@ -111,7 +113,8 @@ class ArmsLearner(Learner):
             low=bounds.low.tolist(),
             high=bounds.high.tolist(),
             place={arm: k for k, arm in enumerate(bounds.arms)},
-            middle=middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high),
+            settings=kernel.settings_of(self._kernel, self.floor, self._parameters, middle),
+            middle=middle,
             plan=self._plan_for(known, plans, offered) if offered else None,
             plans=plans,
         )
@@ -177,23 +180,11 @@ class ArmsLearner(Learner):
         counts = self._counts_by_default if pending is None else self._counts(pending)
         if self.floor:
             self._share(len(plan))
-        while True:
-            first, log_f = self._clock
-            k = kernel.pull(
-                self._kernel,
-                plan.table,
-                self._parameters,
-                now.table,
-                now.tally,
-                now.middle,
-                log_f,
-                first,
-                counts,
-                self.floor,
-            )
-            if k >= 0:
-                return now.arms[k]
+        k = kernel.pull(now.settings, plan.table, now.table, now.tally, self._log_f, counts)
+        while k < 0:
             self._log_f_at(-k)
+            k = kernel.pull(now.settings, plan.table, now.table, now.tally, self._log_f, counts)
+        return now.arms[k]
 
     def probabilities(self, eligible: Any, pending: Pending | None) -> Floats:
         """The chance that the next pull takes each arm."""
@@ -271,11 +262,11 @@ class ArmsLearner(Learner):
 
     def _log_f_at(self, t: int) -> float:
         """Log f(t); the table that has it is kept."""
-        first, log_f = self._clock
-        if not 0 <= t - first < TABULATED:
-            number = t // TABULATED
-            first, log_f = self._clock = number * TABULATED, log_f_table(self._policy.f, number)
-        return float(log_f[t - first])
+        place = 1 + t - int(self._log_f[0])
+        if not 1 <= place <= TABULATED:
+            number, place = t // TABULATED, 1 + t % TABULATED
+            self._log_f = log_f_table(self._policy.f, number)
+        return float(self._log_f[place])
 
 
 def check_statistics(saved: Entries, table: Floats, updates: int) -> None:

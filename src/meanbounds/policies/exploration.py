@@ -56,7 +56,7 @@ def log_f(f: Exploration, first: int, last: int) -> NDArray[np.float64]:
 
 
 def log_f_table(f: Exploration, number: int) -> NDArray[np.float64]:
-    """Log f(t) for `TABULATED` rounds, from t = number * TABULATED on; agents with the same f share the tables.
+    """The round number * TABULATED, then log f(t) for `TABULATED` rounds from there; agents share the tables.
 
     An agent decides one round at a time, so it looks up log f(t) here rather than computing it anew. Do not write to
     the array: others read it as well.
@@ -70,8 +70,10 @@ def log_f_table(f: Exploration, number: int) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> log_f_table("t", 0)[1:4].round(3)
+    >>> log_f_table("t", 0)[2:5].round(3)
     array([0.   , 0.693, 1.099])
+    >>> log_f_table("t", 1)[0]
+    4096.0
     """
     return _shared_table(f, number) if isinstance(f, Hashable) else _table(f, number)
 
@@ -79,7 +81,7 @@ def log_f_table(f: Exploration, number: int) -> NDArray[np.float64]:
 def _table(f: Exploration, number: int) -> NDArray[np.float64]:
     first = number * TABULATED
     values = log_f(f, max(first, 1), first + TABULATED - 1)
-    return np.concatenate([[0.0], values]) if number == 0 else values
+    return np.concatenate([[first, 0.0] if number == 0 else [first], values])
 
 
 _shared_table = lru_cache(maxsize=64)(_table)

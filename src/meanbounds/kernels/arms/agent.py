@@ -26,7 +26,21 @@ from meanbounds.kernels.tally import (
 )
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["pull", "supposed", "update"]
+__all__ = ["pull", "settings_of", "supposed", "update"]
+
+_CODE = 0  # places in the settings
+_FLOOR = 1
+_PARAMETERS = 2  # how many there are; they come next, and then the middle of each arm's bounds
+_REST = 3
+
+
+def settings_of(code: int, floor: float, parameters: Floats, middle: Floats) -> Floats:
+    """The numbers that a pull needs and that stay, in one array: each array takes time to cross into machine code.
+
+    `code` and `parameters` are the policy's. `middle` is that of each arm's bounds, see `middle_of`: it stands for the
+    mean of an arm without rewards while its pulls are pending.
+    """
+    return np.concatenate([[code, floor, len(parameters)], parameters, middle])
 
 
 @compiled
@@ -41,36 +55,30 @@ def supposed(state_table: Floats, tally: Integers, middle: Floats) -> Floats:
 
 @compiled
 def pull(
-    code: int,
-    plan_table: Floats,
-    parameters: Floats,
-    state_table: Floats,
-    tally: Integers,
-    middle: Floats,
-    log_f: Floats,
-    first: int,
-    counts: bool,
-    floor: float,
+    settings: Floats, plan_table: Floats, state_table: Floats, tally: Integers, log_f: Floats, counts: bool
 ) -> int:
     """Choose an arm and count it as pending; if log f(t) is missing, do nothing and return -t instead.
 
-    `log_f` has the values from t = `first` on. With `counts` pending pulls count as answered, see `as_if_answered`,
-    and `middle` stands for the mean of an arm without rewards. With a floor, each arm of the plan is drawn with this
-    probability, and the policy decides otherwise.
+    `log_f` starts with a round, then come the values from this round on. With `counts` pending pulls count as answered,
+    see `as_if_answered`. With a floor, each arm of the plan is drawn with this probability, and the policy decides
+    otherwise.
     """
+    rest = _REST + int(settings[_PARAMETERS])
+    floor, parameters, middle = settings[_FLOOR], settings[_REST:rest], settings[rest:]
     number, counts = tally[PULLS], counts and tally[UNANSWERED] > 0
     t = tally[UPDATES] + 1 + (tally[UNANSWERED] if counts else 0)
-    if t < first or t - first >= log_f.size:
+    place = 1 + t - int(log_f[0])
+    if place < 1 or place >= log_f.size:
         return int(-t)
-    arms, place = plan_table.shape[1], np.inf
+    drawn = np.inf
     if floor > 0.0:
-        place = uniform(np.uint64(tally[FLOOR_KEY]), number) / floor
-    if place < arms:
-        arm = int(plan_table[0, int(place)])
+        drawn = uniform(np.uint64(tally[FLOOR_KEY]), number) / floor
+    if drawn < plan_table.shape[1]:
+        arm = int(plan_table[0, int(drawn)])
     else:
         seen = supposed(state_table, tally, middle) if counts else state_table
         key = np.uint64(tally[POLICY_KEY])
-        arm = choose(code, plan_table, parameters, seen, log_f[t - first], number, key)
+        arm = choose(int(settings[_CODE]), plan_table, parameters, seen, log_f[place], number, key)
         if counts:
             state_of(state_table).memory[:] = state_of(seen).memory  # the kernel's own, which the copy would lose
     count_pull(tally, arm)
