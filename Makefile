@@ -7,7 +7,7 @@ BIN := .venv/bin
 COVERED := 98
 COVERAGE_CORE = $(shell $(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
-.PHONY: demo test test-lowest lint size bench picture choices pending reproduce clean kernels
+.PHONY: demo test test-lowest soak lint size bench picture choices pending reproduce clean kernels
 
 demo: .venv/.demo kernels  ## from a log to decisions, with pictures
 	$(BIN)/meanbounds demo -o demo
@@ -20,6 +20,10 @@ test-lowest: .lowest/.installed  ## every test with the lowest versions that pyp
 	@find src -name '*.nb[ic]' -delete
 	.lowest/bin/python -m pytest -n 2 -W default::DeprecationWarning -W default::PendingDeprecationWarning
 	@find src -name '*.nb[ic]' -delete
+
+# SOAK_CALLS and SOAK_MUTANTS say how long, SOAK_SEED which random choices, PARTS="fuzz mutate" which parts.
+soak: .venv/.dev kernels  ## a million hostile calls and 200,000 tampered states on every core; takes half an hour
+	$(BIN)/python -m tests.soak $(PARTS)
 
 size:  ## lines of source, shares of docstrings and comments, longest files and functions
 	$(PYTHON) tools/measure.py src

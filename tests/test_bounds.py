@@ -3,6 +3,9 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -123,3 +126,128 @@ def test_rounding_does_not_put_a_mean_outside_its_bounds() -> None:
     assert mb.theory.regret_bounds(regret)["GLUE"].values is not None
     with pytest.warns(UserWarning, match="outside its bounds"):
         mb.simulate({"GLUE": mb.GLUE()}, mb.Bernoulli([0.3 + 1e-9, 0.25]), bounds, horizon=50, runs=5, seed=1)
+
+
+ANY: Any = TWO  # for calls that the types would refuse already
+UNTYPED: Any = mb
+MASKED: Any = np.ma.array([0.1, 0.2], mask=[False, True])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"lower": MASKED, "upper": [0.5, 0.5]}, ["lower", "masked"]),
+        ({"lower": [0.1, np.ma.masked], "upper": [0.5, 0.5]}, ["lower", "masked"]),
+        ({"lower": [0.1, 0.2], "upper": [0.5, 0.5], "high": np.ma.masked}, ["high", "masked"]),
+        ({"lower": [0.1, pd.NA], "upper": [0.5, 0.5]}, ["lower", "numbers", "NA"]),
+        ({"lower": [0.1], "upper": [10**400]}, ["upper", "numbers"]),
+        ({"lower": [0.1], "upper": ["0.5"]}, ["upper", "numbers", "'0.5'"]),
+        ({"lower": [0.1], "upper": [0.5 + 0j]}, ["upper", "numbers"]),
+        ({"lower": [0.1], "upper": [np.datetime64("2020-01-01")]}, ["upper", "numbers"]),
+        ({"lower": [[0.1], [0.2, 0.3]], "upper": [0.5]}, ["lower", "numbers"]),
+        ({"lower": (x for x in [0.1]), "upper": [0.5]}, ["lower", "numbers", "generator"]),
+        ({"lower": [0.1], "upper": [0.5], "arms": 3}, ["arms", "list of names", "3"]),
+        ({"lower": [0.1], "upper": [0.5], "arms": "a"}, ["arms", "list of names", "'a'"]),
+        ({"lower": [0.0], "upper": [0.0], "low": -1.7e308, "high": 1.7e308}, ["arm 0", "1e+150"]),
+        ({"lower": [0.0], "upper": [0.0], "high": 1e200}, ["arm 0", "1e+150"]),
+        ({"lower": [0.0], "upper": [0.0], "high": 1e-200}, ["arm 0", "1e-150"]),
+    ],
+)
+def test_values_that_are_no_usable_numbers_are_refused(arguments: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(mb.BoundsError) as caught:
+        mb.MeanBounds(**arguments)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_numbers_of_every_type_are_taken() -> None:
+    """An array without a mask that hides anything, exact numbers of Python, and every width of numpy."""
+    expected = mb.MeanBounds([0.25, 0.5], [0.75, 1.0])
+    several: list[Any] = [
+        np.ma.array([0.25, 0.5]),
+        [Decimal("0.25"), Fraction(1, 2)],
+        np.array([0.25, 0.5], dtype=np.float16),
+        pd.Series([0.25, 0.5], dtype="Float64"),
+        (0.25, np.float32(0.5)),
+    ]
+    for lower in several:
+        assert mb.MeanBounds(lower, [0.75, True]) == expected
+    widest, narrowest = (mb.MeanBounds([0.0], [width / 4], high=width) for width in (9e149, 2e-150))
+    for bounds in (widest, narrowest):
+        unit = bounds.variance_proxy / bounds.high / bounds.high
+        assert unit == pytest.approx(mb.variance_proxy_from_bounds(0.0, 0.25), rel=1e-12)
+
+
+@pytest.mark.parametrize("data", [[], None, "lower", 7, [["lower", [0.1]]], np.ma.masked])
+def test_only_a_mapping_is_saved_bounds(data: Any) -> None:
+    with pytest.raises(mb.BoundsError, match="must be a mapping"):
+        mb.MeanBounds.from_dict(data)
+    with pytest.raises(mb.BoundsError, match="must be a mapping"):
+        mb.TightBounds.from_dict(data)
+    with pytest.raises(ValueError, match="must be a mapping"):
+        mb.Knowledge.from_dict(data)
+    with pytest.raises(mb.BoundsError, match="must be a mapping"):
+        mb.Knowledge.from_dict({"bounds": data})
+
+
+def test_saved_bounds_without_text_as_names_are_refused() -> None:
+    with pytest.raises(mb.BoundsError, match="unknown 7"):
+        UNTYPED.MeanBounds.from_dict({"lower": [0.1], "upper": [0.5], 7: 1})
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: UNTYPED.MeanBounds.vacuous(0), mb.BoundsError, "at least one arm"),
+        (lambda: UNTYPED.MeanBounds.vacuous(10**400), mb.BoundsError, "number of arms"),
+        (lambda: UNTYPED.MeanBounds.vacuous(True), mb.BoundsError, "list of names"),
+        (lambda: UNTYPED.MeanBounds.vacuous(2.5), mb.BoundsError, "list of names"),
+        (lambda: UNTYPED.MeanBounds.vacuous(2, low=[0, 0, 0]), mb.BoundsError, "low has 3 entries for 2 arms"),
+        (lambda: UNTYPED.MeanBounds.vacuous(2, high=[[1, 1]]), mb.BoundsError, r"shape \(1, 2\)"),
+        (lambda: UNTYPED.MeanBounds.vacuous(2, high=None), mb.BoundsError, "high must be numbers"),
+        (lambda: ANY.contains([0.1, 0.2, 0.3]), ValueError, "one entry for each of 2 arms"),
+        (lambda: ANY.contains("a"), ValueError, "means must be numbers"),
+        (lambda: ANY.meta_pruned([0.1, 0.2]), ValueError, "best_mean must be one number"),
+        (lambda: ANY.matching({"a": 1}), TypeError, "MeanBounds"),
+        (lambda: ANY & 0.5, TypeError, "MeanBounds"),
+        (lambda: ANY.subset([0, 2]), ValueError, "positions"),
+        (lambda: ANY.subset([0, 0]), ValueError, "twice"),
+        (lambda: ANY.subset([]), ValueError, "at least one"),
+        (lambda: ANY.subset([True]), ValueError, "positions"),
+        (lambda: ANY.subset([False, False]), ValueError, "at least one"),
+        (lambda: ANY.subset([0.5]), ValueError, "positions"),
+        (lambda: ANY.subset([[0, 1]]), ValueError, "positions"),
+        (lambda: ANY.subset([2**63]), ValueError, "positions"),
+        (lambda: ANY.subset("a"), ValueError, "positions"),
+        (lambda: UNTYPED.MeanBounds.from_frame(7), TypeError, "data frame"),
+        (lambda: UNTYPED.MeanBounds.from_frame({"lower": [0.1], "upper": [0.2]}), TypeError, "data frame"),
+        (lambda: UNTYPED.Knowledge(ANY).with_arm("c", [0.1, 0.2], None, 0.0, 1.0), mb.BoundsError, "lower must be one"),
+        (
+            lambda: UNTYPED.Knowledge(ANY).with_arm("c", 10**400, None, 0.0, 1.0),
+            mb.BoundsError,
+            "lower must be numbers",
+        ),
+        (lambda: UNTYPED.Knowledge(ANY).with_arm(["c"], None, None, 0.0, 1.0), mb.BoundsError, "arm names"),
+        (lambda: UNTYPED.Knowledge.of(ANY.to_dict()), TypeError, "knowledge needs MeanBounds"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_words(call: Callable[[], Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_few_arms_are_chosen_by_position_or_mask() -> None:
+    assert TWO.subset(np.array([1], dtype=np.int8)).arms == ("b",)
+    assert TWO.subset([-1, 0]).arms == ("b", "a")
+    assert TWO.subset([False, True]).arms == ("b",)
+    assert len(UNTYPED.MeanBounds.vacuous(np.int8(100))) == 100
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"lower": [0.1], "upper": }', b"[]", b"7"]
+)
+def test_a_file_that_holds_no_bounds_is_refused_by_its_name(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "bounds.json"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"bounds\.json holds no saved MeanBounds"):
+        mb.MeanBounds.load(path)

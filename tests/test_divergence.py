@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -90,3 +91,24 @@ def test_edges() -> None:
         mb.bernoulli_kl(1.2, 0.5)
     with pytest.raises(ValueError, match="budget >= 0"):
         mb.bernoulli_kl_upper(0.2, -1.0)
+
+
+@pytest.mark.parametrize(
+    ("p", "other", "words"),
+    [
+        ("0.5", 0.5, "must be numbers"),
+        (10**400, 0.5, "must be numbers"),
+        (np.ma.masked, 0.5, "masked"),
+        ([0.1, 0.2], [0.1, 0.2, 0.3], "fit together"),
+        (0.5, None, "must be numbers"),
+    ],
+)
+def test_values_that_are_no_numbers_are_refused(p: Any, other: Any, words: str) -> None:
+    for function in (mb.bernoulli_kl, mb.bernoulli_kl_upper):
+        with pytest.raises(ValueError, match=words):
+            function(p, other)
+
+
+def test_no_means_have_no_divergences() -> None:
+    assert np.shape(mb.bernoulli_kl([], [])) == (0,)
+    assert np.shape(mb.bernoulli_kl_upper([], 0.5)) == (0,)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import mpmath
 import numpy as np
 import pytest
@@ -112,3 +114,24 @@ def test_impossible_means_are_refused(bad: tuple[float, float, float]) -> None:
 def test_impossible_bounds_are_refused(bad: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="low <= lower <= upper <= high"):
         mb.variance_proxy_from_bounds(*bad)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"mean": "a"}, "mean must be numbers"),
+        ({"mean": 10**400}, "mean must be numbers"),
+        ({"mean": np.ma.masked}, "masked"),
+        ({"mean": [0.1, 0.2], "low": [0.0, 0.0, 0.0]}, "fit together"),
+        ({"mean": 0.0, "low": -1.7e308, "high": 1.7e308}, "at least 1e-150 wide"),
+        ({"mean": 0.0, "high": 1e-200}, "at least 1e-150 wide"),
+        ({"mean": 0.0, "high": np.inf}, "at least 1e-150 wide"),
+    ],
+)
+def test_means_and_ranges_that_cannot_be_computed_with_are_refused(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        mb.variance_proxy(**arguments)
+    own = {"lower": arguments["mean"], "upper": arguments["mean"], **arguments}
+    del own["mean"]
+    with pytest.raises(ValueError, match=words.replace("mean", "lower")):
+        mb.variance_proxy_from_bounds(**own)

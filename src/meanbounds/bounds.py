@@ -10,6 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.subgaussian import variance_proxy_from_bounds
+from meanbounds.support.checks import (
+    LARGEST,
+    SMALLEST_WIDTH,
+    as_float,
+    as_floats,
+    as_mapping,
+    fits_range,
+    shown,
+)
 from meanbounds.support.saving import Saved
 
 if TYPE_CHECKING:
@@ -19,6 +28,8 @@ __all__ = ["Arm", "BoundsError", "MeanBounds", "UnknownArmError"]
 
 Arm = str | int
 """The name of an arm."""
+
+_MOST_ARMS = 10**8  # that `vacuous` makes names for: more is a mistake, and would fill the memory
 
 
 class BoundsError(ValueError):
@@ -68,7 +79,7 @@ class MeanBounds(Saved):
         Names of the arms, strings or integers; 0, 1, 2, ... by default.
     low, high
         The range of the rewards, in the units of the reward: one number for all arms or one for each. Rewards are in
-        [0, 1] by default.
+        [0, 1] by default. A range is at least 1e-150 wide and lies between -1e150 and 1e150.
 
     Raises
     ------
@@ -117,8 +128,7 @@ class MeanBounds(Saved):
             raise BoundsError("bounds need at least one arm: give lower and upper as sequences, one entry per arm")
         names = _names(arms, size)
         for name, array in arrays.items():
-            if array.ndim and array.size != size:
-                raise BoundsError(f"{name} has {array.size} entries for {size} arms; give one number or one per arm")
+            _check_size(name, array, size)
             full = np.broadcast_to(array, size).copy()
             full.flags.writeable = False
             object.__setattr__(self, name, full)
@@ -144,9 +154,12 @@ class MeanBounds(Saved):
         >>> mb.MeanBounds.vacuous(["old", "new"], high=[1.0, 10.0])
         MeanBounds([0.0, 0.0], [1.0, 10.0], arms=['old', 'new'], low=0.0, high=[1.0, 10.0])
         """
-        names = tuple(range(int(arms))) if isinstance(arms, int | np.integer) else tuple(arms)
-        lower, upper = (np.broadcast_to(np.asarray(end, dtype=np.float64), len(names)) for end in (low, high))
-        return cls(lower, upper, arms=names, low=low, high=high)
+        names = _numbered(int(arms)) if isinstance(arms, int | np.integer) and arms is not True else _listed(arms)
+        ends = {"low": _column("low", low), "high": _column("high", high)}
+        for name, end in ends.items():
+            _check_size(name, end, len(names))
+        lower, upper = (np.broadcast_to(end, len(names)) for end in ends.values())
+        return cls(lower, upper, arms=names, **ends)
 
     def __len__(self) -> int:
         return len(self.arms)
@@ -188,7 +201,7 @@ class MeanBounds(Saved):
             return self._position[arm]
         except (KeyError, TypeError):
             known = ", ".join(map(repr, self.arms[:10])) + (", ..." if len(self) > 10 else "")
-            raise UnknownArmError(f"unknown arm {arm!r}; the arms are {known}") from None
+            raise UnknownArmError(f"unknown arm {shown(arm)}; the arms are {known}") from None
 
     @property
     def best_lower(self) -> float:
@@ -221,7 +234,9 @@ class MeanBounds(Saved):
         >>> mb.MeanBounds([0.1, 0.2], [0.3, 0.5]).contains([0.1 + 0.2, 0.6])  # 0.1 + 0.2 is 0.30000000000000004
         array([ True, False])
         """
-        mu = np.asarray(means, dtype=np.float64)
+        mu = as_floats("means", means)
+        if mu.shape not in ((), self.lower.shape):
+            raise ValueError(f"means must have one entry for each of {len(self)} arms; got shape {mu.shape}")
         slack = 1e-12 * (self.high - self.low + np.abs(self.low) + np.abs(self.high))
         return (mu >= self.lower - slack) & (mu <= self.upper + slack)
 
@@ -242,7 +257,7 @@ class MeanBounds(Saved):
         >>> mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.8, 0.6]).meta_pruned(0.9)  # the third is pruned: 0.6 is below 0.7
         array([False,  True, False])
         """
-        return self.possible & (self.upper < best_mean)
+        return self.possible & (self.upper < as_float("best_mean", best_mean))
 
     @property
     def variance_proxy(self) -> NDArray[np.float64]:
@@ -295,7 +310,8 @@ class MeanBounds(Saved):
         Parameters
         ----------
         positions
-            Positions of the arms to keep, in the order wanted, or a mask with one entry for each arm.
+            Positions of the arms to keep, in the order wanted, each once, or a mask with one entry for each arm. At
+            least one arm is kept.
 
         Examples
         --------
@@ -306,7 +322,7 @@ class MeanBounds(Saved):
         >>> bounds.subset(bounds.upper > 0.8).arms
         ('tPA', 'medical')
         """
-        chosen = np.arange(len(self))[np.asarray(positions)]
+        chosen = _chosen(positions, len(self))
         columns = (getattr(self, name)[chosen] for name in ("lower", "upper", "low", "high"))
         return checked_before({self.arms[k]: place for place, k in enumerate(chosen)}, *columns)
 
@@ -341,6 +357,10 @@ class MeanBounds(Saved):
         >>> ours.matching(mb.MeanBounds([0.4, 0.3], [0.6, 0.5], arms=["b", "a"]))
         MeanBounds([0.3, 0.4], [0.5, 0.6], arms=['a', 'b'])
         """
+        if not isinstance(other, MeanBounds):
+            raise TypeError(
+                f"the other bounds must be MeanBounds, such as mb.MeanBounds([0.2], [0.9]); got {shown(other)}"
+            )
         if set(self.arms) != set(other.arms):
             odd = sorted(map(repr, set(self.arms) ^ set(other.arms)))
             raise BoundsError(f"the two are bounds on other arms; only one side has {', '.join(odd)}")
@@ -410,6 +430,7 @@ class MeanBounds(Saved):
         >>> mb.MeanBounds.from_dict({"lower": [0.1], "upper": [0.4], "arms": ["a"]})
         MeanBounds([0.1], [0.4], arms=['a'])
         """
+        data = as_mapping("saved bounds", data, error=BoundsError)
         missing = [name for name in ("lower", "upper") if name not in data]
         unknown = [str(name) for name in data if name not in ("arms", "lower", "upper", "low", "high")]
         if missing or unknown:
@@ -448,6 +469,8 @@ class MeanBounds(Saved):
         >>> mb.MeanBounds.from_frame(pd.DataFrame({"arm": ["tPA", "watch"], "lower": [0.7, 0.4], "upper": [0.9, 0.6]}))
         MeanBounds([0.7, 0.4], [0.9, 0.6], arms=['tPA', 'watch'])
         """
+        if isinstance(frame, type) or not hasattr(frame, "columns"):
+            raise TypeError(f"bounds are made from a pandas or Polars data frame; got {shown(frame)}")
         present = {name: list(frame[name]) for name in ("lower", "upper", "low", "high") if name in frame.columns}
         arms = {"arms": [_plain(arm) for arm in frame["arm"]]} if "arm" in frame.columns else {}
         return cls.from_dict({**present, **arms})
@@ -484,22 +507,60 @@ def checked_before(
 
 
 def _column(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise BoundsError(f"{name} must be numbers, one per arm; got {value!r}") from error
+    array = as_floats(name, value, error=BoundsError)
     if array.ndim > 1:
         raise BoundsError(f"{name} must have one entry per arm; got an array of shape {array.shape}")
     return array
 
 
+def _check_size(name: str, array: NDArray[np.float64], size: int) -> None:
+    if array.ndim and array.size != size:
+        raise BoundsError(f"{name} has {array.size} entries for {size} arms; give one number or one per arm")
+
+
+def _numbered(size: int) -> tuple[Arm, ...]:
+    if not 0 <= size <= _MOST_ARMS:
+        raise BoundsError(f"the number of arms must be a whole number from 1 to {_MOST_ARMS}; got {shown(size)}")
+    return tuple(range(size))
+
+
+def _listed(arms: Any) -> tuple[Any, ...]:
+    """The names as a tuple; a text alone is one name, not a list of letters."""
+    try:
+        if isinstance(arms, str | bytes):
+            raise TypeError
+        return tuple(_plain(arm) for arm in arms)
+    except TypeError:
+        raise BoundsError(f"arms must be a list of names, one per arm; got {shown(arms)}") from None
+
+
+def _chosen(positions: Any, size: int) -> NDArray[np.intp]:
+    """Positions, from positions or a mask; each is one of `size` and occurs once."""
+    try:
+        given = np.asarray(positions)
+    except ValueError:  # rows of different lengths
+        given = np.zeros((0, 0))
+    if given.ndim == 1 and not given.size:
+        raise ValueError(f"positions: bounds need at least one arm; got {shown(positions)}")
+    mask = given.dtype == np.bool_ and given.shape == (size,)
+    whole = given.ndim == 1 and given.dtype.kind in "iu" and bool(np.all((given >= -size) & (given < size)))
+    if not (mask or whole):
+        raise ValueError(f"positions must be places of {size} arms, or a mask over them; got {shown(positions)}")
+    chosen: NDArray[np.intp] = np.arange(size)[given]
+    if not chosen.size:
+        raise ValueError("positions: bounds need at least one arm, and the mask keeps none")
+    if not mask and np.unique(chosen).size < chosen.size:
+        raise ValueError(f"positions: an arm is chosen twice in {shown(positions)}")
+    return chosen
+
+
 def _names(arms: Iterable[Arm] | None, size: int) -> tuple[Arm, ...]:
-    names = tuple(range(size)) if arms is None else tuple(_plain(arm) for arm in arms)
+    names = tuple(range(size)) if arms is None else _listed(arms)
     if len(names) != size:
-        raise BoundsError(f"{len(names)} arm names for {size} arms: {list(names)[:10]}")
+        raise BoundsError(f"{len(names)} arm names for {size} arms: {shown(list(names)[:10])}")
     for arm in names:
         if isinstance(arm, bool) or not isinstance(arm, str | int):
-            raise BoundsError(f"arm names must be strings or integers; got {arm!r}")
+            raise BoundsError(f"arm names must be strings or integers; got {shown(arm)}")
     places: dict[Arm, int] = {}
     for k, arm in enumerate(names):
         if arm in places:
@@ -513,8 +574,11 @@ def _plain(arm: Any) -> Any:
 
 
 def _check(arm: Arm, lower: float, upper: float, low: float, high: float) -> None:
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise BoundsError(f"arm {arm!r}: the reward range [{low}, {high}] must be finite, with low below high")
+    if not fits_range(low, high):
+        raise BoundsError(
+            f"arm {arm!r}: the reward range [{low}, {high}] must be finite, with low below high, at least "
+            f"{SMALLEST_WIDTH:g} wide, and between {-LARGEST:g} and {LARGEST:g}"
+        )
     if np.isnan(lower) or np.isnan(upper):
         raise BoundsError(f"arm {arm!r}: a bound is not a number: lower={lower}, upper={upper}")
     if lower > upper:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.kernels.arms import divergence as _kernel
+from meanbounds.support.checks import broadcast_floats, shown
+from meanbounds.support.types import Floats
 
 __all__ = ["bernoulli_kl", "bernoulli_kl_upper"]
 
@@ -36,7 +40,9 @@ def bernoulli_kl(p: ArrayLike, q: ArrayLike) -> float | NDArray[np.float64]:
     >>> mb.bernoulli_kl([0.0, 1.0, 0.5], [0.0, 0.5, 1.0]).round(6)
     array([0.      , 0.693147,      inf])
     """
-    return _scalar_or_array(_kl(_unit("p", p), _unit("q", q)))
+    means = broadcast_floats(p=p, q=q)
+    _check_unit(p=means[0], q=means[1])
+    return _scalar_or_array(_each(_kl, *means))
 
 
 def bernoulli_kl_upper(p: ArrayLike, budget: ArrayLike) -> float | NDArray[np.float64]:
@@ -64,17 +70,22 @@ def bernoulli_kl_upper(p: ArrayLike, budget: ArrayLike) -> float | NDArray[np.fl
     >>> mb.bernoulli_kl_upper(0.5, np.log(1000) / np.array([10, 100, 1000])).round(3)
     array([0.933, 0.68 , 0.559])
     """
-    budget = np.asarray(budget, dtype=np.float64)
-    if not np.all(budget >= 0.0):
-        raise ValueError(f"bernoulli_kl_upper needs budget >= 0; got {budget=}")
-    return _scalar_or_array(_kl_upper(_unit("p", p), budget))
+    mean, limit = broadcast_floats(p=p, budget=budget)
+    _check_unit(p=mean)
+    if not np.all(limit >= 0.0):
+        raise ValueError(f"bernoulli_kl_upper needs budget >= 0; got budget={shown(budget)}")
+    return _scalar_or_array(_each(_kl_upper, mean, limit))
 
 
-def _unit(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    array = np.asarray(value, dtype=np.float64)
-    if not np.all((array >= 0.0) & (array <= 1.0)):
-        raise ValueError(f"{name} must lie in [0, 1]; got {array}")
-    return array
+def _check_unit(**means: Floats) -> None:
+    for name, array in means.items():
+        if not np.all((array >= 0.0) & (array <= 1.0)):
+            raise ValueError(f"{name} must lie in [0, 1]; got {array}")
+
+
+def _each(function: Callable[..., Floats], *arrays: Floats) -> Floats:
+    """The function of each entry; `numpy.vectorize` refuses arrays without entries."""
+    return function(*arrays) if arrays[0].size else np.zeros(arrays[0].shape)
 
 
 def _scalar_or_array(value: NDArray[np.float64]) -> float | NDArray[np.float64]:

@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from meanbounds.bounds import Arm, MeanBounds
+from meanbounds.bounds import Arm, BoundsError, MeanBounds
+from meanbounds.support.checks import as_float, as_mapping, shown
 from meanbounds.support.saving import Saved
 
 __all__ = ["Knowledge"]
@@ -38,7 +39,9 @@ class Knowledge(Saved):
 
     def __post_init__(self) -> None:
         if not isinstance(self.bounds, MeanBounds):
-            raise TypeError(f"knowledge needs MeanBounds, such as mb.MeanBounds([0.2], [0.9]); got {self.bounds!r}")
+            raise TypeError(
+                f"knowledge needs MeanBounds, such as mb.MeanBounds([0.2], [0.9]); got {shown(self.bounds)}"
+            )
 
     @classmethod
     def of(cls, known: MeanBounds | Knowledge) -> Knowledge:
@@ -93,7 +96,10 @@ class Knowledge(Saved):
         Knowledge(bounds=MeanBounds([0.2, 0.0], [0.9, 0.7], arms=['old', 'new']))
         """
         ends = {"lower": low if lower is None else lower, "upper": high if upper is None else upper}
-        columns = {**ends, "low": low, "high": high}
+        columns = {
+            name: as_float(name, value, error=BoundsError)
+            for name, value in (ends | {"low": low, "high": high}).items()
+        }
         grown = {name: np.append(getattr(self.bounds, name), value) for name, value in columns.items()}
         return self.with_bounds(MeanBounds(arms=[*self.bounds.arms, arm], **grown))
 
@@ -120,6 +126,6 @@ class Knowledge(Saved):
         >>> mb.Knowledge.from_dict({"bounds": {"lower": [0.2], "upper": [0.9]}})
         Knowledge(bounds=MeanBounds([0.2], [0.9]))
         """
-        if set(data) != {"bounds"}:
+        if set(as_mapping("saved knowledge", data)) != {"bounds"}:
             raise ValueError(f"saved knowledge has bounds and nothing else; got {sorted(map(str, data))}")
         return cls(MeanBounds.from_dict(data["bounds"]))

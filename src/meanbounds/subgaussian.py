@@ -11,6 +11,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from meanbounds.support.checks import LARGEST, SMALLEST_WIDTH, broadcast_floats, fits_range
+
 __all__ = ["unit_proxy", "variance_proxy", "variance_proxy_from_bounds"]
 
 
@@ -31,7 +33,8 @@ def variance_proxy(mean: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1
     Parameters
     ----------
     mean, low, high
-        Numbers or arrays that broadcast together, ``low <= mean <= high`` and ``low < high``.
+        Numbers or arrays that broadcast together, ``low <= mean <= high`` and ``low < high``. A range is at least
+        1e-150 wide and lies between -1e150 and 1e150.
 
     Returns
     -------
@@ -52,11 +55,11 @@ def variance_proxy(mean: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1
     >>> mb.variance_proxy(3.0, low=1.0, high=5.0)
     4.0
     """
-    mean, low, high = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (mean, low, high)))
-    above, below = mean - low, high - mean
-    if not np.all((above >= 0) & (below >= 0) & (high > low)):
+    mean, low, high = broadcast_floats(mean=mean, low=low, high=high)
+    if not np.all((low <= mean) & (mean <= high) & (low < high)):
         raise ValueError(f"variance_proxy needs low <= mean <= high and low < high; got {mean=}, {low=}, {high=}")
-    span = high - low
+    _check_range(low, high)
+    above, below, span = mean - low, high - mean, high - low
     tail = np.minimum(above, below) / span  # distance to the nearer end: exact where the proxy is steep
     skew = np.abs(below - above) / span  # |1 - 2m|: exact near the middle
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -116,7 +119,16 @@ def variance_proxy_from_bounds(
     >>> mb.variance_proxy_from_bounds(0.9, 1.0) == mb.variance_proxy(0.9)
     True
     """
-    lower, upper, low, high = (np.asarray(x, dtype=np.float64) for x in (lower, upper, low, high))
+    lower, upper, low, high = broadcast_floats(lower=lower, upper=upper, low=low, high=high)
     if not np.all((low <= lower) & (lower <= upper) & (upper <= high)):
         raise ValueError(f"bounds need low <= lower <= upper <= high; got {lower=}, {upper=}, {low=}, {high=}")
+    _check_range(low, high)
     return variance_proxy(np.clip(low + (high - low) / 2.0, lower, upper), low=low, high=high)
+
+
+def _check_range(low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+    if not np.all((low == high) | fits_range(low, high)):
+        raise ValueError(
+            f"a reward range must be finite, at least {SMALLEST_WIDTH:g} wide, and between {-LARGEST:g} and "
+            f"{LARGEST:g}; got {low=}, {high=}"
+        )

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
 from meanbounds.kernels.solvers.cone import Known, maximise_each, scaled
 from meanbounds.linear.arms import LinearArms, as_features, check_norms
+from meanbounds.support.checks import as_mapping
 from meanbounds.support.progress import Progress
 from meanbounds.support.types import Booleans, Floats
 
@@ -90,6 +91,7 @@ class TightBounds(MeanBounds):
         >>> mb.TightBounds.from_dict({"lower": [0.2], "upper": [0.6], "upper_exact": [True]}).upper_exact
         array([ True])
         """
+        data = as_mapping("saved bounds", data, error=BoundsError)
         own = {name: data[name] for name in ("lower_exact", "upper_exact", "peaks") if name in data}
         plain = MeanBounds.from_dict({name: value for name, value in data.items() if name not in own})
         return cls(plain.lower, plain.upper, arms=plain.arms, low=plain.low, high=plain.high, **own)

@@ -83,7 +83,10 @@ class Saved(ABC):
         ...     mb.Policy.load(Path(folder) / "policy.json")
         OSSB(gamma=0.1)
         """
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, or brackets that are too deep
+            raise ValueError(f"{path} holds no saved {cls.__name__}: it is not JSON ({error})") from None
         if not isinstance(data, Mapping):
             raise ValueError(f"{path} holds no saved {cls.__name__}: expected a JSON object, got {type(data).__name__}")
         return cls.from_dict(data)

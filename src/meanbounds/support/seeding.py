@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from meanbounds.support.checks import shown
+
 __all__ = ["Seed", "as_seed"]
 
 Seed = int | np.random.Generator | None
@@ -33,5 +35,7 @@ def as_seed(seed: Seed) -> int:
     if seed is None:
         return as_seed(np.random.default_rng())
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= int(seed) < 2**63:
-        raise ValueError(f"seed must be a whole number from 0 to 2**63 - 1, a numpy Generator or None; got {seed!r}")
+        raise ValueError(
+            f"seed must be a whole number from 0 to 2**63 - 1, a numpy Generator or None; got {shown(seed)}"
+        )
     return int(seed)

@@ -1,0 +1,216 @@
+"""One way to read numbers that a caller gave, and to refuse everything that is no number with a readable error."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from meanbounds.support.types import Booleans, Floats
+
+__all__ = [
+    "LARGEST",
+    "SMALLEST_WIDTH",
+    "as_float",
+    "as_floats",
+    "as_mapping",
+    "as_whole",
+    "broadcast_floats",
+    "check_choice",
+    "fits_range",
+    "shown",
+]
+
+LARGEST = 1e150
+"""Ends of a reward range are smaller than this in size, so that squares of rewards stay finite."""
+
+SMALLEST_WIDTH = 1e-150
+"""A reward range is at least this wide, so that the square of its width is not rounded to 0."""
+
+_LONGEST = 200  # characters of a value in a message
+
+
+def as_floats(name: str, value: Any, *, error: type[ValueError] = ValueError) -> Floats:
+    """Read numbers of any type as an array of floats, of whatever shape they have.
+
+    Text, dates, complex numbers, missing values such as ``pandas.NA`` or a masked entry, and whole numbers beyond
+    1.8e308 are refused. NaN and infinity are floats, and are returned.
+
+    Parameters
+    ----------
+    name
+        What the numbers are, for the message.
+    value
+        A number, a sequence or an array.
+    error
+        The class of the error to raise.
+
+    Examples
+    --------
+    >>> as_floats("lower", [1, 0.5])
+    array([1. , 0.5])
+    >>> as_floats("lower", ["a", 0.5])
+    Traceback (most recent call last):
+    ValueError: lower must be numbers; got ['a', 0.5]
+    >>> as_floats("lower", np.ma.array([0.1, 0.2], mask=[False, True]))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: lower must be numbers, and some are masked, which means missing; got masked_array(...
+    """
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return value
+    if type(value) is float:
+        return np.array(value)
+    masked = ""
+    try:
+        if _is_masked(value):
+            masked = ", and some are masked, which means missing"
+            raise ValueError
+        array = np.asarray(value)
+        if array.dtype.kind in "biuf":
+            with np.errstate(over="ignore"):  # a longer float may be infinite as a float of 64 bits
+                return array.astype(np.float64)
+        if array.dtype.kind == "O":
+            return np.array([_float(part) for part in array.flat], dtype=np.float64).reshape(array.shape)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        pass
+    raise error(f"{name} must be numbers{masked}; got {shown(value)}")
+
+
+def _is_masked(value: Any) -> bool:
+    """Whether an entry is masked; numpy would read the value behind the mask, or NaN."""
+    if isinstance(value, np.ma.MaskedArray):
+        return bool(np.ma.is_masked(value))
+    return type(value) in (list, tuple) and any(_is_masked(part) for part in value if type(part) is not float)
+
+
+def _float(part: Any) -> float:
+    """One entry of an array of Python objects, such as a Decimal, a Fraction or a large whole number."""
+    if isinstance(part, np.generic) and not isinstance(part, np.integer | np.floating | np.bool_):
+        raise TypeError
+    if not (hasattr(part, "__float__") or hasattr(part, "__index__")):
+        raise TypeError
+    return float(part)
+
+
+def as_float(name: str, value: Any, *, error: type[ValueError] = ValueError) -> float:
+    """Read one number as a float; see `as_floats` for what is refused.
+
+    Examples
+    --------
+    >>> as_float("width", np.int8(3))
+    3.0
+    >>> as_float("width", [3, 4])
+    Traceback (most recent call last):
+    ValueError: width must be one number; got [3, 4]
+    """
+    if type(value) is float:
+        return value
+    array = as_floats(name, value, error=error)
+    if array.ndim:
+        raise error(f"{name} must be one number; got {shown(value)}")
+    return float(array)
+
+
+def as_whole(name: str, value: Any, *, least: int = 1, most: int = 2**63 - 1) -> int:
+    """Read a whole number, such as a number of rows, as an int that does not overflow.
+
+    Parameters
+    ----------
+    name
+        What the number is, for the message.
+    value
+        An int or an integer of numpy, of any width.
+    least, most
+        The smallest and the largest value that is accepted.
+
+    Examples
+    --------
+    >>> as_whole("rows", np.int8(100)) * 100
+    10000
+    >>> as_whole("rows", 0.5)
+    Traceback (most recent call last):
+    ValueError: rows must be a whole number, at least 1; got 0.5
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= int(value) <= most:
+        limit = f", at least {least}" if most == 2**63 - 1 else f" from {least} to {most}"
+        raise ValueError(f"{name} must be a whole number{limit}; got {shown(value)}")
+    return int(value)
+
+
+def as_mapping(what: str, data: Any, *, error: type[ValueError] = ValueError) -> Mapping[Any, Any]:
+    """Check that saved data is a mapping from names to values, as a JSON object is.
+
+    Examples
+    --------
+    >>> as_mapping("saved bounds", [])
+    Traceback (most recent call last):
+    ValueError: saved bounds must be a mapping from names to values; got []
+    """
+    if not isinstance(data, Mapping):
+        raise error(f"{what} must be a mapping from names to values; got {shown(data)}")
+    return data
+
+
+def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
+    """Refuse a value that is not one of these texts.
+
+    Examples
+    --------
+    >>> check_choice("form", "paper", ("corrected", "paper"))
+    >>> check_choice("form", ["paper"], ("corrected", "paper"))
+    Traceback (most recent call last):
+    ValueError: form must be one of 'corrected', 'paper'; got ['paper']
+    """
+    if not (isinstance(value, str) and value in choices):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}")
+
+
+def broadcast_floats(**values: Any) -> tuple[Floats, ...]:
+    """Read several arguments as arrays of floats of one common shape; the arrays are read-only.
+
+    Examples
+    --------
+    >>> mean, low = broadcast_floats(mean=[0.5, 0.6], low=0)
+    >>> low
+    array([0., 0.])
+    >>> broadcast_floats(mean=[0.5, 0.6], low=[0, 0, 0])
+    Traceback (most recent call last):
+    ValueError: mean, low must have shapes that fit together; got (2,), (3,)
+    """
+    arrays = [as_floats(name, value) for name, value in values.items()]
+    try:
+        return tuple(np.broadcast_arrays(*arrays))
+    except ValueError:
+        shapes = ", ".join(str(array.shape) for array in arrays)
+        raise ValueError(f"{', '.join(values)} must have shapes that fit together; got {shapes}") from None
+
+
+def fits_range(low: Floats | float, high: Floats | float) -> Booleans:
+    """Whether each reward range can be computed with: finite, not too large, and not too narrow.
+
+    Examples
+    --------
+    >>> fits_range(np.array([0.0, 0.0, 0.0, -1e300]), np.array([1.0, np.inf, 1e-200, 0.0]))
+    array([ True, False, False, False])
+    """
+    inside = (low > -LARGEST) & (high < LARGEST) & (low < high)
+    fits: Booleans = np.where(inside, high, 1.0) - np.where(inside, low, 0.0) >= SMALLEST_WIDTH
+    return fits & inside
+
+
+def shown(value: object) -> str:
+    """The value as a message shows it: its ``repr``, cut where it is long.
+
+    Examples
+    --------
+    >>> shown([0.5, "a"])
+    "[0.5, 'a']"
+    >>> len(shown(10**400)) < 250
+    True
+    """
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a whole number of more than 4,300 digits, or lists that are too deep
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -1,0 +1,65 @@
+"""Run the parts of the soak test, and fail with the list of what they found.
+
+python -m tests.soak                                   every part
+python -m tests.soak fuzz mutate --calls 5000000       some of them, for longer
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from tests.fuzzing.batches import in_words, run_in_children, unique
+from tests.fuzzing.judge import Finding
+
+Part = Callable[[argparse.Namespace], list[str]]
+
+
+def fuzz(given: argparse.Namespace) -> list[str]:
+    """Every public call, with hostile values."""
+    return _listed(run_in_children("call", given.seed, given.calls, workers=given.workers, show=True))
+
+
+def mutate(given: argparse.Namespace) -> list[str]:
+    """Saved states that were tampered with."""
+    return _listed(run_in_children("mutant", given.seed, given.mutants, workers=given.workers, show=True))
+
+
+def _listed(findings: Sequence[Finding]) -> list[str]:
+    return [in_words(findings)] if unique(findings) else []
+
+
+PARTS: dict[str, Part] = {"fuzz": fuzz, "mutate": mutate}
+"""The parts by name; a new one is a line here."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)}; all by default")
+    parser.add_argument("--seed", type=int, default=_from_environment("SOAK_SEED", 1))
+    parser.add_argument("--calls", type=int, default=_from_environment("SOAK_CALLS", 1_000_000))
+    parser.add_argument("--mutants", type=int, default=_from_environment("SOAK_MUTANTS", 200_000))
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args(arguments)
+    unknown = [part for part in given.parts if part not in PARTS]
+    if unknown:
+        parser.error(f"unknown part {', '.join(unknown)}; the parts are {', '.join(PARTS)}")
+    problems = []
+    for name in given.parts or PARTS:
+        start = time.monotonic()
+        found = PARTS[name](given)
+        print(f"{name}: {'problems' if found else 'nothing found'}, {time.monotonic() - start:.0f} s", file=sys.stderr)
+        problems += found
+    print("\n".join(problems))
+    return bool(problems)
+
+
+def _from_environment(name: str, default: int) -> int:
+    return int(os.environ.get(name, default))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
