@@ -219,6 +219,7 @@ def test_saved_bounds_without_text_as_names_are_refused() -> None:
         (lambda: ANY.subset([[0, 1]]), ValueError, "positions"),
         (lambda: ANY.subset([2**63]), ValueError, "positions"),
         (lambda: ANY.subset("a"), ValueError, "positions"),
+        (lambda: ANY.subset(np.array([2**64 - 1], dtype=np.uint64)), ValueError, "positions"),
         (lambda: UNTYPED.MeanBounds.from_frame(7), TypeError, "data frame"),
         (lambda: UNTYPED.MeanBounds.from_frame({"lower": [0.1], "upper": [0.2]}), TypeError, "data frame"),
         (lambda: UNTYPED.Knowledge(ANY).with_arm("c", [0.1, 0.2], None, 0.0, 1.0), mb.BoundsError, "lower must be one"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +17,7 @@ from meanbounds.support.checks import (
     as_float,
     as_floats,
     as_mapping,
-    fits_range,
+    is_masked,
     shown,
 )
 from meanbounds.support.saving import Saved
@@ -134,8 +135,9 @@ class MeanBounds(Saved):
             object.__setattr__(self, name, full)
         object.__setattr__(self, "arms", names)
         object.__setattr__(self, "_position", {arm: k for k, arm in enumerate(names)})
-        for k, arm in enumerate(names):
-            _check(arm, *(float(getattr(self, name)[k]) for name in ("lower", "upper", "low", "high")))
+        lists = (getattr(self, name).tolist() for name in ("lower", "upper", "low", "high"))
+        for arm, *numbers in zip(names, *lists, strict=True):
+            _check(arm, *numbers)
 
     @classmethod
     def vacuous(cls, arms: int | Iterable[Arm], *, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> Self:
@@ -324,7 +326,10 @@ class MeanBounds(Saved):
         """
         chosen = _chosen(positions, len(self))
         columns = (getattr(self, name)[chosen] for name in ("lower", "upper", "low", "high"))
-        return checked_before({self.arms[k]: place for place, k in enumerate(chosen)}, *columns)
+        places = {self.arms[k]: place for place, k in enumerate(chosen)}
+        if len(places) < chosen.size:
+            raise ValueError(f"positions: an arm is chosen twice in {shown(positions)}")
+        return checked_before(places, *columns)
 
     def pruned(self) -> MeanBounds:
         """The bounds without the arms that cannot be best; see `possible`.
@@ -357,10 +362,7 @@ class MeanBounds(Saved):
         >>> ours.matching(mb.MeanBounds([0.4, 0.3], [0.6, 0.5], arms=["b", "a"]))
         MeanBounds([0.3, 0.4], [0.5, 0.6], arms=['a', 'b'])
         """
-        if not isinstance(other, MeanBounds):
-            raise TypeError(
-                f"the other bounds must be MeanBounds, such as mb.MeanBounds([0.2], [0.9]); got {shown(other)}"
-            )
+        check_bounds(other)
         if set(self.arms) != set(other.arms):
             odd = sorted(map(repr, set(self.arms) ^ set(other.arms)))
             raise BoundsError(f"the two are bounds on other arms; only one side has {', '.join(odd)}")
@@ -476,6 +478,19 @@ class MeanBounds(Saved):
         return cls.from_dict({**present, **arms})
 
 
+def check_bounds(bounds: object) -> None:
+    """Raise a TypeError unless these are `MeanBounds`; for functions that take them beside other arguments.
+
+    Examples
+    --------
+    >>> check_bounds([0.2, 0.9])
+    Traceback (most recent call last):
+    TypeError: bounds must be MeanBounds, such as mb.MeanBounds([0.2], [0.9]); got [0.2, 0.9]
+    """
+    if not isinstance(bounds, MeanBounds):
+        raise TypeError(f"bounds must be MeanBounds, such as mb.MeanBounds([0.2], [0.9]); got {shown(bounds)}")
+
+
 def checked_before(
     position: dict[Arm, int],
     lower: NDArray[np.float64],
@@ -535,22 +550,22 @@ def _listed(arms: Any) -> tuple[Any, ...]:
 
 
 def _chosen(positions: Any, size: int) -> NDArray[np.intp]:
-    """Positions, from positions or a mask; each is one of `size` and occurs once."""
+    """Positions of some of `size` arms, from positions or a mask."""
+    chosen: NDArray[np.intp] | None = None
     try:
-        given = np.asarray(positions)
-    except ValueError:  # rows of different lengths
-        given = np.zeros((0, 0))
-    if given.ndim == 1 and not given.size:
-        raise ValueError(f"positions: bounds need at least one arm; got {shown(positions)}")
-    mask = given.dtype == np.bool_ and given.shape == (size,)
-    whole = given.ndim == 1 and given.dtype.kind in "iu" and bool(np.all((given >= -size) & (given < size)))
-    if not (mask or whole):
+        given = np.asarray(None if is_masked(positions) else positions)
+        if given.ndim == 1 and not given.size:
+            chosen = np.zeros(0, dtype=np.intp)
+        elif given.ndim == 1 and (
+            given.dtype == np.bool_ or (given.dtype.kind in "iu" and np.all(given < size))  # unsigned ones would wrap
+        ):
+            chosen = np.arange(size)[given]
+    except (ValueError, IndexError):  # rows of different lengths, or a place where there is no arm
+        pass
+    if chosen is None:
         raise ValueError(f"positions must be places of {size} arms, or a mask over them; got {shown(positions)}")
-    chosen: NDArray[np.intp] = np.arange(size)[given]
     if not chosen.size:
-        raise ValueError("positions: bounds need at least one arm, and the mask keeps none")
-    if not mask and np.unique(chosen).size < chosen.size:
-        raise ValueError(f"positions: an arm is chosen twice in {shown(positions)}")
+        raise ValueError(f"positions: bounds need at least one arm; got {shown(positions)}")
     return chosen
 
 
@@ -574,12 +589,12 @@ def _plain(arm: Any) -> Any:
 
 
 def _check(arm: Arm, lower: float, upper: float, low: float, high: float) -> None:
-    if not fits_range(low, high):
+    if not (-LARGEST < low < high < LARGEST and low + SMALLEST_WIDTH <= high):
         raise BoundsError(
             f"arm {arm!r}: the reward range [{low}, {high}] must be finite, with low below high, at least "
             f"{SMALLEST_WIDTH:g} wide, and between {-LARGEST:g} and {LARGEST:g}"
         )
-    if np.isnan(lower) or np.isnan(upper):
+    if math.isnan(lower) or math.isnan(upper):
         raise BoundsError(f"arm {arm!r}: a bound is not a number: lower={lower}, upper={upper}")
     if lower > upper:
         raise BoundsError(f"arm {arm!r}: lower={lower} is above upper={upper}")

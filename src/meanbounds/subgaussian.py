@@ -56,9 +56,25 @@ def variance_proxy(mean: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1
     4.0
     """
     mean, low, high = broadcast_floats(mean=mean, low=low, high=high)
-    if not np.all((low <= mean) & (mean <= high) & (low < high)):
-        raise ValueError(f"variance_proxy needs low <= mean <= high and low < high; got {mean=}, {low=}, {high=}")
-    _check_range(low, high)
+    fits = fits_range(low, high)
+    if not np.all((low <= mean) & (mean <= high) & fits):
+        if np.all(fits):
+            raise ValueError(f"variance_proxy needs low <= mean <= high; got {mean=}, {low=}, {high=}")
+        raise _no_range("variance_proxy needs low <= mean <= high", low, high)
+    return _proxy(mean, low, high)
+
+
+def _no_range(needs: str, low: NDArray[np.float64], high: NDArray[np.float64]) -> ValueError:
+    return ValueError(
+        f"{needs} and low < high, in a range that is at least {SMALLEST_WIDTH:g} wide and between {-LARGEST:g} and "
+        f"{LARGEST:g}; got {low=}, {high=}"
+    )
+
+
+def _proxy(
+    mean: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
+) -> float | NDArray[np.float64]:
+    """The proxy of means and ranges that were checked, all of one shape."""
     above, below, span = mean - low, high - mean, high - low
     tail = np.minimum(above, below) / span  # distance to the nearer end: exact where the proxy is steep
     skew = np.abs(below - above) / span  # |1 - 2m|: exact near the middle
@@ -120,15 +136,9 @@ def variance_proxy_from_bounds(
     True
     """
     lower, upper, low, high = broadcast_floats(lower=lower, upper=upper, low=low, high=high)
-    if not np.all((low <= lower) & (lower <= upper) & (upper <= high)):
-        raise ValueError(f"bounds need low <= lower <= upper <= high; got {lower=}, {upper=}, {low=}, {high=}")
-    _check_range(low, high)
-    return variance_proxy(np.clip(low + (high - low) / 2.0, lower, upper), low=low, high=high)
-
-
-def _check_range(low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
-    if not np.all((low == high) | fits_range(low, high)):
-        raise ValueError(
-            f"a reward range must be finite, at least {SMALLEST_WIDTH:g} wide, and between {-LARGEST:g} and "
-            f"{LARGEST:g}; got {low=}, {high=}"
-        )
+    fits = fits_range(low, high)
+    if not np.all((low <= lower) & (lower <= upper) & (upper <= high) & fits):
+        if np.all(fits):
+            raise ValueError(f"bounds need low <= lower <= upper <= high; got {lower=}, {upper=}, {low=}, {high=}")
+        raise _no_range("bounds need low <= lower <= upper <= high", low, high)
+    return _proxy(np.clip(low + (high - low) / 2.0, lower, upper), low, high)

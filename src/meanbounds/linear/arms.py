@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meanbounds.bounds import Arm, MeanBounds
+from meanbounds.bounds import Arm, MeanBounds, check_bounds
+from meanbounds.support.checks import LARGEST, as_float, as_floats, shown
 from meanbounds.support.types import Floats
 
 __all__ = ["LinearArms", "as_features", "check_norms"]
@@ -40,10 +41,13 @@ class LinearArms:
     offset: Floats
 
     def __init__(self, features: ArrayLike, bounds: MeanBounds, *, offset: ArrayLike = 0.0) -> None:
+        check_bounds(bounds)
         rows = as_features(features, bounds.arms)
-        known = np.asarray(offset, dtype=np.float64)
-        if known.ndim > 1 or (known.ndim and known.size != len(bounds)) or not np.all(np.isfinite(known)):
-            raise ValueError(f"offset must be one finite number, or one for each of {len(bounds)} arms; got {offset!r}")
+        known = as_floats("offset", offset)
+        if known.shape not in ((), (len(bounds),)) or not np.all(np.abs(known) < LARGEST):
+            raise ValueError(
+                f"offset must be one finite number, or one for each of {len(bounds)} arms; got {shown(offset)}"
+            )
         object.__setattr__(self, "features", rows)
         object.__setattr__(self, "bounds", bounds)
         object.__setattr__(self, "offset", np.broadcast_to(known, len(bounds)).copy())
@@ -79,10 +83,10 @@ def as_features(features: ArrayLike, arms: Iterable[Arm]) -> Floats:
     ValueError: arm 'b': its features [0.0, nan] are not all finite numbers
     """
     names = tuple(arms)
-    rows = np.ascontiguousarray(np.asarray(features, dtype=np.float64))
+    rows = np.ascontiguousarray(as_floats("features", features))
     if rows.ndim != 2 or rows.shape[0] != len(names) or rows.shape[1] == 0:
         raise ValueError(f"features must have a row of numbers for each of {len(names)} arms; got shape {rows.shape}")
-    for k in np.flatnonzero(~np.all(np.isfinite(rows), axis=1)):
+    for k in np.flatnonzero(~np.all(np.abs(rows) < LARGEST, axis=1)):  # a longer one has no finite norm
         raise ValueError(f"arm {names[k]!r}: its features {rows[k].tolist()} are not all finite numbers")
     return rows
 
@@ -101,12 +105,16 @@ def check_norms(norm_high: float, norm_low: float = 0.0) -> tuple[float, float]:
     ValueError: norm_low must be between 0 and norm_high = 1 (0 <= norm_low <= norm_high); got 2
     """
     for name, value in (("norm_high", norm_high), ("norm_low", norm_low)):
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-            raise ValueError(f"{name} must be a number with 0 <= norm_low <= norm_high; got {value!r}")
-    if not 0.0 < norm_high < np.inf:
-        raise ValueError(f"norm_high must be a positive number with 0 <= norm_low <= norm_high; got {norm_high!r}")
-    if not 0.0 <= norm_low <= norm_high:
+        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+            raise ValueError(f"{name} must be a number with 0 <= norm_low <= norm_high; got {shown(value)}")
+    high, low = as_float("norm_high", norm_high), as_float("norm_low", norm_low)
+    if not 1.0 / LARGEST <= high < LARGEST:
+        raise ValueError(
+            f"norm_high must be a positive number with 0 <= norm_low <= norm_high, from {1.0 / LARGEST:g} to "
+            f"{LARGEST:g}; got {norm_high!r}"
+        )
+    if not 0.0 <= low <= high:
         raise ValueError(
             f"norm_low must be between 0 and norm_high = {norm_high} (0 <= norm_low <= norm_high); got {norm_low!r}"
         )
-    return float(norm_high), float(norm_low)
+    return high, low

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
 from meanbounds.kernels.solvers.cone import Known, maximise_each, scaled
 from meanbounds.linear.arms import LinearArms, as_features, check_norms
-from meanbounds.support.checks import as_mapping
+from meanbounds.support.checks import LARGEST, as_float, as_floats, as_mapping, shown
 from meanbounds.support.progress import Progress
 from meanbounds.support.types import Booleans, Floats
 
@@ -62,11 +62,11 @@ class TightBounds(MeanBounds):
     ) -> None:
         super().__init__(lower, upper, arms=arms, low=low, high=high)
         size = len(self)
-        found = np.full((size, 0), np.nan) if peaks is None else np.asarray(peaks, dtype=np.float64)
+        found = np.full((size, 0), np.nan) if peaks is None else as_floats("peaks", peaks, error=BoundsError)
         if found.ndim != 2 or len(found) != size:
             raise BoundsError(f"peaks need a row for each of {size} arms; got shape {found.shape}")
         for name, exact in (("lower_exact", lower_exact), ("upper_exact", upper_exact)):
-            object.__setattr__(self, name, np.broadcast_to(np.asarray(exact, dtype=np.bool_), size).copy())
+            object.__setattr__(self, name, _flags(name, exact, size))
         object.__setattr__(self, "peaks", found)
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,6 +95,15 @@ class TightBounds(MeanBounds):
         own = {name: data[name] for name in ("lower_exact", "upper_exact", "peaks") if name in data}
         plain = MeanBounds.from_dict({name: value for name, value in data.items() if name not in own})
         return cls(plain.lower, plain.upper, arms=plain.arms, low=plain.low, high=plain.high, **own)
+
+
+def _flags(name: str, exact: ArrayLike, size: int) -> Booleans:
+    given = as_floats(name, exact, error=BoundsError)
+    if given.shape not in ((), (size,)) or not np.all((given == 0.0) | (given == 1.0)):
+        raise BoundsError(
+            f"{name} must be True or False, one for all or one for each of {size} arms; got {shown(exact)}"
+        )
+    return np.broadcast_to(given == 1.0, size).copy()
 
 
 class _Sides(NamedTuple):
@@ -143,6 +152,8 @@ class FeasibleSet:
     def __init__(
         self, arms: LinearArms, *, norm_high: float, norm_low: float = 0.0, extra: Extra | None = None
     ) -> None:
+        if not isinstance(arms, LinearArms):
+            raise TypeError(f"a feasible set needs mb.LinearArms(features, bounds); got {shown(arms)}")
         rows, low, high = _extra(extra, arms.dimension)
         bounds = arms.bounds
         self.arms, (self.norm_high, self.norm_low) = arms, check_norms(norm_high, norm_low)
@@ -186,8 +197,11 @@ class FeasibleSet:
         >>> round(lower, 6), round(upper, 6)  # from 0.6 + 0.1 - 0.5 to 0.9 + 1.0 - 0.5
         (0.2, 1.4)
         """
-        sides = self.sides(as_features(np.atleast_2d(np.asarray(features, dtype=np.float64)), [0]))
-        return float(offset + sides.lower[0]), float(offset + sides.upper[0])
+        rows = as_features(np.atleast_2d(as_floats("features", features)), [0])
+        if rows.shape[1] != self.arms.dimension:
+            raise ValueError(f"features must be {self.arms.dimension} numbers, as for the arms; got {shown(features)}")
+        sides, known = self.sides(rows), as_float("offset", offset)
+        return float(known + sides.lower[0]), float(known + sides.upper[0])
 
     def tightened(self, progress: bool | None = None) -> TightBounds:
         """The tightest bounds on the arms that follow from all bounds together; see `tighten`.
@@ -309,11 +323,11 @@ def _extra(extra: Extra | None, dimension: int) -> tuple[Floats, Floats, Floats]
         return np.zeros((0, dimension)), np.zeros(0), np.zeros(0)
     try:
         matrix, low, high = extra
-        rows = np.atleast_2d(np.asarray(matrix, dtype=np.float64))
-        ends = [np.broadcast_to(np.asarray(end, dtype=np.float64), len(rows)) for end in (low, high)]
+        rows = np.atleast_2d(as_floats("matrix", matrix))
+        ends = [np.broadcast_to(as_floats("ends", end), len(rows)) for end in (low, high)]
     except (TypeError, ValueError) as error:
-        raise ValueError(f"extra must be (matrix, low, high), a row for each constraint; got {extra!r}") from error
-    if rows.shape[1] != dimension or not np.all(np.isfinite(rows)):
+        raise ValueError(f"extra must be (matrix, low, high), a row for each constraint; got {shown(extra)}") from error
+    if rows.ndim != 2 or rows.shape[1] != dimension or not np.all(np.abs(rows) < LARGEST):
         raise ValueError(f"extra: the matrix must have {dimension} finite columns; got shape {rows.shape}")
     for k in np.flatnonzero(~((ends[0] <= ends[1]) & (ends[0] < np.inf) & (ends[1] > -np.inf))):
         raise ValueError(f"extra constraint {k}: nothing is between low={ends[0][k]} and high={ends[1][k]}")

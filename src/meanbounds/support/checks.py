@@ -19,6 +19,7 @@ __all__ = [
     "broadcast_floats",
     "check_choice",
     "fits_range",
+    "is_masked",
     "shown",
 ]
 
@@ -63,7 +64,7 @@ def as_floats(name: str, value: Any, *, error: type[ValueError] = ValueError) ->
         return np.array(value)
     masked = ""
     try:
-        if _is_masked(value):
+        if is_masked(value):
             masked = ", and some are masked, which means missing"
             raise ValueError
         array = np.asarray(value)
@@ -77,11 +78,17 @@ def as_floats(name: str, value: Any, *, error: type[ValueError] = ValueError) ->
     raise error(f"{name} must be numbers{masked}; got {shown(value)}")
 
 
-def _is_masked(value: Any) -> bool:
-    """Whether an entry is masked; numpy would read the value behind the mask, or NaN."""
+def is_masked(value: Any) -> bool:
+    """Whether an entry is masked; numpy would read the value behind the mask, or NaN.
+
+    Examples
+    --------
+    >>> is_masked([0.5, np.ma.masked]), is_masked(np.ma.array([0.5, 0.6]))
+    (True, False)
+    """
     if isinstance(value, np.ma.MaskedArray):
         return bool(np.ma.is_masked(value))
-    return type(value) in (list, tuple) and any(_is_masked(part) for part in value if type(part) is not float)
+    return type(value) in (list, tuple) and any(is_masked(part) for part in value if type(part) is not float)
 
 
 def _float(part: Any) -> float:
@@ -167,7 +174,7 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
 
 
 def broadcast_floats(**values: Any) -> tuple[Floats, ...]:
-    """Read several arguments as arrays of floats of one common shape; the arrays are read-only.
+    """Read several arguments as arrays of floats of one common shape; do not write to them.
 
     Examples
     --------
@@ -179,6 +186,9 @@ def broadcast_floats(**values: Any) -> tuple[Floats, ...]:
     ValueError: mean, low must have shapes that fit together; got (2,), (3,)
     """
     arrays = [as_floats(name, value) for name, value in values.items()]
+    shape = arrays[0].shape
+    if all(array.shape == shape for array in arrays):
+        return tuple(arrays)
     try:
         return tuple(np.broadcast_arrays(*arrays))
     except ValueError:
@@ -186,7 +196,7 @@ def broadcast_floats(**values: Any) -> tuple[Floats, ...]:
         raise ValueError(f"{', '.join(values)} must have shapes that fit together; got {shapes}") from None
 
 
-def fits_range(low: Floats | float, high: Floats | float) -> Booleans:
+def fits_range(low: Floats, high: Floats) -> Booleans:
     """Whether each reward range can be computed with: finite, not too large, and not too narrow.
 
     Examples
@@ -194,9 +204,9 @@ def fits_range(low: Floats | float, high: Floats | float) -> Booleans:
     >>> fits_range(np.array([0.0, 0.0, 0.0, -1e300]), np.array([1.0, np.inf, 1e-200, 0.0]))
     array([ True, False, False, False])
     """
-    inside = (low > -LARGEST) & (high < LARGEST) & (low < high)
-    fits: Booleans = np.where(inside, high, 1.0) - np.where(inside, low, 0.0) >= SMALLEST_WIDTH
-    return fits & inside
+    # Not high - low: that may overflow. Where adding the least width rounds to low, high > low is wide enough.
+    fits: Booleans = (low > -LARGEST) & (high < LARGEST) & (low < high) & (low + SMALLEST_WIDTH <= high)
+    return fits
 
 
 def shown(value: object) -> str:

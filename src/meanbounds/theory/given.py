@@ -7,9 +7,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meanbounds.bounds import MeanBounds
+from meanbounds.bounds import MeanBounds, check_bounds
 from meanbounds.policies import Policy
 from meanbounds.subgaussian import variance_proxy
+from meanbounds.support.checks import as_floats, check_choice, is_masked, shown
 
 __all__ = [
     "FORMS",
@@ -25,12 +26,12 @@ Form = Literal["corrected", "paper"]
 FORMS: tuple[str, ...] = ("corrected", "paper")
 
 _ROUNDING = 1e-12
+_MOST_ROUNDS = 2**63 - 1
 
 
 def check_form(form: str) -> None:
     """Raise a ValueError for an unknown form of a bound."""
-    if form not in FORMS:
-        raise ValueError(f"form must be one of {', '.join(map(repr, FORMS))}; got {form!r}")
+    check_choice("form", form, FORMS)
 
 
 def as_rounds(horizon: ArrayLike, name: str = "horizon") -> NDArray[np.int64]:
@@ -45,10 +46,13 @@ def as_rounds(horizon: ArrayLike, name: str = "horizon") -> NDArray[np.int64]:
     Traceback (most recent call last):
     ValueError: horizon must be a whole number, at least 1, or an array of them; got 0.5
     """
-    rounds = np.asarray(horizon)
-    if rounds.dtype == bool or not np.issubdtype(rounds.dtype, np.integer) or rounds.size == 0 or np.any(rounds < 1):
-        raise ValueError(f"{name} must be a whole number, at least 1, or an array of them; got {horizon!r}")
-    return rounds.astype(np.int64)
+    try:
+        given = np.asarray([] if is_masked(horizon) else horizon)
+    except ValueError:  # rows of different lengths
+        given = np.zeros(0)
+    if given.dtype.kind not in "iu" or given.size == 0 or np.any(given < 1) or np.any(given > _MOST_ROUNDS):
+        raise ValueError(f"{name} must be a whole number, at least 1, or an array of them; got {shown(horizon)}")
+    return given.astype(np.int64)
 
 
 def check_means(means: ArrayLike, bounds: MeanBounds) -> NDArray[np.float64]:
@@ -64,7 +68,8 @@ def check_means(means: ArrayLike, bounds: MeanBounds) -> NDArray[np.float64]:
     Traceback (most recent call last):
     ValueError: arm 1: its mean 0.8 is outside its bounds [0.5, 0.7]: no theorem applies
     """
-    mu = np.asarray(means, dtype=np.float64)
+    check_bounds(bounds)
+    mu = as_floats("means", means)
     if mu.shape != (len(bounds),):
         raise ValueError(f"got {mu.size} means for {len(bounds)} arms; give one mean for each arm of the bounds")
     for k in np.flatnonzero(~bounds.contains(mu)).tolist():
@@ -77,6 +82,7 @@ def check_means(means: ArrayLike, bounds: MeanBounds) -> NDArray[np.float64]:
 
 def used_bounds(policy: Policy, bounds: MeanBounds) -> MeanBounds:
     """The bounds that a theorem about this policy needs: vacuous ones for a policy that ignores bounds, such as UCB."""
+    check_bounds(bounds)
     vacuous = MeanBounds.vacuous(bounds.arms, low=bounds.low, high=bounds.high)
     return vacuous if np.array_equal(policy.plan(bounds).table, policy.plan(vacuous).table) else bounds
 

@@ -12,6 +12,7 @@ from meanbounds.kernels.arms.textbook import GAUSSIAN
 from meanbounds.policies import EXPLORATION, GLUE, Policy
 from meanbounds.policies.exploration import DEFAULT
 from meanbounds.subgaussian import variance_proxy
+from meanbounds.support.checks import as_floats
 from meanbounds.support.types import Floats
 from meanbounds.theory.given import Form, as_rounds, check_form, check_means, check_optimism, used_bounds
 
@@ -173,8 +174,8 @@ def glue_regret(
     >>> round(mb.theory.glue_regret([0.9, 0.8], bounds, 10_000, form="paper"))
     274
     """
-    mu = np.asarray(means, dtype=np.float64)
     plays = glue_plays(means, bounds, horizon, policy=policy, form=form)
+    mu = as_floats("means", means)
     gap = mu.max() - mu
     if form == "corrected":
         worst_first = np.argsort(-gap)

@@ -13,9 +13,10 @@ from meanbounds.bounds import MeanBounds
 from meanbounds.kernels.arms.textbook import GAUSSIAN
 from meanbounds.policies import OFUL, ROFUL, AnyPolicy, LinearPolicy, Policy
 from meanbounds.policies.exploration import DEFAULT
+from meanbounds.support.checks import shown
 from meanbounds.support.types import Floats
 from meanbounds.theory.constants import asymptotic_constant
-from meanbounds.theory.given import Form, check_means
+from meanbounds.theory.given import Form, check_form, check_means
 from meanbounds.theory.glue import glue_regret
 from meanbounds.theory.oful import bound_and_width
 
@@ -120,6 +121,7 @@ def regret_bounds(regret: Simulated, *, form: Form = "corrected") -> dict[str, R
     >>> bounds["TS"].reason
     'no finite-time theorem is implemented for this policy'
     """
+    check_form(form)
 
     def guarantee(policy: AnyPolicy, settings: Mapping[str, Any], bounds: MeanBounds) -> RegretBound:
         if isinstance(policy, OFUL | ROFUL):
@@ -183,6 +185,8 @@ def _for_each(regret: Simulated, guarantee: _Theorem) -> dict[str, RegretBound]:
     A result that was put together from several has the settings of each: by label for `Regret.beside`, one after the
     other for `Regret.concat`.
     """
+    if isinstance(regret, type) or not isinstance(getattr(regret, "settings", None), Mapping):
+        raise TypeError(f"regret must be the result of mb.simulate; got {shown(regret)}")
     return _of_settings(regret.settings, guarantee)
 
 

@@ -7,6 +7,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from meanbounds.support.checks import LARGEST, as_float, as_floats, broadcast_floats, shown
 from meanbounds.theory.given import as_rounds
 
 __all__ = ["uncertain_regret"]
@@ -54,13 +55,14 @@ def uncertain_regret(
     366.0
     """
     rounds = as_rounds(horizon)
-    missed = np.asarray(failure, dtype=np.float64)
+    missed = as_floats("failure", failure)
     if not np.all((missed >= 0.0) & (missed <= 1.0)):
-        raise ValueError(f"failure must be probabilities, one for each arm or one for all; got {failure!r}")
-    if not 0.0 <= width < np.inf:
+        raise ValueError(f"failure must be probabilities, one for each arm or one for all; got {shown(failure)}")
+    largest = as_float("width", width)
+    if not 0.0 <= largest < LARGEST:
         raise ValueError(f"width must be a finite number, at least 0: the largest regret of a round; got {width!r}")
-    bound = np.asarray(regret_bound, dtype=np.float64)
+    bound, whole = broadcast_floats(regret_bound=regret_bound, horizon=rounds * largest)
     if not np.all(bound >= 0.0):
-        raise ValueError(f"regret_bound must not be negative; got {regret_bound!r}")
-    total = np.minimum(bound + rounds * width * min(1.0, float(missed.sum())), rounds * width)
+        raise ValueError(f"regret_bound must not be negative; got {shown(regret_bound)}")
+    total = np.minimum(bound + whole * min(1.0, float(missed.sum())), whole)
     return float(total) if total.ndim == 0 else total

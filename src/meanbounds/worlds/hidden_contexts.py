@@ -16,6 +16,7 @@ from meanbounds.policies import AnyPolicy
 from meanbounds.simulation.environments import Table
 from meanbounds.simulation.regret import Regret
 from meanbounds.simulation.run import simulate
+from meanbounds.support.checks import as_float, as_floats, as_whole, fits_range, shown
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats
 from meanbounds.worlds.cells import RewardLaw, cells_of_table, cells_of_trial
@@ -91,33 +92,39 @@ class HiddenContexts:
         values: ArrayLike | None = None,
         law: ArrayLike | None = None,
     ) -> None:
-        table = np.array(means, dtype=np.float64)
-        if not (np.isfinite(low) and np.isfinite(high) and low < high):
-            raise ValueError(f"the range of the rewards must be finite, with low below high; got [{low}, {high}]")
+        table = as_floats("means", means).copy()
+        low, high = _reward_range(low, high)
         if table.ndim == 3 and table.shape[2] < 2:
             raise ValueError("a world needs at least two arms: with one there is nothing to choose")
         if table.ndim != 3 or not table.size or not np.all((table >= low) & (table <= high)):
             raise ValueError(f"means must be visible x hidden x arms, all in [{low}, {high}]; got shape {table.shape}")
-        given = np.ones(table.shape[:2]) if probabilities is None else np.asarray(probabilities, dtype=np.float64)
+        given = np.ones(table.shape[:2]) if probabilities is None else as_floats("probabilities", probabilities)
         weights = (
             np.broadcast_to(given, table.shape[:2]) if given.shape in (table.shape[:2], table.shape[1:2]) else None
         )
         if weights is None or not (np.all((weights >= 0.0) & (weights < np.inf)) and np.all(weights.sum(axis=1) > 0.0)):
             raise ValueError(f"probabilities must be {table.shape[:2]} numbers, none negative; got shape {given.shape}")
-        names = tuple(f"z{z}" for z in range(len(table))) if contexts is None else tuple(contexts)
-        options = tuple(range(table.shape[2])) if arms is None else tuple(arms)
+        names = tuple(f"z{z}" for z in range(len(table))) if contexts is None else _listed("contexts", contexts)
+        options = tuple(range(table.shape[2])) if arms is None else _listed("arms", arms)
         if len(names) != len(table) or len(options) != table.shape[2]:
             raise ValueError(
                 f"{len(names)} contexts and {len(options)} arms are named for means of shape {table.shape}"
             )
         parts: dict[str, Any] = {"means": table, "probabilities": weights / weights.sum(), "low": float(low)}
         share = (table - low) / (high - low)
-        seen = np.array([low, high] if values is None else values, dtype=np.float64)
-        chances = np.stack([1.0 - share, share], axis=-1) if law is None else np.array(law, dtype=np.float64)
+        seen = as_floats("values", [low, high] if values is None else values).copy()
+        chances = np.stack([1.0 - share, share], axis=-1) if law is None else as_floats("law", law).copy()
         fits = (
             chances.shape == (*table.shape, seen.size) and np.all(chances >= 0.0) and np.allclose(chances.sum(-1), 1.0)
         )
-        if not (fits and np.allclose(chances @ seen, table) and seen.min() >= low and seen.max() <= high):
+        if not (
+            fits
+            and seen.ndim == 1
+            and seen.size
+            and np.allclose(chances @ seen, table)
+            and seen.min() >= low
+            and seen.max() <= high
+        ):
             raise ValueError(
                 "law needs a probability for each of values in each cell, with the means that are given, and values in "
                 f"[{low}, {high}]"
@@ -156,6 +163,10 @@ class HiddenContexts:
         (('z0', 'z1'), (2, 5, 4))
         """
         rng = np.random.default_rng(as_seed(seed))
+        visible, hidden, arms = (
+            as_whole(name, size) for name, size in (("visible", visible), ("hidden", hidden), ("arms", arms))
+        )
+        low, high = _reward_range(low, high)
         means, sizes = rng.uniform(low, high, (visible, hidden, arms)), rng.exponential(size=(visible, hidden))
         return cls(means, sizes, low=low, high=high)
 
@@ -406,8 +417,9 @@ class HiddenContexts:
 
     def _chunks(self, rows: int, seed: Seed) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]]:
         """Visible context, arm and place of the reward among the values, of each row, some rows at a time."""
-        if rows < 1:
-            raise ValueError(f"a log needs at least one row; got rows={rows}")
+        if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
+            raise ValueError(f"a log needs at least one row, and a whole number of them; got rows={shown(rows)}")
+        rows = int(rows)
         rng = np.random.default_rng(as_seed(seed))
         visible, hidden, _ = self.means.shape
         steps = np.cumsum(self.law, axis=3)[..., :-1].reshape(visible * hidden, -1, self.values.size - 1)
@@ -522,6 +534,8 @@ class HiddenContexts:
         (2,)
         """
         number = as_seed(seed)
+        if not isinstance(bounds, Mapping):
+            raise TypeError(f"bounds must be a mapping from contexts to MeanBounds; got {shown(bounds)}")
         found = {}
         for z, context in enumerate(self.contexts):
             own, known = np.random.default_rng([number, z]), bounds.get(context)
@@ -529,6 +543,13 @@ class HiddenContexts:
                 policies, self.environment(context), bounds=known, horizon=horizon, runs=runs, seed=own, **more
             )
         return found
+
+    def _place(self, context: Context) -> int:
+        try:
+            return self.contexts.index(context)
+        except (ValueError, TypeError):
+            known = ", ".join(map(repr, self.contexts[:10])) + ", ..." * (len(self.contexts) > 10)
+            raise ValueError(f"unknown context {shown(context)}; the contexts of this world are {known}") from None
 
     def environment(self, context: Context) -> Table:
         """Return the environment of an agent that sees this context: rewards of its hidden contexts, as they occur.
@@ -539,6 +560,20 @@ class HiddenContexts:
         >>> mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]]).environment("z0").means
         array([0.6, 0.5])
         """
-        z = self.contexts.index(context)
+        z = self._place(context)
         weights = np.einsum("u,ukv->kv", self.hidden_given_visible[z], self.law[z])
         return Table([self.values] * len(self.arms), weights=list(weights), low=self.low, high=self.high)
+
+
+def _reward_range(low: float, high: float) -> tuple[float, float]:
+    least, most = as_float("low", low), as_float("high", high)
+    if not fits_range(np.array(least), np.array(most)):
+        raise ValueError(f"the range of the rewards must be finite, with low below high; got [{low}, {high}]")
+    return least, most
+
+
+def _listed(what: str, names: Any) -> tuple[Any, ...]:
+    try:
+        return tuple(names)
+    except TypeError:
+        raise ValueError(f"{what} must be a list of names; got {shown(names)}") from None
