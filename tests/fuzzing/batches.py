@@ -19,7 +19,7 @@ from tests.fuzzing.judge import Finding
 __all__ = ["in_words", "run_here", "run_in_children", "unique"]
 
 EPISODES = 200  # in a batch
-PATIENCE = 120.0  # seconds without a new call after which a child hangs; the first calls may compile kernels
+PATIENCE = 300.0  # seconds without a new call after which a child hangs
 
 RUN = ["-m", "tests.fuzzing.batches"]
 ROOT = Path(__file__).parents[2]

@@ -27,7 +27,7 @@ from tests.fuzzing.draw import HostileError
 __all__ = ["Finding", "Hang", "Judge", "state_of", "unlawful", "watched"]
 
 SOURCE = Path(mb.__file__).parent
-SECONDS = 20.0  # a call that takes longer hangs: all of them are small
+SECONDS = 120.0  # a call that takes longer hangs: all are small, but the first ones compile kernels
 
 Progress = Callable[[str], None]
 
