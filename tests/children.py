@@ -22,6 +22,11 @@ def run_interpreted(path: str, *options: str) -> str:
     return done.stdout
 
 
+def run_module(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """``python -m`` with these arguments, in a new process."""
+    return subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, timeout=3000, check=False)
+
+
 def run_python(code: str) -> str:
     """What a piece of Python prints in a new process; a failure there is one here."""
     done = subprocess.run(

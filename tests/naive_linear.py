@@ -151,3 +151,14 @@ def observe_many(design: Design, rule: Rule, features: Floats, updates: int, key
         counts[arm] += 1.0
         ones[arm] += reward
     return counts, ones
+
+
+@compiled
+def observe_one(design: Design, rule: Rule, arm: int, proxy: float, updates: int, key: np.uint64) -> float:
+    """Tell a design many rewards of 0 and 1 of one arm of its pool: how many ones."""
+    ones, image = 0.0, np.empty(design.features.shape[1])
+    for n in range(updates):
+        reward = 1.0 if uniform(key, n) < 0.5 else 0.0
+        observe(design, rule, arm, design.features[arm], reward, proxy, image)
+        ones += reward
+    return ones

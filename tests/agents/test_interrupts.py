@@ -25,6 +25,7 @@ import pytest
 import meanbounds as mb
 from meanbounds import kernels
 from meanbounds.support.signals import signals_wait
+from tests.children import run_module
 
 AnyAgent = mb.Agent | mb.ContextualAgent
 Call = Callable[[Any], object]
@@ -57,7 +58,7 @@ class Interrupter:
 
 @functools.cache
 def _blocks(code: CodeType) -> list[tuple[int, int]]:
-    return [(entry.start, entry.end) for entry in dis.Bytecode(code).exception_entries]
+    return [(entry.start, entry.end) for entry in vars(dis.Bytecode(code))["exception_entries"]]
 
 
 def _same_block(code: CodeType, before: int, now: int) -> bool:
@@ -286,3 +287,11 @@ def test_copies_have_their_own_lock() -> None:
     assert other["old"]._lock is other._lock
     assert other.to_dict() == whole.to_dict()
     assert [other.pull("old") for _ in range(5)] == [whole.pull("old") for _ in range(5)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["GLUE", "OFUL", "ROFUL", "contextual"])
+def test_signals_at_random_moments(kind: str) -> None:
+    """In a process of its own, from before its kernels are loaded; `make soak` does this more often."""
+    done = run_module("tests.soak.interrupts", kind, "25", "1")
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]

@@ -28,6 +28,7 @@ from tests import naive_linear as linear
 from tests.children import run_interpreted
 from tests.linear.test_feasible import modelled
 from tests.naive_linear import Floats, Twin, random_instance
+from tests.soak.precision import errors, tired_agent
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 NOISE = ("running-max", "pool-max", "weighted")
@@ -650,6 +651,14 @@ class TestAgent:
         assert np.sqrt(error @ precision @ error) < 1e-6  # a millionth of a confidence radius
         grown = np.linalg.slogdet(precision)[1] - d * np.log(regularisation)
         assert design.numbers[0] == pytest.approx(grown, abs=1e-8)
+
+    @pytest.mark.slow
+    def test_an_arm_that_was_never_played_keeps_its_width(self) -> None:
+        """Three million updates of one arm with a hundred times the weight, against fifty digits."""
+        agent, updates = tired_agent(), 3_000_000
+        now = inside(agent).standing
+        ones = linear.observe_one(now.design, now.plan.rule, 0, now.plan.pool.proxy[0], updates, np.uint64(5))
+        assert errors(agent, [updates, 0, 0, 0], [ones, 0.0, 0.0, 0.0]) == pytest.approx((0.0, 0.0), abs=1e-6)
 
     @pytest.mark.parametrize("scale", [1.0, 30.0, 3000.0])
     @pytest.mark.parametrize("noise", ["pool-max", "weighted"])

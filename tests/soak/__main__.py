@@ -14,6 +14,9 @@ from collections.abc import Callable, Sequence
 
 from tests.fuzzing.batches import in_words, run_in_children, unique
 from tests.fuzzing.judge import Finding
+from tests.soak.interrupts import AGENTS, interrupt_in_children
+from tests.soak.precision import wear
+from tests.soak.threads import share
 
 Part = Callable[[argparse.Namespace], list[str]]
 
@@ -32,7 +35,28 @@ def _listed(findings: Sequence[Finding]) -> list[str]:
     return [in_words(findings)] if unique(findings) else []
 
 
-PARTS: dict[str, Part] = {"fuzz": fuzz, "mutate": mutate}
+def interrupts(given: argparse.Namespace) -> list[str]:
+    """Signals at random moments, for each kind of agent."""
+    return interrupt_in_children(given.interrupts, given.seed)
+
+
+def threads(given: argparse.Namespace) -> list[str]:
+    """Eight threads on one agent, for each kind of agent."""
+    return [problem for kind in AGENTS for problem in share(kind, given.shared, given.seed)]
+
+
+def precision(given: argparse.Namespace) -> list[str]:
+    """Many updates of an agent with features: the width of an arm that was never played."""
+    return wear(given.updates)
+
+
+PARTS: dict[str, Part] = {
+    "fuzz": fuzz,
+    "mutate": mutate,
+    "interrupts": interrupts,
+    "threads": threads,
+    "precision": precision,
+}
 """The parts by name; a new one is a line here."""
 
 
@@ -42,6 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=_from_environment("SOAK_SEED", 1))
     parser.add_argument("--calls", type=int, default=_from_environment("SOAK_CALLS", 1_000_000))
     parser.add_argument("--mutants", type=int, default=_from_environment("SOAK_MUTANTS", 200_000))
+    parser.add_argument("--interrupts", type=int, default=_from_environment("SOAK_INTERRUPTS", 200))
+    parser.add_argument("--shared", type=int, default=_from_environment("SOAK_SHARED", 20_000), help="calls per thread")
+    parser.add_argument("--updates", type=int, default=_from_environment("SOAK_UPDATES", 10_000_000))
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args(arguments)
     unknown = [part for part in given.parts if part not in PARTS]

@@ -15,7 +15,6 @@ from meanbounds.agents.learner import (
     NoIndexError,
     Pending,
     Standing,
-    check_flag,
     check_reward,
     read_counts,
 )
@@ -28,6 +27,7 @@ from meanbounds.kernels.tally import new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Plan, Policy
 from meanbounds.policies.exploration import TABULATED, log_f_table
+from meanbounds.support.checks import as_flag, as_list
 from meanbounds.support.entries import Entries
 from meanbounds.support.types import Floats, Integers
 
@@ -209,7 +209,7 @@ class ArmsLearner(Learner):
             k = self.bounds.position(arm)  # says which arms there are
         low, high = now.low[k], now.high[k]
         value = reward if type(reward) is float and low <= reward <= high else check_reward(arm, reward, low, high)
-        past = history if type(history) is bool else check_flag("history", history)
+        past = history if type(history) is bool else as_flag("history", history)
         kernel.update(now.table, now.tally, k, (value - low) / (high - low), past)
 
     def cancel(self, arm: Any) -> None:
@@ -254,7 +254,7 @@ class ArmsLearner(Learner):
         return cls(parts["policy"], known, counts.seed, counts.floor, table=table, tally=tally, retired=counts.retired)
 
     def _positions(self, eligible: Iterable[Arm]) -> tuple[int, ...]:
-        positions = {self.bounds.position(arm) for arm in eligible}
+        positions = {self.bounds.position(arm) for arm in as_list("eligible", eligible)}
         if not positions:
             raise ValueError("eligible is empty: there is no arm to choose from")
         self._check_offered(positions)

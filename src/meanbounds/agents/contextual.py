@@ -21,6 +21,7 @@ from meanbounds.agents.learner import Pending, check_floor
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, UnknownArmError
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Policy
+from meanbounds.support.checks import as_floats, as_list, shown
 from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
 from meanbounds.support.seeding import Seed, as_seed
@@ -137,8 +138,8 @@ class ContextualAgent(Saved):
         >>> agent.pull("young")
         0
         """
-        below, above = (np.array(side, dtype=np.float64) for side in (lower, upper))
-        names = [check_context(context) for context in contexts]
+        below, above = (np.array(as_floats(name, side)) for name, side in (("lower", lower), ("upper", upper)))
+        names = [check_context(context) for context in as_list("contexts", contexts)]
         if below.ndim != 2 or below.shape != above.shape or len(below) != len(names):
             raise BoundsError(
                 f"lower and upper need a row for each of {len(names)} contexts and a column for each arm; got shapes "
@@ -513,12 +514,12 @@ class ContextualAgent(Saved):
                 raise
 
     def _add_everywhere(self, arm: Arm, ends: dict[str, float | None]) -> None:
+        whole = {name: ends["low" if name == "lower" else "high"] for name, end in ends.items() if end is None}
+        own = MeanBounds.from_dict({"arms": [arm], **{name: [end] for name, end in (ends | whole).items()}})
         having = [key for key, agent in self._kept.items() if arm in agent.bounds.arms]
         if self._columns.place(arm) is not None or having:
             where = f" in context {having[0]!r}" if having else ""
             raise BoundsError(f"there is an arm {arm!r} already{where}; give the new one another name")
-        whole = {name: ends["low" if name == "lower" else "high"] for name, end in ends.items() if end is None}
-        own = MeanBounds.from_dict({"arms": [arm], **{name: [end] for name, end in (ends | whole).items()}})
         with self._all_or_nothing():
             for agent in self._kept.values():
                 low, high, lower, upper = (float(side[0]) for side in (own.low, own.high, own.lower, own.upper))
@@ -599,10 +600,11 @@ class ContextualAgent(Saved):
 
     def _having(self, arm: Arm) -> list[Agent]:
         """The agents that are kept awake and have this arm; an error if no context has it."""
-        having = [agent for agent in self._kept.values() if arm in agent.bounds.arms]
-        if not having and self._columns.place(arm) is None:
+        named = isinstance(arm, str | int | np.integer)
+        having = [agent for agent in self._kept.values() if named and arm in agent.bounds.arms]
+        if not (having or (named and self._columns.place(arm) is not None)):
             known = ", ".join(map(repr, self.arms[:10]))
-            raise UnknownArmError(f"unknown arm {arm!r} in every context; the arms are {known}")
+            raise UnknownArmError(f"unknown arm {shown(arm)} in every context; the arms are {known}")
         return having
 
     def replace_bounds(

@@ -16,7 +16,6 @@ from meanbounds.agents.learner import (
     Learner,
     Pending,
     Standing,
-    check_flag,
     check_reward,
     read_counts,
 )
@@ -29,6 +28,7 @@ from meanbounds.linear import LinearArms
 from meanbounds.policies import LinearPolicy
 from meanbounds.policies.oful import LinearPlan
 from meanbounds.subgaussian import variance_proxy_from_bounds
+from meanbounds.support.checks import as_flag, as_list, shown
 from meanbounds.support.entries import Entries
 from meanbounds.support.types import Floats, Integers
 
@@ -269,7 +269,7 @@ class FeaturesLearner(Learner):
 
     def update(self, arm: Arm | Candidate, reward: float, history: bool) -> None:
         """Take in a reward."""
-        now, past = self._now, history if type(history) is bool else check_flag("history", history)
+        now, past = self._now, history if type(history) is bool else as_flag("history", history)
         pool = now.plan.pool
         if isinstance(arm, Candidate):
             value = check_reward(arm.name, reward, arm.low, arm.high)
@@ -527,12 +527,10 @@ def _with_column(table: Floats) -> Floats:
 
 def _distinct(eligible: Iterable[Arm | Candidate]) -> list[Arm | Candidate]:
     """The arms on offer, each once, in the order given."""
-    if isinstance(eligible, str | Candidate):
-        raise TypeError(f"eligible is a list of what is on offer; got {eligible!r} alone")
-    offered = list(eligible)
+    offered = as_list("eligible", eligible)
     for arm in offered:
-        if isinstance(arm, list | tuple | np.ndarray):
+        if not isinstance(arm, str | int | np.integer | Candidate):
             raise TypeError(
-                f"{arm!r} is no arm's name; features of a new arm go into mb.Candidate(features, low=, high=)"
+                f"{shown(arm)} is no arm's name; features of a new arm go into mb.Candidate(features, low=, high=)"
             )
     return list(dict.fromkeys(offered))

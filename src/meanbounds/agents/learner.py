@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.kernels.tally import PENDING, PULLS, UNANSWERED, UPDATES, count_cancel
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy
+from meanbounds.support.checks import as_float, shown
 from meanbounds.support.entries import Entries
-from meanbounds.support.numbers import as_number
 from meanbounds.support.types import Floats, Integers
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "Pending",
     "RewardError",
     "Standing",
-    "check_flag",
     "check_floor",
     "check_reward",
     "read_counts",
@@ -245,7 +244,9 @@ class Learner(ABC):
         if pending is None:
             return self._counts_by_default
         if not isinstance(pending, str) or pending not in ("ignore", "count"):
-            raise ValueError(f'pending must be "ignore" or "count", or None for what suits the policy; got {pending!r}')
+            raise ValueError(
+                f'pending must be "ignore" or "count", or None for what suits the policy; got {shown(pending)}'
+            )
         return pending == "count"
 
     def _with_floor(self, chances: Floats, possible: Integers) -> Floats:
@@ -305,21 +306,18 @@ def check_reward(arm: object, reward: object, low: float, high: float) -> float:
     Traceback (most recent call last):
     meanbounds.agents.learner.RewardError: arm 'a': the reward '1' is not a number in its range [0.0, 1.0]
     """
-    value = as_number(reward)
-    if value is None or not low <= value <= high:
-        raise RewardError(f"arm {arm!r}: the reward {reward!r} is not a number in its range [{low}, {high}]")
+    try:
+        value = as_float("reward", reward)
+    except ValueError:
+        value = math.nan
+    if not low <= value <= high:
+        raise RewardError(f"arm {arm!r}: the reward {shown(reward)} is not a number in its range [{low}, {high}]")
     return value
 
 
 def check_floor(floor: float) -> float:
     """A floor as a float; anything that is no probability is refused."""
-    if isinstance(floor, bool) or not isinstance(floor, int | float | np.number) or not 0.0 <= floor <= 1.0:
-        raise ValueError(f"floor must be a probability such as 0.01, or 0 for none; got {floor!r}")
-    return float(floor)
-
-
-def check_flag(name: str, value: object) -> bool:
-    """A value that is true or false; anything else is refused."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False; got {value!r}")
-    return bool(value)
+    value = math.nan if isinstance(floor, bool) else as_float("floor", floor)
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"floor must be a probability such as 0.01, or 0 for none; got {shown(floor)}")
+    return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,10 @@ from meanbounds.support.types import Booleans, Floats
 __all__ = [
     "LARGEST",
     "SMALLEST_WIDTH",
+    "as_flag",
     "as_float",
     "as_floats",
+    "as_list",
     "as_mapping",
     "as_whole",
     "broadcast_floats",
@@ -157,6 +159,41 @@ def as_mapping(what: str, data: Any, *, error: type[ValueError] = ValueError) ->
     if not isinstance(data, Mapping):
         raise error(f"{what} must be a mapping from names to values; got {shown(data)}")
     return data
+
+
+def as_list(name: str, value: Any) -> list[Any]:
+    """Read any iterable but a text as a list.
+
+    Examples
+    --------
+    >>> as_list("eligible", ("a", "b"))
+    ['a', 'b']
+    >>> as_list("eligible", "ab")
+    Traceback (most recent call last):
+    TypeError: eligible must be a list; got 'ab'
+    """
+    scalar = isinstance(value, str | bytes | bytearray | np.generic) or (
+        isinstance(value, np.ndarray) and not value.ndim
+    )
+    if scalar or not isinstance(value, Iterable):
+        raise TypeError(f"{name} must be a list; got {shown(value)}")
+    return list(value)
+
+
+def as_flag(name: str, value: Any) -> bool:
+    """Read True or False; anything else is refused.
+
+    Examples
+    --------
+    >>> as_flag("history", np.True_)
+    True
+    >>> as_flag("history", None)
+    Traceback (most recent call last):
+    TypeError: history must be True or False; got None
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False; got {shown(value)}")
+    return bool(value)
 
 
 def check_choice(name: str, value: Any, choices: Collection[str]) -> None:

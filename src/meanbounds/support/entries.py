@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
+from meanbounds.support.checks import as_floats, as_whole, shown
 from meanbounds.support.types import Floats, Integers
 
 __all__ = ["Entries"]
+
+_Checked = TypeVar("_Checked")
 
 
 class Entries:
@@ -36,7 +39,7 @@ class Entries:
     def __init__(self, data: Mapping[str, Any], what: str) -> None:
         self.what = what
         if not isinstance(data, Mapping):
-            raise TypeError(f"a saved {what} is a mapping such as to_dict() returns; got {_short(data)}")
+            raise ValueError(f"a saved {what} is a mapping such as to_dict() returns; got {shown(data)}")
         self._data = data
 
     def fail(self, why: str) -> ValueError:
@@ -60,61 +63,39 @@ class Entries:
         """An entry that is a mapping."""
         value = self[name]
         if not isinstance(value, Mapping):
-            raise self.fail(f"{name} must be a mapping; got {_short(value)}")
+            raise self.fail(f"{name} must be a mapping; got {shown(value)}")
         return value
 
     def sequence(self, name: str) -> list[Any]:
         """An entry that is a list."""
         value = self[name]
         if not isinstance(value, list | tuple):
-            raise self.fail(f"{name} must be a list; got {_short(value)}")
+            raise self.fail(f"{name} must be a list; got {shown(value)}")
         return list(value)
 
     def whole(self, name: str, *, low: int = 0, high: int = 2**53) -> int:
         """A whole number between `low` and `high`."""
-        value = self[name]
-        number = _plain(value)
-        if isinstance(number, bool) or not isinstance(number, int) or not low <= number <= high:
-            raise self.fail(f"{name} must be a whole number from {low} to {high}; got {_short(value)}")
-        return number
-
-    def number(self, name: str, *, low: float = -math.inf, high: float = math.inf) -> float:
-        """A finite number between `low` and `high`."""
-        value = self[name]
-        number = _plain(value)
-        fits = isinstance(number, int | float) and not isinstance(number, bool) and low <= number <= high
-        if not fits or not -1.7e308 < number < 1.7e308:
-            raise self.fail(f"{name} must be a number from {low:g} to {high:g}; got {_short(value)}")
-        return float(number)
+        return self._read(as_whole, name, least=low, most=high)
 
     def numbers(self, name: str, shape: tuple[int, ...]) -> Floats:
         """An array of finite numbers of this shape."""
-        value = self[name]
-        try:
-            array = np.array(value)
-        except ValueError:  # ragged
-            array = np.array(None)
-        if array.dtype.kind not in "iuf" and array.size:
-            raise self.fail(f"{name} must hold numbers; got {_short(value)}")
+        array = self._read(as_floats, name)
         if array.shape != shape and (array.size or math.prod(shape)):
             raise self.fail(f"{name} has shape {array.shape}; expected {shape}")
-        floats = array.astype(np.float64).reshape(shape)
-        if not np.isfinite(floats).all():
-            raise self.fail(f"{name} must hold finite numbers; got {_short(value)}")
-        return floats
+        if not np.isfinite(array).all():
+            raise self.fail(f"{name} must hold finite numbers; got {shown(self[name])}")
+        return array.reshape(shape)
 
     def wholes(self, name: str, size: int, *, high: int = 2**53) -> Integers:
         """An array of this many whole numbers from 0 to `high`."""
         values = self.numbers(name, (size,))
         if not ((values >= 0.0) & (values <= high) & (values == np.floor(values))).all():
-            raise self.fail(f"{name} must hold whole numbers from 0 to {high}; got {_short(self[name])}")
+            raise self.fail(f"{name} must hold whole numbers from 0 to {high}; got {shown(self[name])}")
         return values.astype(np.int64)
 
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    def _read(self, check: Callable[..., _Checked], name: str, **limits: Any) -> _Checked:
+        value = self[name]
+        try:
+            return check(name, value, **limits)
+        except ValueError as error:
+            raise self.fail(str(error)) from None

@@ -46,7 +46,7 @@ def signals_wait() -> Iterator[None]:
                 signal.signal(number, lambda which, _: noted.append(which))
         yield
     finally:
-        for number, handler in sorted(handlers.items(), key=lambda entry: entry[0] == signal.SIGINT):
-            signal.signal(number, handler)  # that of Ctrl-C last, so that no other is lost if one comes just now
-        for number in noted:
-            handlers[number](number, None)
+        for which, handler in sorted(handlers.items(), key=lambda entry: entry[0] == signal.SIGINT):
+            signal.signal(which, handler)  # that of Ctrl-C last, so that no other is lost if one comes just now
+        for which in noted:
+            handlers[which](which, None)
