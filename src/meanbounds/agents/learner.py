@@ -317,7 +317,10 @@ def check_reward(arm: object, reward: object, low: float, high: float) -> float:
 
 def check_floor(floor: float) -> float:
     """A floor as a float; anything that is no probability is refused."""
-    value = math.nan if isinstance(floor, bool) else as_float("floor", floor)
+    try:
+        value = math.nan if isinstance(floor, bool) else as_float("floor", floor)
+    except ValueError:
+        value = math.nan
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"floor must be a probability such as 0.01, or 0 for none; got {shown(floor)}")
     return value
