@@ -117,11 +117,13 @@ def _duckdb(
         if own and show:
             connection.execute("SET enable_progress_bar = true")
             connection.execute("SET enable_progress_bar_print = false")
+        if own and isinstance(source, Files) and source.remote:
+            _load_extension(duckdb, connection, source.paths[0])
         table = _duckdb_table(stack, connection, source, wanted, reward)
         described = connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
         types = {str(row[0]): str(row[1]) for row in described}
-        if isinstance(source, Files):
-            _refuse_repeated_parquet(source, wanted, list(types))
+        if isinstance(source, Files) and _looks_renamed(wanted, list(types)):
+            source.check_parquet(wanted)
 
         def done() -> float:
             return float(connection.query_progress()) / 100.0
@@ -139,7 +141,7 @@ def _duckdb_connection(stack: ExitStack, duckdb: Any, connection: Any, network: 
     if connection is None:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="meanbounds-"))
         settings = {"memory_limit": _MEMORY, "temp_directory": scratch, **_DUCKDB_SETTINGS}
-        settings |= {"autoinstall_known_extensions": "false", "autoload_known_extensions": str(network).lower()}
+        settings |= {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
         connection = duckdb.connect(config=settings)
         stack.callback(connection.close)
         return connection
@@ -148,6 +150,17 @@ def _duckdb_connection(stack: ExitStack, duckdb: Any, connection: Any, network: 
         stack.callback(connection.close)
     _set_meanwhile(stack, connection, "autoinstall_known_extensions", "false")
     return connection
+
+
+def _load_extension(duckdb: Any, connection: Any, address: str) -> None:
+    """Load the extension that reads an address, from this machine: LOAD never downloads one."""
+    name = "azure" if re.match("az|abfs", address, re.IGNORECASE) else "httpfs"
+    try:
+        connection.execute(f"LOAD {name}")
+    except duckdb.Error as error:
+        raise LogError(
+            f"DuckDB reads {address} with its extension {name}, which is not installed; {_NO_EXTENSIONS}"
+        ) from error
 
 
 def _duckdb_path(path: str, network: bool) -> str:
@@ -243,14 +256,11 @@ def _duckdb_catalog_name(connection: Any, parts: Sequence[str]) -> tuple[Any, ..
     return tuple(found[0])
 
 
-def _refuse_repeated_parquet(source: Files, wanted: Sequence[str], present: Sequence[str]) -> None:
-    """DuckDB renames a second column arm to arm_1: where there is one, look at the columns that the files have."""
+def _looks_renamed(wanted: Sequence[str], present: Sequence[str]) -> bool:
+    """Whether one of the columns may be there twice: DuckDB renames a second column arm to arm_1."""
     endings = "|".join(map(re.escape, wanted))
-    looks_renamed = re.compile(rf"({endings})(_\d+)+", re.IGNORECASE)
-    if source.format == "parquet" and not source.remote and any(map(looks_renamed.fullmatch, present)):
-        parquet = import_optional("pyarrow.parquet", "logs", "Parquet files")
-        for path in source.paths:
-            refuse_repeated(wanted, parquet.read_schema(path).names, path)
+    renamed = re.compile(rf"({endings})(_\d+)+", re.IGNORECASE)
+    return any(map(renamed.fullmatch, present))
 
 
 def _literal(text: str) -> str:
@@ -329,7 +339,12 @@ def _spark_frame(session: Any, source: Source, wanted: Sequence[str], reward: st
     if source.folder is not None:
         reader = reader.option("basePath", _hadoop(source.folder))
     if source.format == "parquet":
-        return reader.option("mergeSchema", len(paths) > 1).parquet(*paths)
+        try:
+            return reader.option("mergeSchema", len(paths) > 1).parquet(*paths)
+        except Exception as error:
+            if "COLUMN_ALREADY_EXISTS" in str(error):
+                source.check_parquet(wanted)
+            raise
     # Strict: a line with too few or too many fields, or files with different columns, are errors, not guesses.
     strict = {"mode": "FAILFAST", "enforceSchema": False, "columnPruning": False}
     options = {"header": True, "quote": '"', "escape": '"', "sep": source.separator(wanted) or ",", **strict}
@@ -442,15 +457,16 @@ def _said(message: str) -> str:
     return " ".join(lines[:3]).removeprefix(": ")
 
 
+_NO_EXTENSIONS = (
+    "meanbounds installs no extensions: run duckdb.sql('INSTALL httpfs'), or azure instead of httpfs, once, "
+    "or give a connection= that has loaded it"
+)
 _REMEDIES = {
     r"sniffing|CSV Error|MALFORMED": "each line of a CSV file needs as many fields as the first, which names them",
     r"end of GZIP|not a GZIP|end of input stream|EOFException|not a gzip|ZLIB|ZipException|header check": (
         "the file is cut off or damaged; copy it again from where it came"
     ),
-    r"extension": (
-        "meanbounds installs no extensions: install the one that is named, once, with duckdb.sql('INSTALL ...'), "
-        "or give a connection= that has loaded it"
-    ),
+    r"extension .* to be loaded|required extension": _NO_EXTENSIONS,
 }
 """The advice that goes with words of DuckDB and Spark."""
 

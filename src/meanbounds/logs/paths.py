@@ -23,7 +23,7 @@ _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv
 _COMPRESSED = (".gz", ".zst", ".bz2")
 _NOT_READ = (".xz", ".lz4", ".zip", ".lzo", ".snappy", ".7z", ".br", ".Z")  # of compressed logs that no engine reads
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # two letters or more: C:/ is a disk
-_LOCAL = re.compile(r"file:(//(localhost)?)?(?=/)", re.IGNORECASE)
+_LOCAL = re.compile(r"file:((//(localhost)?(?=/))|(?=/(?!/)))", re.IGNORECASE)
 _KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
@@ -36,7 +36,9 @@ def is_address(text: str) -> bool:
     >>> [is_address(text) for text in ("s3://clinic/log.parquet", "C:/log.csv", "file:///data/log.csv", "log.csv")]
     [True, False, False, False]
     """
-    return _ADDRESS.match(text) is not None and _LOCAL.match(text) is None
+    if _ADDRESS.match(text) is None or _LOCAL.match(text) is not None:
+        return False
+    return "://" in text or not os.path.lexists(text)  # a Path has one slash of an address left
 
 
 def refuse_address(text: str) -> None:

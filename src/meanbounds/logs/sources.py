@@ -78,6 +78,25 @@ class Files:
             refuse_repeated(columns, fields[separator], path)
         return separator
 
+    def check_parquet(self, columns: Sequence[str]) -> None:
+        """Raise a LogError if one of the columns is twice in a Parquet file; engines rename or refuse such columns.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile, pandas as pd
+        >>> from meanbounds.logs.sources import Files
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "log.parquet"
+        >>> pd.DataFrame({"arm": ["a"], "Arm": ["b"]}).to_parquet(path)
+        >>> Files("parquet", (str(path),)).check_parquet(["arm"])
+        Traceback (most recent call last):
+        meanbounds.logs.errors.LogError: .../log.parquet has the columns 'arm', 'Arm', which differ in case alone; ...
+        """
+        if self.remote or self.format != "parquet":
+            return
+        parquet = import_optional("pyarrow.parquet", "logs", "Parquet files")
+        for path in self.paths:
+            refuse_repeated(columns, parquet.read_schema(path).names, path)
+
 
 def _opened(path: str) -> BinaryIO | gzip.GzipFile | BZ2File:
     suffix = Path(path).suffix.lower()
@@ -217,7 +236,7 @@ def _named_source(source: str | os.PathLike[Any], text: str, database: bool, net
         raise FileNotFoundError(
             f"{text!r} is no file or folder; for a table of that name in a database, give its connection= as well"
         )
-    if is_address(text) and not os.path.lexists(text):
+    if is_address(text):
         return Files(known_format(text), (text,), remote=True)
     found_format, paths, folder = find_files(text)
     return Files(found_format, paths, folder=folder)
