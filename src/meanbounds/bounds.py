@@ -20,6 +20,7 @@ from meanbounds.support.checks import (
     is_masked,
     shown,
 )
+from meanbounds.support.optional import optional
 from meanbounds.support.saving import Saved
 
 if TYPE_CHECKING:
@@ -451,7 +452,8 @@ class MeanBounds(Saved):
         0    tPA    0.7    0.9  0.0   1.0
         1  watch    0.4    0.6  0.0   1.0
         """
-        import pandas as pd
+        with optional("frames", "data frames"):
+            import pandas as pd
 
         return pd.DataFrame(self.to_dict()).rename(columns={"arms": "arm"})
 

@@ -10,7 +10,6 @@ import math
 import pickle
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
@@ -28,7 +27,6 @@ import meanbounds as mb
 from meanbounds.logs import Counts, Histogram, LogError, LogWarning, engines
 from meanbounds.logs.histogram import bin_edges
 from meanbounds.support.progress import Progress
-from tests import servers
 
 pyarrow: Any = import_module("pyarrow")
 NAMES: dict[str, Any] = {"context": "occupation", "arm": "movie", "reward": "rating"}
@@ -658,18 +656,6 @@ def test_sums_do_not_depend_on_the_order_of_a_million_rows() -> None:
         counts = mb.logs.read(pa_rewards(rewards.tolist()), arm="arm", reward="reward", histogram=histogram)
         assert counts.total[0, 0] == pytest.approx(1e5, rel=1e-15)
         assert counts.squares[0, 0] == pytest.approx(1e4, rel=1e-15)
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    with servers.spark_session() as session:
-        yield session
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    with servers.postgres_server() as address:
-        yield address
 
 
 # Added one after the other, the tenths are off by more than 1e-12.

@@ -14,6 +14,7 @@ from meanbounds.bounds import Arm
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.histogram import Histogram, read_only
 from meanbounds.logs.names import EVERYTHING, Context, arm_names, context_names, in_order
+from meanbounds.support.optional import optional
 from meanbounds.support.saving import Saved
 from meanbounds.support.types import Floats
 
@@ -361,7 +362,8 @@ class Counts(Saved):
         >>> counts.to_frame()["mean"].tolist()  # of an arm that was never played: not a number
         [0.5, nan]
         """
-        import pandas as pd
+        with optional("frames", "data frames"):
+            import pandas as pd
 
         names = self.context_names or ("context",)
         index = [(c if isinstance(c, tuple) else (c,), arm) for c in self.contexts for arm in self.arms]

@@ -14,7 +14,7 @@ from functools import cached_property
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.histogram import MOST_VALUES
 
-__all__ = ["KINDS", "Column", "Dialect", "Question"]
+__all__ = ["KINDS", "SPACES", "Column", "Dialect", "Question"]
 
 KINDS = (
     "missing context",
@@ -27,6 +27,9 @@ KINDS = (
     "reward above range",
 )
 """The kinds of bad rows; a row that is bad in several ways counts as the first of them."""
+
+SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+"""All spaces of Unicode, the no-break space of web pages among them; a field of nothing else is missing."""
 
 SAMPLE = 2_000
 """Number of rows that are sampled to guess whether there are few different rewards."""
@@ -56,6 +59,7 @@ class Dialect:
     matches: str
     careful_cast: str  # one that gives NULL where it cannot: used on what already looks like a number
     compensated_sum: str | None  # an aggregate that carries its rounding errors, if there is one
+    trims_spaces: bool = False  # whether TRIM by itself removes all of `SPACES`, which is faster than listing them
 
     def name(self, *parts: str) -> str:
         """Quote a name, of several parts if it has a schema."""
@@ -64,6 +68,17 @@ class Dialect:
     def number(self, value: float) -> str:
         """Write a number as a literal that keeps all bits of a double."""
         return f"CAST('{value!r}' AS {self.double})"
+
+    def trim(self, text: str) -> str:
+        """Remove the `SPACES` around a text.
+
+        Examples
+        --------
+        >>> from meanbounds.logs.query import Dialect
+        >>> Dialect('"', "DOUBLE", "VARCHAR", "~", "TRY_CAST", "FSUM", trims_spaces=True).trim("reward")
+        'TRIM(reward)'
+        """
+        return f"TRIM({text})" if self.trims_spaces else f"TRIM(BOTH '{SPACES}' FROM {text})"
 
     def sums(self, expression: str, size: float) -> list[str]:
         """Aggregates that add up to the sum of an expression, at most `size` in magnitude, whatever the order of rows.
@@ -160,7 +175,9 @@ class Question:
     @property
     def _written(self) -> str:
         name = self.dialect.name(self.reward.name)
-        return f"NULLIF(TRIM(CAST({name} AS {self.dialect.text})), '')" if self.reward.holds == "text" else name
+        if self.reward.holds != "text":
+            return name
+        return f"NULLIF({self.dialect.trim(f'CAST({name} AS {self.dialect.text})')}, '')"
 
     @property
     def _number(self) -> str:
@@ -247,7 +264,7 @@ class Question:
     def _missing(self, key: str, column: Column) -> str:
         tests = [f"{key} IS NULL"]
         if column.holds in ("text", "other"):
-            tests.append(f"TRIM(CAST({key} AS {self.dialect.text})) = ''")
+            tests.append(f"{self.dialect.trim(f'CAST({key} AS {self.dialect.text})')} = ''")
         if column.holds in ("float", "decimal"):  # PostgreSQL has a NaN of decimals too
             tests.append(f"{key} = {self.dialect.number(math.nan)}")
         return " OR ".join(tests)

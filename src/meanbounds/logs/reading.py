@@ -38,6 +38,7 @@ def read(
     contexts: Sequence[Context] | None = None,
     on_bad: Literal["error", "drop"] = "error",
     histogram: bool | Literal["auto"] = "auto",
+    network: bool = False,
     progress: bool | None = None,
 ) -> Counts:
     r"""Count a log: rows, sum and sum of squares of the rewards for each context and arm.
@@ -50,7 +51,9 @@ def read(
     ----------
     source
         Path of a Parquet or CSV file, a folder of either, or a glob; a pandas, Polars or Arrow table; or the name of
-        a table (``schema.table``; in double quotes where a name holds a dot) in the database of `connection`.
+        a table (``schema.table``; in double quotes where a name holds a dot) in the database of `connection`. Files
+        are read whole or not at all: a folder or file without permission, a pipe, a device, a link that leads nowhere,
+        or a column of yours that a file has twice is an error.
     context
         Column that says in which context the arm was chosen; several columns, or None for a log without contexts.
     arm, reward
@@ -77,6 +80,11 @@ def read(
         where there are at most 256 different ones, else in 256 equal bins, which takes some ten times as long.
         ``"auto"``: where it is cheap, that is if the first 2,000 rewards, and then all, have at most 256 values.
         False: never.
+    network
+        Whether an address on the network, such as ``https://``, ``s3://`` or ``hf://``, may be read; otherwise it is
+        refused. DuckDB reads addresses with an extension (httpfs, or azure), which is never installed for you: run
+        ``duckdb.sql("INSTALL httpfs")`` once, or give a `connection` that has loaded it and holds your keys. Spark
+        reads the stores that its session is set up for.
     progress
         Show a progress bar; by default on a terminal, for anything over two seconds.
 
@@ -127,15 +135,16 @@ def read(
     names = () if context is None else (context,) if isinstance(context, str) else tuple(context)
     _check_columns(names, arm, reward)
     low, high = check_range(low, high)
-    _one_of("engine", engine, tuple(ENGINES))
+    _one_of("engine", engine, ENGINES)
     _one_of("on_bad", on_bad, ("error", "drop"))
     _one_of("histogram", histogram, ("auto", True, False))
+    _one_of("network", network, (True, False))
     if engine == "postgres" and connection is None:
         raise LogError('engine="postgres" needs connection=, a connection of psycopg or a connection string')
-    found = find_source(source, connection is not None or engine == "spark")
+    found = find_source(source, connection is not None or engine == "spark", network)
     layout = Layout(names, arm, reward, low, high, _listed("contexts", contexts), _listed("arms", arms))
     bad: BadRows | None = None
-    with open_log(engine, found, connection, layout.wanted, reward, progress) as log:
+    with open_log(engine, found, connection, layout.wanted, reward, progress, network) as log:
         columns = log.columns
         question = Question(
             log.dialect, log.table, [columns[name] for name in names], columns[arm], columns[reward], low, high

@@ -15,6 +15,7 @@ from meanbounds.logs.confidence import DEFAULT_CONFIDENCE, check_confidence
 from meanbounds.logs.counts import Counts
 from meanbounds.logs.expert import Assumed, bounds_in, listed_arms
 from meanbounds.logs.names import Context
+from meanbounds.support.optional import optional
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +140,8 @@ class Sensitivity:
         >>> frame["weaker_gap_low"].round(3).tolist(), frame["can_be_best"].tolist()
         ([0.2], ['0'])
         """
-        import pandas as pd
+        with optional("frames", "data frames"):
+            import pandas as pd
 
         return pd.DataFrame([self._flat(row) for row in self.rows])
 

@@ -7,32 +7,37 @@ import glob
 import gzip
 import os
 import re
+import zlib
+from bz2 import BZ2File
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from meanbounds.logs.errors import LogError
+from meanbounds.logs.paths import file_format, find_files, is_address, known_format, refuse_address
+from meanbounds.support.optional import import_optional
 
-__all__ = ["Files", "Frame", "Source", "Table", "find_source", "missing_columns", "needed"]
+__all__ = ["Files", "Frame", "Source", "Table", "find_source", "missing_columns", "refuse_repeated"]
 
-_FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
-_COMPRESSED = (".gz", ".zst", ".bz2")
 _SEPARATORS = (",", ";", "\t", "|")
 _TABLES = ("__arrow_c_stream__", "collect_schema", "createOrReplaceTempView")  # Arrow and others, Polars, Spark
 _PART = re.compile(r'"((?:[^"]|"")+)"|([^".]+)')
+_START = 1 << 16  # bytes of a CSV file that are looked at for its header and its line ends
+_LONGEST = 1_000_000  # bytes of a header
+_QUOTED = re.compile(rb'"[^"]*("|$)')
+_BARE_RETURN = re.compile(rb"\r(?!\n|$)")
 
 
 @dataclass(frozen=True)
 class Files:
-    """Parquet or CSV files. Their names are taken literally unless they are addresses of a remote store.
+    """Parquet or CSV files. Their names are taken literally unless they are addresses on the network.
 
     Examples
     --------
     >>> from meanbounds.logs.sources import find_source
-    >>> find_source("s3://clinic/log.parquet", database=False)
+    >>> find_source("s3://clinic/log.parquet", database=False, network=True)
     Files(format='parquet', paths=('s3://clinic/log.parquet',), remote=True, folder=None)
     """
 
@@ -41,8 +46,11 @@ class Files:
     remote: bool = False
     folder: str | None = None
 
-    def separator(self, columns: Iterable[str]) -> str | None:
-        """Guess the separator of the first CSV file: the one by which its first line has most of the columns.
+    def separator(self, columns: Sequence[str]) -> str | None:
+        """Check the first line of each CSV file, and return the separator by which it has most of the columns.
+
+        A LogError says which file is cut off, has another kind of line ends, or names one of the columns twice. None
+        where the files are not looked at: on the network, and where they are compressed with Zstandard.
 
         Examples
         --------
@@ -52,19 +60,72 @@ class Files:
         >>> _ = path.write_text("age;dose, mg;reward")
         >>> Files("csv", (str(path),)).separator(["age", "reward"])
         ';'
+        >>> _ = path.write_text("age,reward,age")
+        >>> Files("csv", (str(path),)).separator(["age", "reward"])
+        Traceback (most recent call last):
+        meanbounds.logs.errors.LogError: .../log.csv has the column 'age' twice; rename or remove one of them
         """
-        first = Path(self.paths[0])
-        if self.remote or first.suffix in (".zst", ".bz2"):
+        if self.remote:
             return None
-        with gzip.open(first, "rb") if first.suffix == ".gz" else first.open("rb") as file:
-            line = file.readline(1_000_000).decode("utf-8-sig", errors="replace")
-        wanted = set(columns)
+        looked_at = [path for path in self.paths if not path.endswith(".zst")]
+        headers = {path: line for path in looked_at if (line := _header(path)).strip()}
+        if looked_at and not headers:
+            raise LogError(f"{looked_at[0]} is empty; a CSV file begins with a line that names its columns")
+        wanted, separator = set(columns), None
+        for path, line in headers.items():
+            fields = {sign: _fields(path, line, sign) for sign in ((separator,) if separator else _SEPARATORS)}
+            separator = max(fields, key=lambda sign: (len(wanted.intersection(fields[sign])), len(fields[sign])))
+            refuse_repeated(columns, fields[separator], path)
+        return separator
 
-        def found(separator: str) -> tuple[int, int]:
-            fields = next(csv.reader([line], delimiter=separator), [])
-            return len(wanted.intersection(fields)), len(fields)
+    def check_parquet(self, columns: Sequence[str]) -> None:
+        """Raise a LogError if one of the columns is twice in a Parquet file; engines rename or refuse such columns.
 
-        return max(_SEPARATORS, key=found)
+        Examples
+        --------
+        >>> import pathlib, tempfile, pandas as pd
+        >>> from meanbounds.logs.sources import Files
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "log.parquet"
+        >>> pd.DataFrame({"arm": ["a"], "Arm": ["b"]}).to_parquet(path)
+        >>> Files("parquet", (str(path),)).check_parquet(["arm"])
+        Traceback (most recent call last):
+        meanbounds.logs.errors.LogError: .../log.parquet has the columns 'arm', 'Arm', which differ in case alone; ...
+        """
+        if self.remote or self.format != "parquet":
+            return
+        parquet = import_optional("pyarrow.parquet", "logs", "Parquet files")
+        for path in self.paths:
+            refuse_repeated(columns, parquet.read_schema(path).names, path)
+
+
+def _opened(path: str) -> BinaryIO | gzip.GzipFile | BZ2File:
+    suffix = Path(path).suffix.lower()
+    return gzip.GzipFile(path) if suffix == ".gz" else BZ2File(path) if suffix == ".bz2" else Path(path).open("rb")
+
+
+def _header(path: str) -> str:
+    """The first line of a CSV file."""
+    try:
+        with _opened(path) as file:
+            start = file.read(_START)
+            line, end, _ = start.partition(b"\n")
+            if not end and len(start) == _START:
+                line += file.readline(_LONGEST)
+    except (EOFError, zlib.error, OSError) as error:
+        raise LogError(f"{path} is cut off or damaged ({error}); copy it again from where it came") from error
+    if _BARE_RETURN.search(_QUOTED.sub(b"", start)):
+        raise LogError(
+            f"{path} ends lines with a carriage return alone, as old Macs did; write line feeds instead, "
+            "for example with: tr '\\r' '\\n'"
+        )
+    return line.decode("utf-8-sig", errors="replace")
+
+
+def _fields(path: str, line: str, separator: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error as error:
+        raise LogError(f"{path} has no line of column names at its start ({error})") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +145,7 @@ class Frame:
         >>> Frame(log).arrow(["arm", "reward"], reward="reward").column_names
         ['arm', 'reward']
         """
-        arrow = needed("pyarrow", "logs", "tables in memory")
+        arrow = import_optional("pyarrow", "logs", "tables in memory")
         table = self.table
         if hasattr(table, "createOrReplaceTempView"):
             raise LogError('this is a table of Spark; read it with engine="spark"')
@@ -92,11 +153,14 @@ class Frame:
             missing_columns(columns, table.collect_schema().names())
             table = table.select(columns).collect()
         if _is_pandas(table):
-            missing_columns(columns, [str(name) for name in table.columns])
+            names = [str(name) for name in table.columns]
+            missing_columns(columns, names)
+            refuse_repeated(columns, names, "the log", same_case=True)
             return arrow.table({name: _from_pandas(table[name], name, name == reward) for name in columns})
         if not isinstance(table, arrow.Table):
             table = arrow.table(table)
         missing_columns(columns, table.column_names)
+        refuse_repeated(columns, table.column_names, "the log", same_case=True)
         return table.select(list(columns))
 
     def categories(self, columns: Iterable[str]) -> dict[str, list[Any]]:
@@ -134,7 +198,7 @@ class Table:
 Source = Files | Frame | Table
 
 
-def find_source(source: Any, database: bool) -> Source:
+def find_source(source: Any, database: bool, network: bool = False) -> Source:
     """Find out what kind of source a user gave; text that names no file is a table if there is a database.
 
     Examples
@@ -145,22 +209,37 @@ def find_source(source: Any, database: bool) -> Source:
     FileNotFoundError: 'visits' is no file or folder; for a table of that name in a database, give its connection= ...
     >>> find_source("visits", database=True)
     Table(parts=('visits',))
+    >>> find_source("https://clinic.example/log.csv", database=False)
+    Traceback (most recent call last):
+    meanbounds.logs.errors.LogError: 'https://clinic.example/log.csv' is an address on the network, which is read ...
     """
     if isinstance(source, str | os.PathLike):
-        text = os.fspath(source)
-        if isinstance(source, str) and not _looks_like_files(text):
-            if database:
-                return Table(_parts(text))
-            raise FileNotFoundError(
-                f"{text!r} is no file or folder; for a table of that name in a database, give its connection= as well"
-            )
-        return _files(text)
+        return _named_source(source, os.fsdecode(source), database, network)
     if _is_pandas(source) or any(hasattr(source, name) for name in _TABLES):
         return Frame(source)
     raise LogError(
         "a log is the path of a Parquet or CSV file, a folder or a glob, a pandas, Polars or Arrow table, "
         f"or the name of a table with connection=; got {type(source).__name__}"
     )
+
+
+def _named_source(source: str | os.PathLike[Any], text: str, database: bool, network: bool) -> Source:
+    if not text.strip() or "\0" in text:
+        raise LogError(f"{text!r} names no log: give the path of a file or folder, a pattern, or the name of a table")
+    if text == "." and not isinstance(source, str):  # Path("") and Path(".") are the same
+        raise LogError('an empty path names no log; for all logs in the current folder give Path.cwd() or "."')
+    if not network:
+        refuse_address(text)
+    if isinstance(source, str) and not _looks_like_files(text):
+        if database:
+            return Table(_parts(text))
+        raise FileNotFoundError(
+            f"{text!r} is no file or folder; for a table of that name in a database, give its connection= as well"
+        )
+    if is_address(text):
+        return Files(known_format(text), (text,), remote=True)
+    found_format, paths, folder = find_files(text)
+    return Files(found_format, paths, folder=folder)
 
 
 def missing_columns(wanted: Iterable[str], present: Sequence[str]) -> None:
@@ -181,24 +260,26 @@ def missing_columns(wanted: Iterable[str], present: Sequence[str]) -> None:
             raise LogError(f"the log has no column {name!r}{hint} Its columns are {shown}")
 
 
-def needed(module: str, extra: str, what: str) -> Any:
-    """Import a module that comes with an extra; if it is missing, the error says what to install.
+def refuse_repeated(wanted: Iterable[str], present: Sequence[str], where: str, same_case: bool = False) -> None:
+    """Raise a LogError for the first wanted column that is there more than once.
+
+    Engines take names that differ in upper and lower case for the same, unless `same_case`.
 
     Examples
     --------
-    >>> from meanbounds.logs.sources import needed
-    >>> needed("no_such_engine", "logs", "logs")
+    >>> from meanbounds.logs.sources import refuse_repeated
+    >>> refuse_repeated(["arm"], ["Arm", "arm", "reward"], "log.csv")
     Traceback (most recent call last):
-    ModuleNotFoundError: logs need no_such_engine: pip install "meanbounds[logs]"
+    meanbounds.logs.errors.LogError: log.csv has the columns 'Arm', 'arm', which differ in case alone; rename one ...
     """
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is not None and module.split(".")[0] != error.name.split(".")[0]:
-            raise
-        raise ModuleNotFoundError(
-            f'{what} need {module.split(".")[0]}: pip install "meanbounds[{extra}]"', name=error.name
-        ) from error
+    for name in wanted:
+        same = [other for other in present if other == name or (not same_case and other.lower() == name.lower())]
+        if same.count(name) > 1:
+            often = "twice" if same.count(name) == 2 else f"{same.count(name)} times"
+            raise LogError(f"{where} has the column {name!r} {often}; rename or remove one of them")
+        if len(same) > 1:
+            shown = ", ".join(map(repr, same))
+            raise LogError(f"{where} has the columns {shown}, which differ in case alone; rename one of them")
 
 
 def _is_pandas(table: Any) -> bool:
@@ -207,9 +288,7 @@ def _is_pandas(table: Any) -> bool:
 
 def _from_pandas(column: Any, name: str, is_reward: bool) -> Any:
     """Arrow array of a pandas column; NaN of a column of floats stays NaN."""
-    arrow, pandas = import_module("pyarrow"), import_module("pandas")
-    if column.ndim != 1:
-        raise LogError(f"the log has {column.shape[1]} columns {name!r}; keep one")
+    arrow, pandas = (import_optional(module, "frames", "data frames") for module in ("pyarrow", "pandas"))
     kind = column.dtype.kind if hasattr(column.dtype, "kind") else ""
     if kind == "f" and type(column.dtype).__module__.startswith("numpy"):
         return arrow.array(column.to_numpy())
@@ -228,15 +307,7 @@ def _from_pandas(column: Any, name: str, is_reward: bool) -> Any:
 def _looks_like_files(text: str) -> bool:
     if text.startswith('"'):
         return False
-    return "://" in text or _format(text) is not None or glob.has_magic(text) or Path(text).expanduser().exists()
-
-
-def _format(path: str) -> str | None:
-    """Parquet or CSV, by the end of a name."""
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
-    return _FORMATS.get(suffixes[-1]) if suffixes else None
+    return "://" in text or file_format(text) is not None or glob.has_magic(text) or Path(text).expanduser().exists()
 
 
 def _parts(name: str) -> tuple[str, ...]:
@@ -252,47 +323,3 @@ def _parts(name: str) -> tuple[str, ...]:
     if not parts or place != len(name):
         raise LogError(f'{name!r} is no name of a table; write table, schema.table or "any name".table')
     return tuple(parts)
-
-
-def _files(text: str) -> Files:
-    if "://" in text:
-        return Files(_known_format(text), (text,), remote=True)
-    path = Path(text).expanduser()
-    if path.is_dir():
-        found = _inside(path)
-        if not found:
-            raise LogError(f"the folder {text} holds neither Parquet nor CSV files")
-        formats = {_known_format(str(file)) for file in found}
-        if len(formats) > 1:
-            pattern = path / "**" / "*.parquet"
-            raise LogError(f"the folder {text} holds both Parquet and CSV files; give a glob such as {str(pattern)!r}")
-        return Files(formats.pop(), tuple(map(str, found)), folder=str(path))
-    if path.is_file():
-        return Files(_known_format(str(path)), (str(path),))
-    found = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
-    found = [file for one in found for file in (_inside(one) if one.is_dir() else [one])]
-    if not found:
-        raise FileNotFoundError(f"no file, folder or match of a glob: {text}")
-    formats = {_known_format(str(file)) for file in found}
-    if len(formats) > 1:
-        raise LogError(f"{text} matches both Parquet and CSV files; give a glob that matches one kind")
-    return Files(formats.pop(), tuple(map(str, dict.fromkeys(found))))
-
-
-def _inside(folder: Path) -> list[Path]:
-    """The files of a folder and the folders in it, without those that engines hide (names with . or _ in front)."""
-
-    def visible(file: Path) -> bool:
-        return not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-
-    return sorted(f for f in folder.rglob("*") if _format(f.name) and visible(f) and f.is_file())
-
-
-def _known_format(path: str) -> str:
-    known = _format(path)
-    if known is None and Path(path).is_file():
-        with Path(path).open("rb") as file:
-            known = "parquet" if file.read(4) == b"PAR1" else None
-    if known is None:
-        raise LogError(f"{path} is neither Parquet nor CSV by its name; such names end in {', '.join(_FORMATS)}")
-    return known

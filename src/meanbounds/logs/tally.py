@@ -15,6 +15,7 @@ from meanbounds.logs.counts import Counts
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.histogram import MOST_VALUES, Histogram, bin_edges, binned
 from meanbounds.logs.names import EVERYTHING, in_order, natural_order
+from meanbounds.logs.query import SPACES
 
 __all__ = ["Cell", "Layout", "Tally", "plain_name"]
 
@@ -220,7 +221,7 @@ def plain_name(value: Any) -> str | int | None:
     ['tPA', None, 3, '2.5', None, 'true']
     """
     if isinstance(value, str):
-        return value if value.strip(" ") else None
+        return value if value.strip(SPACES) else None
     if value is None or value != value:
         return None
     if isinstance(value, bool):

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import cast
 
 from meanbounds.paper.base import Experiment
+from meanbounds.support.optional import import_optional
 
 __all__ = ["NAMES", "experiment"]
 
@@ -28,4 +29,6 @@ def experiment(name: str) -> Experiment:
     """
     if name not in NAMES:
         raise ValueError(f"nothing to reproduce is called {name!r}; there are {', '.join(NAMES)}")
+    for package in ("pandas", "pyarrow"):  # numbers are kept as Parquet; matplotlib is asked for by meanbounds.plots
+        import_optional(package, "frames", "experiments")
     return cast(Experiment, import_module(f"meanbounds.paper.{name}"))

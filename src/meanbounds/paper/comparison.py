@@ -14,6 +14,7 @@ import meanbounds as mb
 from meanbounds.paper.base import Claim, Work
 from meanbounds.paper.verdicts import verdict
 from meanbounds.plots import SMALL, column, looks, title
+from meanbounds.support.optional import optional
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +80,8 @@ def _program(means: NDArray[np.float64], bounds: mb.MeanBounds, rng: np.random.G
     Alternatives leave the best arm as it is and make another one best. There are infinitely many; these are each arm
     just above the best mean, at its upper bound and between, the others as they are or drawn within their bounds.
     """
-    from scipy.optimize import linprog
+    with optional("worlds", "linear programs"):
+        from scipy.optimize import linprog
 
     best, gaps = int(np.argmax(means)), means.max() - means
     rows = []

@@ -11,12 +11,15 @@
 Pictures need matplotlib: ``pip install "meanbounds[plots]"``.
 """
 
-from meanbounds.plots.bounds import bounds_height, plot_bounds, plot_bounds_beside, plot_contexts
-from meanbounds.plots.cone import plot_cone
-from meanbounds.plots.regret import plot_kept, plot_regret
-from meanbounds.plots.sensitivity import plot_sensitivity
-from meanbounds.plots.study import plot_study
-from meanbounds.plots.style import COLOURS, SMALL, WIDTH, column, fold, looks, title
+from meanbounds.support.optional import optional
+
+with optional("plots", "pictures"):
+    from meanbounds.plots.bounds import bounds_height, plot_bounds, plot_bounds_beside, plot_contexts
+    from meanbounds.plots.cone import plot_cone
+    from meanbounds.plots.regret import plot_kept, plot_regret
+    from meanbounds.plots.sensitivity import plot_sensitivity
+    from meanbounds.plots.study import plot_study
+    from meanbounds.plots.style import COLOURS, SMALL, WIDTH, column, fold, looks, title
 
 __all__ = [
     "COLOURS",

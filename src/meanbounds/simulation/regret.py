@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from meanbounds.support.optional import optional
 from meanbounds.support.tables import text_table
 from meanbounds.support.writing import write_atomically
 
@@ -322,7 +323,8 @@ class Regret:
         >>> regret.to_frame().shape, list(regret.to_frame().columns)
         ((2000, 4), ['policy', 'run', 'round', 'regret'])
         """
-        import pandas as pd
+        with optional("frames", "data frames"):
+            import pandas as pd
 
         runs = {label: len(curve) for label, curve in self.curves.items()}
         steps = len(self.rounds)
@@ -402,8 +404,9 @@ class Regret:
         ...     mb.Regret.load(Path(folder) / "regret.parquet").seed
         7
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        with optional("frames", "Parquet files"):
+            import pyarrow as pa
+            import pyarrow.parquet as pq
 
         table = pa.table(
             {
@@ -477,7 +480,8 @@ class Regret:
         >>> bool((again.curves["UCB"] == regret.curves["UCB"]).all())
         True
         """
-        import pyarrow.parquet as pq
+        with optional("frames", "Parquet files"):
+            import pyarrow.parquet as pq
 
         table = pq.read_table(Path(path))
         raw = (table.schema.metadata or {}).get(b"meanbounds")

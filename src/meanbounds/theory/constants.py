@@ -13,6 +13,7 @@ from meanbounds.divergence import bernoulli_kl
 from meanbounds.kernels.arms import textbook
 from meanbounds.policies import BKLUCB, BUCB, GLUE, KLUCB, OSSB, UCB, ImprovedUCB, Policy
 from meanbounds.policies.exploration import DEFAULT
+from meanbounds.support.optional import optional
 from meanbounds.support.tables import text_table
 from meanbounds.support.types import Floats
 from meanbounds.theory.given import Form, check_form, check_means, check_optimism, used_bounds
@@ -251,7 +252,8 @@ class Comparison:
         >>> frame.columns.tolist(), len(frame)
         (['algorithm', 'rewards', 'meta_prunes', 'constant'], 7)
         """
-        import pandas as pd
+        with optional("frames", "data frames"):
+            import pandas as pd
 
         return pd.DataFrame([asdict(row) for row in self.rows])
 

@@ -17,6 +17,7 @@ from meanbounds.simulation.environments import Table
 from meanbounds.simulation.regret import Regret
 from meanbounds.simulation.run import simulate
 from meanbounds.support.checks import as_float, as_floats, as_whole, fits_range, shown
+from meanbounds.support.optional import optional
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats
 from meanbounds.worlds.cells import RewardLaw, cells_of_table, cells_of_trial
@@ -447,7 +448,8 @@ class HiddenContexts:
         >>> mb.logs.read(log, context="context", arm="arm", reward="reward")
         Counts(1,000 rows, 1 context, 2 arms, rewards in [0.0, 1.0], 2 values)
         """
-        import pandas as pd
+        with optional("worlds", "data frames"):
+            import pandas as pd
 
         parts = [pd.DataFrame(self._columns(z, arm, place)) for z, arm, place in self._chunks(rows, seed)]
         return pd.concat(parts, ignore_index=True)
@@ -470,8 +472,9 @@ class HiddenContexts:
         >>> mb.logs.read(path, context="context", arm="arm", reward="reward").rows
         1000
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        with optional("worlds", "Parquet files"):
+            import pyarrow as pa
+            import pyarrow.parquet as pq
 
         writer = None
         try:

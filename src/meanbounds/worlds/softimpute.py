@@ -14,14 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from scipy.sparse.linalg import cg, svds
 
 from meanbounds.kernels.solvers.sparse import entries
+from meanbounds.support.optional import optional
 from meanbounds.support.progress import Progress
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats
 from meanbounds.support.writing import write_atomically
+
+with optional("worlds", "completions of a matrix"):
+    from scipy import sparse
+    from scipy.sparse.linalg import cg, svds
 
 __all__ = ["Completion", "Trial", "choose_penalty", "soft_impute"]
 

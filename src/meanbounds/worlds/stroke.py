@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import resources
 
+from meanbounds.support.optional import import_optional, optional
 from meanbounds.worlds.hidden_contexts import HiddenContexts
 
 __all__ = ["stroke_trial"]
@@ -44,7 +45,9 @@ def stroke_trial() -> HiddenContexts:
     >>> all(own.contains(mean).all() for own, mean in zip(found.values(), trial.marginal_means, strict=True))
     True
     """
-    import pandas as pd
+    with optional("worlds", "the data of the trial"):
+        import pandas as pd
+    import_optional("pyarrow", "worlds", "the data of the trial")  # pandas reads Parquet with it
 
     with resources.as_file(resources.files("meanbounds.worlds") / "data" / "ist.parquet") as path:
         rows = pd.read_parquet(path)

@@ -15,6 +15,7 @@ from meanbounds.logs.hidden_parameter.infinite import linear_bounds
 from meanbounds.logs.hidden_parameter.programs import MeanLimits, solve_programs
 from meanbounds.logs.hidden_parameter.result import LinearBounds
 from meanbounds.logs.hidden_parameter.setting import LinearSetting
+from meanbounds.support.optional import optional
 from meanbounds.support.types import Floats
 
 __all__ = ["Interval", "linear_bounds_from_log"]
@@ -173,7 +174,8 @@ def _mean_limits(seen: _Seen, failure: float, interval: str) -> MeanLimits:
 
 def _share_limits(plays: Floats, failure: float) -> tuple[Floats, Floats]:
     """Clopper and Pearson's limits on each share, each side wrong with probability at most `failure`."""
-    from scipy.special import betaincinv
+    with optional("logs", "bounds at a confidence"):
+        from scipy.special import betaincinv
 
     rest = plays.sum() - plays
     lower = np.where(plays > 0.0, betaincinv(np.maximum(plays, 1.0), rest + 1.0, failure), 0.0)

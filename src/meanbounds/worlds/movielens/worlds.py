@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from meanbounds.support.optional import optional
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats
 from meanbounds.worlds.hidden_contexts import HiddenContexts
@@ -282,7 +283,8 @@ def occupation_worlds(
     >>> bool((bounds.lower <= world.marginal_means[0] + 1e-12).all())
     True
     """
-    import pandas as pd
+    with optional("worlds", "data frames"):
+        import pandas as pd
 
     how = Recipe() if recipe is None else recipe
     if completion.shape != ratings.shape:
