@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from meanbounds.logs.confidence import DEFAULT_CONFIDENCE, METHODS, check_confid
 from meanbounds.logs.context_bounds import ContextBounds
 from meanbounds.logs.counts import Counts
 from meanbounds.logs.errors import LogError
-from meanbounds.logs.finite import Cells, Level, least_gap_above_bottom, limits_any_expert, limits_optimal_expert
+from meanbounds.logs.finite import Cells, largest_gap_above_bottom, limits_any_expert, limits_optimal_expert
 from meanbounds.logs.names import Context
+from meanbounds.logs.shares import Shares
 from meanbounds.support.types import Floats
 
 __all__ = ["ASSUMPTIONS", "Assumed", "Gaps", "bounds", "bounds_in", "expert_bounds", "listed_arms"]
@@ -193,9 +195,10 @@ def bounds(
     -----
     Theorem 7 of the paper for an infinite log. For a finite one, which the paper leaves open: the upper bound is the
     mean of ``Y - gap_low 1{A != k}``, and for any set S of other arms the mean of
-    ``Y 1{A = k} + (Y - gap_high) 1{A in S}`` is a lower bound; each gets a confidence limit. The set is the best one
-    of a family that is fixed in advance (all sets up to ten arms; none, all, all but one or two beyond), and the
-    failure probability is shared by contexts, arms, sides, and the sets of the family.
+    ``Y 1{A = k} + (Y - gap_high) 1{A in S}`` is a lower bound; each gets a confidence limit. Every set has its share of
+    the failure probability, fixed before the log is looked at: up to ten arms all sets have the same, beyond them
+    mostly the empty set, all arms, and all but one or two. The rest is shared by contexts, arms, both sides, and the
+    check of ``gap_low``, which has a fiftieth.
 
     Examples
     --------
@@ -248,8 +251,7 @@ def bounds_in(counts: Counts, place: int, assumed: Assumed) -> MeanBounds:
         rows = cells.rows.sum()
         lower, upper = case.infinite(cells.rows / rows, cells.total / rows)
     else:
-        failure = (1.0 - assumed.confidence) / (2.0 * len(counts.contexts) * len(counts.arms))
-        lower, upper = case.finite(cells, Level(failure, assumed.method))
+        lower, upper = case.finite(cells, case.shares(assumed.confidence, len(counts.contexts)))
     return case.as_bounds(lower - assumed.shift, upper + assumed.shift)
 
 
@@ -323,19 +325,27 @@ class _Case:
         gain = np.maximum(contribution - gap_high * share, 0.0)
         return contribution + gain.sum() - gain, contribution.sum() - gap_low * (1.0 - share)
 
-    def finite(self, cells: Cells, level: Level) -> tuple[Floats, Floats]:
+    def shares(self, confidence: float, contexts: int) -> Shares:
+        """Share the failure probability by what is assumed, whatever the log says."""
+        gap_low, gap_high = self.gaps()
+        arms = len(self.names)
+        alone = arms == 1 or gap_high >= 1.0  # other arms cannot raise a lower limit if the gap is the whole range
+        return Shares.of(confidence, contexts=contexts, arms=arms, checked=gap_low > 0.0 and arms > 1, alone=alone)
+
+    def finite(self, cells: Cells, shares: Shares) -> tuple[Floats, Floats]:
         """Confidence limits on both bounds, in units of the range."""
         gap_low, gap_high = self.gaps()
+        method = self.assumed.method
         if np.any(cells.rows != np.floor(cells.rows)):
             raise BoundsError(
                 f"{self.where}: its counts are shares, not whole numbers, as those of an infinite log are; give "
                 f"infinite=True to treat them as exact"
             )
-        if gap_low > 0.0:
-            self.check_gap_low(least_gap_above_bottom(cells, gap_low, level), np.zeros(len(cells)))
+        if shares.check < inf:
+            self.check_gap_low(largest_gap_above_bottom(cells, gap_low, shares, method), np.zeros(len(cells)))
         if self.assumed.assumption == "any-expert":
-            return limits_any_expert(cells, level)
-        return limits_optimal_expert(cells, gap_low, gap_high, level)
+            return limits_any_expert(cells, shares, method)
+        return limits_optimal_expert(cells, gap_low, gap_high, shares, method)
 
     def check_gap_low(self, value: Floats, least: Floats) -> None:
         """An arm that was best by at least the gap has a mean of at least the gap above the bottom of the range."""
