@@ -154,6 +154,31 @@ class TestFiniteLogs:
             missed += not np.all((found.lower <= true) & (true <= found.upper))
         assert missed <= stats.binom.isf(1e-6, logs, 1.0 - confidence)
 
+    @pytest.mark.parametrize("method", ["hoeffding", "kl"])
+    def test_failures_of_every_kind_in_a_world_at_the_limit(self, method: str) -> None:
+        """All 680 logs of 14 rows, each with its probability: wrong bounds and wrong refusals of the gap together.
+
+        Two types of 1/2 each; one arm has mean 0.3 and the other 0, so the check of gap_low has nothing to spare, and
+        upper and lower bounds are attained.
+        """
+        lab = mb.HiddenContexts([[[0.3, 0.0], [0.0, 0.3]]], [[0.5, 0.5]])
+        rows, law = 14, [0.5 * 0.7, 0.5 * 0.3, 0.5 * 0.7, 0.5 * 0.3]
+        missed: list[float] = []
+        refused: list[float] = []
+        for cuts in itertools.combinations(range(rows + 3), 3):
+            cells = np.diff([-1, *cuts, rows + 3]) - 1
+            count, total = [cells[0] + cells[1], cells[2] + cells[3]], [cells[1], cells[3]]
+            counts = mb.logs.Counts(["z0"], [0, 1], count=[count], total=[total], squares=[total])
+            try:
+                found = mb.logs.bounds(counts, gap_low=0.3, gap_high=0.3, confidence=0.3, method=method, arms=[0, 1])
+            except mb.BoundsError:
+                refused.append(stats.multinomial.pmf(cells, rows, law))
+                continue
+            if not np.all(found["z0"].contains(lab.marginal_means[0])):
+                missed.append(stats.multinomial.pmf(cells, rows, law))
+        assert 0.0 < math.fsum(missed + refused) <= 0.7
+        assert math.fsum(refused) <= 0.7 * 0.02
+
     def test_bounds_without_a_margin_miss(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The test above can fail: with limits that are the means themselves nearly every log is a miss."""
         monkeypatch.setattr("meanbounds.logs.finite.upper_limit", lambda sample, *_: sample.mean)
@@ -190,7 +215,7 @@ class TestFiniteLogs:
         for name, limit in (("upper_limit", upper_limit), ("lower_limit", lower_limit)):
 
             def noted(samples: Samples, cost: Any, method: str, name: str = name, limit: Any = limit) -> Any:
-                spent[name] += np.broadcast_to(cost, samples.rows.shape).tolist()
+                spent[name] += np.broadcast_to(cost, samples.total.shape).tolist()
                 return limit(samples, cost, method)
 
             monkeypatch.setattr(f"meanbounds.logs.finite.{name}", noted)
@@ -378,9 +403,9 @@ class TestManyArms:
         monkeypatch.setattr("meanbounds.logs.finite._AT_ONCE", 7 * 60)
         np.testing.assert_allclose(limits_optimal_expert(cells, 0.0, 0.5, shares, "bernstein"), whole, rtol=1e-12)
 
-    def test_three_thousand_arms_take_little_memory(self) -> None:
-        """All pairs of arms alone would be 4.5 million sets; a few are kept, for a few arms at once."""
-        arms = 3000
+    def test_many_arms_take_little_memory(self) -> None:
+        """A list of all pairs of 1,500 arms would take 1.7 GB; six sets are kept, for a few arms at once."""
+        arms = 1500
         cells = random_cells(np.random.default_rng(3), arms)
         shares = Shares.of(0.95, contexts=1, arms=arms, checked=False, alone=False)
         tracemalloc.start()
@@ -514,6 +539,57 @@ class TestContradictions:
             mb.logs.expert_bounds([0.5, 0.6], [0.1, 0.1], gap_low=0.1, gap_high=0.5)
         with pytest.raises(mb.BoundsError, match="between low and high times its share"):
             mb.logs.expert_bounds([0.5, 0.5], [0.6, 0.1], gap_low=0.1, gap_high=0.5)
+
+
+def boundary_world(rng: np.random.Generator) -> tuple[Any, Any, float, float]:
+    """Shares, means of each arm where it was best, and both gaps, on [0, 1]: a world that attains its bounds."""
+    arms = int(rng.integers(2, 7))
+    gap_low = float(rng.choice([0.0, 0.1, 0.3]))
+    gap_high = float(rng.choice([1.0, rng.uniform(gap_low, 1.0)]))
+    best = rng.choice([gap_low, 0.5, 1.0, gap_high], arms)
+    return rng.dirichlet(np.ones(arms)), best, gap_low, gap_high
+
+
+class TestRounding:
+    """Tolerances follow the size of the numbers: nothing right is refused far from 0, nothing wrong taken near it."""
+
+    @pytest.mark.parametrize(("low", "span"), [(0.0, 1.0), (1e6, 1.0), (-1e7, 1.0), (1e6, 1e6), (0.0, 1e-9)])
+    def test_worlds_at_the_boundary_are_accepted_in_every_range(self, low: float, span: float) -> None:
+        rng = np.random.default_rng(1)
+        for _ in range(300):
+            share, best, gap_low, gap_high = boundary_world(rng)
+            gaps: dict[str, Any] = {"gap_low": span * gap_low, "gap_high": span * gap_high}
+            there = mb.logs.expert_bounds(share, share * (low + span * best), **gaps, low=low, high=low + span)
+            here = mb.logs.expert_bounds(share, share * best, gap_low=gap_low, gap_high=gap_high)
+            slack = 16.0 * np.finfo(float).eps * max(abs(low), abs(low + span))
+            np.testing.assert_allclose(there.lower, low + span * here.lower, rtol=0.0, atol=slack)
+            np.testing.assert_allclose(there.upper, low + span * here.upper, rtol=0.0, atol=slack)
+
+    def test_gaps_that_are_differences_of_large_numbers(self) -> None:
+        """1,000,001.3 - 1,000,000.3 is 1.0000000000 and a little more than the range of 1."""
+        gap = 1_000_001.3 - 1_000_000.3
+        gap = max(gap, float(np.nextafter(1.0, 2.0)) + 1e-10)
+        found = mb.logs.expert_bounds([0.5, 0.5], [5e5, 5e5], gap_high=gap, low=1e6, high=1e6 + 1.0)
+        assert found.upper.tolist() == [1e6, 1e6]
+        with pytest.raises(mb.BoundsError, match="gaps need"):
+            mb.logs.expert_bounds([0.5, 0.5], [0.0, 0.0], gap_high=1.0 + 1e-10)
+
+    @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+    def test_what_is_wrong_is_refused_at_every_scale(self, scale: float) -> None:
+        """One part in ten thousand millions too much; an absolute tolerance of 1e-12 took it in the smallest range."""
+        more = 1.0 + 1e-10
+        right, wrong = ([0.5 * scale, factor * 0.5 * scale] for factor in (1.0, more))
+        mb.logs.expert_bounds([0.5, 0.5], right, high=scale)
+        with pytest.raises(mb.BoundsError, match="between low and high times its share"):
+            mb.logs.expert_bounds([0.5, 0.5], wrong, high=scale)
+        with pytest.raises(mb.BoundsError, match=r"gap_low=.* is more than the log allows"):
+            mb.logs.expert_bounds([0.5, 0.5], [0.1 * scale, 0.5 * scale], gap_low=0.2 * scale * more, high=scale)
+        with pytest.raises(mb.BoundsError, match="gaps need"):
+            mb.logs.expert_bounds([0.5, 0.5], right, gap_high=more * scale, high=scale)
+
+    def test_what_is_wrong_far_from_zero_is_refused(self) -> None:
+        with pytest.raises(mb.BoundsError, match="between low and high times its share"):
+            mb.logs.expert_bounds([0.5, 0.5], [500_000.0, 500_000.6], low=1e6, high=1e6 + 1.0)
 
 
 class TestSensitivity:

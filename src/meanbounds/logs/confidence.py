@@ -62,9 +62,9 @@ class Samples:
     def __init__(
         self, rows: ArrayLike, total: ArrayLike, squares: ArrayLike, histogram: Histogram | None = None
     ) -> None:
-        sums = np.broadcast_arrays(*(np.atleast_1d(np.asarray(part, np.float64)) for part in (rows, total, squares)))
-        for name, part in zip(("rows", "total", "squares"), sums, strict=True):
-            object.__setattr__(self, name, part)
+        for name, part in (("rows", rows), ("squares", squares)):
+            object.__setattr__(self, name, np.asarray(part, dtype=np.float64))
+        object.__setattr__(self, "total", np.atleast_1d(np.asarray(total, dtype=np.float64)))
         object.__setattr__(self, "histogram", histogram)
 
     @classmethod
@@ -84,12 +84,14 @@ class Samples:
         array([0.5])
         """
         raw = cls(rows, total, squares)
-        bottom, top = (np.broadcast_to(np.asarray(end, dtype=np.float64), raw.rows.shape) for end in (low, high))
+        bottom, top = (np.asarray(end, dtype=np.float64) for end in (low, high))
         span, size = top - bottom, np.maximum(np.abs(bottom), np.abs(top))
-        for k in np.flatnonzero(size > _FARTHEST * span)[:1]:
+        far = size > _FARTHEST * span
+        if far.any():
+            least, most = (np.broadcast_to(end, far.shape)[far][0] for end in (bottom, top))
             raise ValueError(
-                f"rewards in [{bottom[k]}, {top[k]}] are too far from 0 for their width: sums lose too many digits; "
-                f"subtract {bottom[k]} from the rewards, and from the range, before they are counted"
+                f"rewards in [{least}, {most}] are too far from 0 for their width: sums lose too many digits; "
+                f"subtract {least} from the rewards, and from the range, before they are counted"
             )
         unit = (raw.total - bottom * raw.rows) / span
         lost = 16.0 * np.finfo(np.float64).eps * size**2 * raw.rows
@@ -99,7 +101,7 @@ class Samples:
     @property
     def mean(self) -> Floats:
         """Mean of the rows of each sample; rounding errors are clipped to [0, 1]."""
-        return np.clip(self.total / self.rows, 0.0, 1.0)
+        return _in_unit(self.total / self.rows)
 
     def mirrored(self) -> Samples:
         """Replace each value x by 1 - x, so that an upper limit on the new mean is a lower one on the old.
@@ -189,11 +191,11 @@ def upper_limit(samples: Samples, strictness: float | Floats, method: str = "ber
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
-    goals = np.broadcast_to(np.asarray(strictness, dtype=np.float64), samples.rows.shape)
     seen = samples.rows >= 1.0
-    if not seen.all():  # without a row nothing is known; one row keeps the formulas finite
-        samples = Samples(np.where(seen, samples.rows, 1.0), samples.total, samples.squares, samples.histogram)
-    return np.where(seen, np.clip(METHODS[method](samples, goals), 0.0, 1.0), 1.0)
+    if seen.all():
+        return _in_unit(METHODS[method](samples, strictness))
+    some = Samples(np.where(seen, samples.rows, 1.0), samples.total, samples.squares, samples.histogram)
+    return np.where(seen, upper_limit(some, strictness, method), 1.0)  # without a row nothing is known
 
 
 def lower_limit(samples: Samples, strictness: float | Floats, method: str = "bernstein") -> Floats:
@@ -210,29 +212,36 @@ def lower_limit(samples: Samples, strictness: float | Floats, method: str = "ber
     return 1.0 - upper_limit(samples.mirrored(), strictness, method)
 
 
-def _hoeffding(samples: Samples, goals: Floats) -> Floats:
+def _in_unit(values: Floats) -> Floats:
+    return np.minimum(np.maximum(values, 0.0), 1.0)  # several times faster than np.clip for a few numbers
+
+
+def _hoeffding(samples: Samples, goals: float | Floats) -> Floats:
     return samples.mean + np.sqrt(goals / (2.0 * samples.rows))
 
 
-def _bernstein(samples: Samples, goals: Floats) -> Floats:
+def _bernstein(samples: Samples, goals: float | Floats) -> Floats:
     rows, level = samples.rows, goals + log(2.0)
     free = np.maximum(rows - 1.0, 0.5)  # a single row has no variance; its limit is above 1 in any case
     spread = np.maximum(samples.squares - samples.total**2 / rows, 0.0) / free
     return samples.mean + np.sqrt(2.0 * spread * level / rows) + 7.0 * level / (3.0 * free)
 
 
-def _kl(samples: Samples, goals: Floats) -> Floats:
+def _kl(samples: Samples, goals: float | Floats) -> Floats:
     return np.atleast_1d(bernoulli_kl_upper(samples.mean, goals / samples.rows))
 
 
-def _betting(samples: Samples, goals: Floats) -> Floats:
+def _betting(samples: Samples, goals: float | Floats) -> Floats:
     own = samples.histogram
     if own is None:
         raise ValueError(
             'method="betting" needs how many rewards there are of each value: read the log with histogram=True'
         )
     counts, values = np.atleast_2d(own.count), 1.0 - own.values_high
-    return np.array([_bet(values, *one) for one in zip(counts, samples.rows.tolist(), goals.tolist(), strict=True)])
+    sizes, levels = (np.broadcast_to(part, len(counts)) for part in (samples.rows, goals))
+    several = np.column_stack([counts, sizes, levels])
+    once, places = np.unique(several, axis=0, return_inverse=True)  # a bet takes milliseconds, and many are the same
+    return np.array([_bet(values, one[:-2], float(one[-2]), float(one[-1])) for one in once])[places.ravel()]
 
 
 def _bet(values: Floats, counts: Floats, rows: float, goal: float) -> float:
@@ -266,7 +275,7 @@ def _wealth(values: Floats, counts: Floats, mean: float, stakes: Floats) -> floa
     return top + float(np.log(np.sum(np.exp(gains - top))))
 
 
-METHODS: dict[str, Callable[[Samples, Floats], Floats]] = {
+METHODS: dict[str, Callable[[Samples, float | Floats], Floats]] = {
     "hoeffding": _hoeffding,
     "bernstein": _bernstein,
     "kl": _kl,

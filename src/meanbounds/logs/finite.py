@@ -108,8 +108,9 @@ class Cells:
         array([0., 0.])
         """
         own, zeros = self.histogram, np.zeros(len(self))
-        histogram = None if own is None else Histogram(own.values_low, own.values_high, np.zeros(own.count.shape))
-        return Cells(zeros, zeros, zeros, histogram)
+        if own is not None:
+            own = Histogram(own.values_low, own.values_high, np.zeros(own.count.shape))
+        return Cells(zeros, zeros, zeros, own)
 
 
 def _samples(rows: float, still: Cells, moved: Cells, *, by: float, rest: float = 0.0) -> Samples:

@@ -11,6 +11,7 @@ Any choice is valid, since every set has a share of the failure probability; a p
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import log
 
 import numpy as np
@@ -20,6 +21,7 @@ from meanbounds.support.types import Booleans, Floats
 
 __all__ = ["promising_sets"]
 
+_FEW = 4  # arms up to which all sets are tried
 _SORTS = 3
 _OF_EACH = 2  # sizes taken from each sort
 
@@ -54,15 +56,18 @@ def promising_sets(
 
     Examples
     --------
-    The second arm's mean of 0.9 is above the gap, the third's is not:
+    Of five arms only the means of the second and the third, 0.9 and 0.8, are above the gap:
 
     >>> import numpy as np
     >>> from meanbounds.logs.sets import promising_sets
-    >>> rows, total = np.full(3, 1000.0), np.array([500.0, 900.0, 100.0])
-    >>> sets, sizes = promising_sets(rows, total, total, np.array([0]), 0.5, np.full(3, 5.0), "bernstein")
-    >>> sets[0, 0], sizes[0, 0]
-    (array([False,  True, False]), np.int64(1))
+    >>> rows, total = np.full(5, 1000.0), np.array([500.0, 900.0, 800.0, 100.0, 100.0])
+    >>> sets, sizes = promising_sets(rows, total, total, np.array([0]), 0.5, np.full(5, 5.0), "bernstein")
+    >>> sets[0, 0], sizes[0].tolist()
+    (array([False,  True,  True, False, False]), [2, 1, 2, 1, 2, 1])
     """
+    if rows.size <= _FEW:
+        sets = every_set(rows.size)[arms]
+        return sets, sets.sum(axis=2)
     everyone, count = np.arange(rows.size), rows.sum()
     adds = (total - gap * rows) / count
     adds_square = (squares - 2.0 * gap * total + gap * gap * rows) / count
@@ -85,6 +90,21 @@ def promising_sets(
         tilt = _tilt(at_mean, at_square, 2.0 * price[top + 1] / count)
     sets, sizes = (np.concatenate(parts, axis=1) for parts in zip(*kept, strict=True))
     return sets, sizes
+
+
+@lru_cache(maxsize=_FEW)
+def every_set(size: int) -> Booleans:
+    """Return all non-empty sets of other arms for each of so many arms: arms x sets x arms.
+
+    Examples
+    --------
+    >>> every_set(3)[0].astype(int)  # the second arm, the third, both
+    array([[0, 1, 0],
+           [0, 0, 1],
+           [0, 1, 1]])
+    """
+    among_others = np.arange(1, 2 ** (size - 1))[:, None] >> np.arange(size - 1) & 1 == 1
+    return np.array([np.insert(among_others, k, False, axis=1) for k in range(size)])
 
 
 def _largest(look: Floats) -> NDArray[np.intp]:

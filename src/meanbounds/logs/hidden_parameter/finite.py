@@ -138,7 +138,7 @@ class _Seen:
 
     def _check_totals(self, setting: LinearSetting) -> None:
         plays, totals = self.plays, self.total
-        slack = 1e-9 * (1.0 + plays * self.sizes)
+        slack = 1e-9 * plays * self.sizes
         for k in np.flatnonzero(~((plays >= 0.0) & (plays == np.floor(plays)) & (plays < np.inf))):
             raise ValueError(f"arm {setting.arms[k]!r}: its count must be a whole number; got {plays[k]}")
         for k in np.flatnonzero(~((totals >= plays * self.low - slack) & (totals <= plays * self.high + slack))):
@@ -151,7 +151,7 @@ class _Seen:
         plays, totals = self.plays, self.total
         least = np.divide(totals**2, plays, out=np.zeros(plays.size), where=plays > 0.0)
         most = (self.low + self.high) * totals - plays * self.low * self.high
-        slack = 1e-9 * (1.0 + plays * self.sizes) * (1.0 + self.sizes)
+        slack = 1e-9 * plays * self.sizes**2
         for k in np.flatnonzero(~((self.squares >= least - slack) & (self.squares <= most + slack))):
             raise ValueError(
                 f"arm {setting.arms[k]!r}: squares of {plays[k]:g} rewards in [{self.low[k]:g}, {self.high[k]:g}] with "
