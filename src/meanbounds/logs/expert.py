@@ -197,10 +197,10 @@ def bounds(
     -----
     Theorem 7 of the paper for an infinite log. For a finite one, which the paper leaves open: the upper bound is the
     mean of ``Y - gap_low 1{A != k}``, and for any set S of other arms the mean of
-    ``Y 1{A = k} + (Y - gap_high) 1{A in S}`` is a lower bound; each gets a confidence limit. Every set has its share of
-    the failure probability, fixed before the log is looked at: up to ten arms all sets have the same, beyond them
-    mostly the empty set, all arms, and all but one or two. The rest is shared by contexts, arms, both sides, and the
-    check of ``gap_low``, which has a fiftieth.
+    ``Y 1{A = k} + (Y - gap_high) 1{A in S}`` is a lower bound; each gets a confidence limit, and the best set counts.
+    Contexts, arms and both sides share the failure probability equally, after a fiftieth for the check of a positive
+    ``gap_low``. Each set has a part of its side's share that depends on the number of arms alone: up to ten arms all
+    non-empty sets have the same; beyond, the empty set, all arms, and all but one or two have most of it.
 
     Examples
     --------
