@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,22 @@ def _log_bounds() -> Job:
     return lambda: mb.logs.bounds(counts, gap_low=0.0, gap_high=1.0, confidence=0.95)
 
 
+def _many_arms(arms: int) -> Callable[[], Job]:
+    """Bounds of one context of a log of 0 and 1, with gap_high below the range, so that sets of other arms count."""
+
+    def prepare() -> Job:
+        if arms > 300 and find_spec("meanbounds.logs.shares") is None:
+            raise RuntimeError("this revision lists all pairs of arms, which takes gigabytes")
+        rng = np.random.default_rng(_SEED)
+        count = rng.multinomial(1000 * arms, rng.dirichlet(np.ones(arms)))
+        total = rng.binomial(count, rng.uniform(0.3, 0.9, arms))
+        names = [f"arm {k}" for k in range(arms)]
+        counts = mb.logs.Counts(["all"], names, count=[count], total=[total], squares=[total])
+        return lambda: mb.logs.bounds(counts, gap_high=0.5, confidence=0.95, arms=names)
+
+    return prepare
+
+
 JOBS: Mapping[str, Callable[[], Job]] = {
     "UCB, 5 arms": _arms("UCB", _FEW, 500),
     "UCB, 100 arms": _arms("UCB", _MANY, 80),
@@ -163,6 +180,8 @@ JOBS: Mapping[str, Callable[[], Job]] = {
     "tighten, 100 arms in R^10": _tighten,
     "count a log, 2,000,000 rows": _log_counting,
     "bounds at 95%, 40 contexts of 5 arms": _log_bounds,
+    "bounds at 95%, 100 arms": _many_arms(100),
+    "bounds at 95%, 3,000 arms": _many_arms(3000),
 }
 
 

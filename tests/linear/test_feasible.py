@@ -243,6 +243,39 @@ class TestContradictions:
             assert np.isfinite(value)
 
 
+class TestRounding:
+    """Offsets are known exactly, but a mean of 10,000,000.3 has seven digits less after the point than one of 0.3."""
+
+    @pytest.mark.parametrize("size", [0.0, 1.0, 1e7, 1e10])
+    def test_exact_bounds_beside_large_offsets_are_accepted_and_keep_the_truth(self, size: float) -> None:
+        rng = np.random.default_rng(1)
+        for _ in range(60):
+            arms, dimension = int(rng.integers(2, 12)), int(rng.integers(1, 5))
+            features, theta = rng.normal(size=(arms, dimension)), rng.normal(size=dimension)
+            theta /= np.linalg.norm(theta)
+            offset = size * rng.choice([-1.0, 1.0], arms) + rng.normal(size=arms)
+            means = offset + features @ theta
+            away = rng.choice([0.0, 0.0, 0.1], (2, arms)) * rng.random((2, arms))
+            bounds = mb.MeanBounds(means - away[0], means + away[1], low=means - 9.0, high=means + 9.0)
+            tight = mb.tighten(features, bounds, norm_high=1.0, offset=offset)
+            assert np.all((tight.lower <= means) & (means <= tight.upper))
+
+    def test_an_arm_without_features_whose_offset_was_rounded(self) -> None:
+        """0.1 + 0.2 is 0.30000000000000004."""
+        bounds = mb.MeanBounds([0.1, 0.3], [0.5, 0.3])
+        tight = mb.tighten([[1.0], [0.0]], bounds, norm_high=1.0, offset=[0.0, 0.1 + 0.2])
+        assert tight.lower[1] == tight.upper[1] == 0.3
+        with pytest.raises(mb.BoundsError, match=r"so its mean is 0\.3000001; its bounds \[0\.3, 0\.3\] exclude that"):
+            mb.tighten([[1.0], [0.0]], bounds, norm_high=1.0, offset=[0.0, 0.3000001])
+
+    @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+    def test_a_small_contradiction_is_refused_at_every_scale(self, scale: float) -> None:
+        """Two arms with the same features, whose bounds are a millionth of the scale apart."""
+        bounds = mb.MeanBounds([0.5 * scale, 0.1 * scale], [0.9 * scale, (0.5 - 1e-6) * scale], high=scale)
+        with pytest.raises(mb.BoundsError, match="contradict each other"):
+            mb.tighten([[1.0, 0.0], [1.0, 0.0]], bounds, norm_high=scale)
+
+
 @pytest.mark.parametrize(
     ("problem", "message"),
     [

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import copy
 import inspect
+import itertools
 import json
+import math
 import pickle
+import tracemalloc
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,8 +20,11 @@ from scipy import stats
 
 import meanbounds as mb
 from meanbounds import plots
-from meanbounds.logs import Histogram, finite
-from meanbounds.logs.confidence import METHODS, Sample, lower_limit, upper_limit
+from meanbounds.logs import Histogram
+from meanbounds.logs.confidence import METHODS, Samples, lower_limit, nats, upper_limit
+from meanbounds.logs.finite import Cells, limits_optimal_expert
+from meanbounds.logs.sets import promising_sets
+from meanbounds.logs.shares import Shares, set_nats
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -148,6 +154,31 @@ class TestFiniteLogs:
             missed += not np.all((found.lower <= true) & (true <= found.upper))
         assert missed <= stats.binom.isf(1e-6, logs, 1.0 - confidence)
 
+    @pytest.mark.parametrize("method", ["hoeffding", "kl"])
+    def test_failures_of_every_kind_in_a_world_at_the_limit(self, method: str) -> None:
+        """All 680 logs of 14 rows, each with its probability: wrong bounds and wrong refusals of the gap together.
+
+        Two types of 1/2 each; one arm has mean 0.3 and the other 0, so the check of gap_low has nothing to spare, and
+        upper and lower bounds are attained.
+        """
+        lab = mb.HiddenContexts([[[0.3, 0.0], [0.0, 0.3]]], [[0.5, 0.5]])
+        rows, law = 14, [0.5 * 0.7, 0.5 * 0.3, 0.5 * 0.7, 0.5 * 0.3]
+        missed: list[float] = []
+        refused: list[float] = []
+        for cuts in itertools.combinations(range(rows + 3), 3):
+            cells = np.diff([-1, *cuts, rows + 3]) - 1
+            count, total = [cells[0] + cells[1], cells[2] + cells[3]], [cells[1], cells[3]]
+            counts = mb.logs.Counts(["z0"], [0, 1], count=[count], total=[total], squares=[total])
+            try:
+                found = mb.logs.bounds(counts, gap_low=0.3, gap_high=0.3, confidence=0.3, method=method, arms=[0, 1])
+            except mb.BoundsError:
+                refused.append(stats.multinomial.pmf(cells, rows, law))
+                continue
+            if not np.all(found["z0"].contains(lab.marginal_means[0])):
+                missed.append(stats.multinomial.pmf(cells, rows, law))
+        assert 0.0 < math.fsum(missed + refused) <= 0.7
+        assert math.fsum(refused) <= 0.7 * 0.02
+
     def test_bounds_without_a_margin_miss(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The test above can fail: with limits that are the means themselves nearly every log is a miss."""
         monkeypatch.setattr("meanbounds.logs.finite.upper_limit", lambda sample, *_: sample.mean)
@@ -163,28 +194,43 @@ class TestFiniteLogs:
             missed += not np.all((found.lower <= true) & (true <= found.upper))
         assert missed > stats.binom.isf(1e-6, 50, 0.2)
 
+    @pytest.mark.parametrize(("visible", "arms"), [(1, 1), (1, 3), (3, 4), (2, 12), (1, 150)])
+    @pytest.mark.parametrize("checked", [False, True])
+    @pytest.mark.parametrize("alone", [False, True])
+    def test_all_shares_add_up_to_what_is_allowed(self, visible: int, arms: int, checked: bool, alone: bool) -> None:
+        """Sum over contexts, arms, sides, the check and every set, whether its limit is computed or not."""
+        shares = Shares.of(0.9, contexts=visible, arms=arms, checked=checked, alone=alone)
+        ways = [math.comb(arms - 1, size) for size in range(arms)]
+        of_sets = [math.exp(math.log(way) - cost) for way, cost in zip(ways, shares.lower.tolist(), strict=True)]
+        spent = visible * arms * math.fsum([math.exp(-shares.check), math.exp(-shares.upper), *of_sets])
+        assert 0.097 <= spent <= 0.1 * (1.0 + 1e-9)
+
     @pytest.mark.parametrize(("visible", "arms"), [(1, 3), (3, 4), (2, 12)])
-    def test_the_failure_probability_is_shared_by_all_limits(
-        self, visible: int, arms: int, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("gap_low", [0.0, 0.01])
+    def test_no_limit_spends_more_than_its_share(
+        self, visible: int, arms: int, gap_low: float, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Sum over contexts, arms and sides; every set of the family counts, whether its limit is computed or not."""
-        spent: list[tuple[str, float]] = []
+        """Each upper limit, and each check of gap_low, is computed once for each arm, with its own share."""
+        spent: dict[str, list[float]] = {"upper_limit": [], "lower_limit": []}
         for name, limit in (("upper_limit", upper_limit), ("lower_limit", lower_limit)):
 
-            def noted(sample: Sample, failure: float, method: str, name: str = name, limit: Any = limit) -> float:
-                spent.append((name, failure))
-                return float(limit(sample, failure, method))
+            def noted(samples: Samples, cost: Any, method: str, name: str = name, limit: Any = limit) -> Any:
+                spent[name] += np.broadcast_to(cost, samples.total.shape).tolist()
+                return limit(samples, cost, method)
 
             monkeypatch.setattr(f"meanbounds.logs.finite.{name}", noted)
-        lab = mb.HiddenContexts.random(visible=visible, hidden=6, arms=arms, seed=1)
-        mb.logs.bounds(lab.sample(5000, 1), gap_high=lab.gap_high, confidence=0.9, arms=lab.arms)
-        upper = [failure for name, failure in spent if name == "upper_limit"]
-        lower = [failure for name, failure in spent if name == "lower_limit"]
-        assert sum(upper) == pytest.approx(0.05)
-        sets = len(finite._family(arms - 1))
-        largest, least = max(lower), min(lower)
-        assert visible * arms * (largest + (sets - 1) * least) == pytest.approx(0.05)
-        assert set(np.round(np.array(lower) / least).tolist()) <= {1.0, round(largest / least)}
+        rng = np.random.default_rng(1)
+        means = rng.uniform(0.5, 0.8, (visible, 6, arms))
+        means[:, range(6), rng.integers(arms, size=6)] = 0.9  # best by a tenth
+        lab = mb.HiddenContexts(means)
+        mb.logs.bounds(lab.sample(5000, 1), gap_low=gap_low, gap_high=0.5, confidence=0.9, arms=lab.arms)
+        checked = gap_low > 0.0
+        shares = Shares.of(0.9, contexts=visible, arms=arms, checked=checked, alone=False)
+        sides = math.fsum(np.exp(-np.array(spent["upper_limit"])))
+        paid = math.exp(-shares.upper) + math.exp(-shares.check)
+        assert sides == pytest.approx(visible * arms * paid)
+        assert len(spent["upper_limit"]) == visible * arms * (1 + checked)
+        assert set(spent["lower_limit"]) <= set(shares.lower.tolist())
 
     @pytest.mark.parametrize("method", methods)
     def test_an_optimal_expert_is_hardly_ever_worse_than_any(self, method: str) -> None:
@@ -212,7 +258,7 @@ class TestFiniteLogs:
         assert widths[1e5] >= 0.999 * widths[0.0]
         assert widths[1e7] >= 0.999 * widths[0.0]
         with pytest.raises(ValueError, match="too far from 0 for their width"):
-            Sample.scaled(10.0, 1e10, 1e19, 1e9, 1e9 + 1.0)
+            Samples.scaled(10.0, 1e10, 1e19, low=1e9, high=1e9 + 1.0)
 
     def test_contexts_without_rows_and_shares(self) -> None:
         total = [[2, 3], [0, 0]]
@@ -305,6 +351,85 @@ class TestFiniteLogs:
             assert np.all((found.lower <= lab.marginal_means[z]) & (lab.marginal_means[z] <= found.upper))
 
 
+def random_cells(rng: np.random.Generator, arms: int) -> Cells:
+    """Arms with uneven shares, and rewards of any mean and spread in [0, 1]."""
+    rows = np.floor(10.0 ** rng.uniform(2.0, 6.0) * rng.dirichlet(np.full(arms, rng.choice([0.2, 1.0, 5.0])))) + 1.0
+    a, b = rng.choice([0.5, 1.0, 3.0, 8.0], 2).tolist()
+    total = rows * rng.beta(a, b, arms)
+    least = total**2 / rows
+    return Cells(rows, total, least + rng.random(arms) * (total - least), None)
+
+
+def naive_lower(cells: Cells, k: int, gap: float, price: Any) -> float:
+    """The best empirical Bernstein limit for arm k over every set of other arms, one set after the other."""
+    rows, total, squares = cells.rows.tolist(), cells.total.tolist(), cells.squares.tolist()
+    n, others, best = sum(rows), [j for j in range(len(rows)) if j != k], 0.0
+    for size in range(len(others) + 1):
+        level = math.log(2.0) + price[size]
+        for chosen in itertools.combinations(others, size):
+            mean = (total[k] + sum(total[j] - gap * rows[j] for j in chosen)) / n
+            square = (squares[k] + sum(squares[j] - 2 * gap * total[j] + gap**2 * rows[j] for j in chosen)) / n
+            width, variance = (1.0 + gap if chosen else 1.0), max(square - mean**2, 0.0) * n / (n - 1)
+            best = max(best, mean - math.sqrt(2 * variance * level / n) - width * 7 * level / (3 * (n - 1)))
+    return best
+
+
+class TestManyArms:
+    """Every set of other arms has its share, but only a few are looked at."""
+
+    @pytest.mark.parametrize("seed", range(60))
+    def test_the_best_of_all_sets_is_found(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        arms = 12 if seed % 20 == 0 else int(rng.integers(2, 8))
+        cells, gap = random_cells(rng, arms), float(rng.uniform(0.0, 0.99))
+        shares = Shares.of(0.95, contexts=1, arms=arms, checked=False, alone=False)
+        lower, _ = limits_optimal_expert(cells, 0.0, gap, shares, "bernstein")
+        for k in range(min(arms, 4)):
+            assert max(lower[k], 0.0) == pytest.approx(naive_lower(cells, k, gap, shares.lower), abs=1e-12)
+
+    def test_sets_have_their_sizes_and_leave_the_arm_out(self) -> None:
+        cells = random_cells(np.random.default_rng(1), 40)
+        arms = np.arange(40)
+        for method in METHODS:
+            args = (cells.rows, cells.total, cells.squares, arms, 0.4, set_nats(39), method)
+            sets, sizes = promising_sets(*args)
+            np.testing.assert_array_equal(sets.sum(axis=2), sizes)
+            assert not sets[arms, :, arms].any()
+
+    def test_arms_in_parts_give_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        cells = random_cells(np.random.default_rng(2), 60)
+        shares = Shares.of(0.95, contexts=1, arms=60, checked=True, alone=False)
+        whole = limits_optimal_expert(cells, 0.0, 0.5, shares, "bernstein")
+        monkeypatch.setattr("meanbounds.logs.finite._AT_ONCE", 7 * 60)
+        np.testing.assert_allclose(limits_optimal_expert(cells, 0.0, 0.5, shares, "bernstein"), whole, rtol=1e-12)
+
+    def test_many_arms_take_little_memory(self) -> None:
+        """A list of all pairs of 1,500 arms would take 1.7 GB; six sets are kept, for a few arms at once."""
+        arms = 1500
+        cells = random_cells(np.random.default_rng(3), arms)
+        shares = Shares.of(0.95, contexts=1, arms=arms, checked=False, alone=False)
+        tracemalloc.start()
+        try:
+            lower, upper = limits_optimal_expert(cells, 0.0, 0.3, shares, "bernstein")
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < 100e6
+        assert np.all(lower <= upper)
+        sets, _ = promising_sets(cells.rows, cells.total, cells.squares, np.arange(10), 0.3, shares.lower, "bernstein")
+        assert sets.shape == (10, 6, arms)
+
+    def test_leaving_out_many_arms_pays_where_the_log_is_long(self) -> None:
+        """Half of 40 arms were best with a mean below the gap: a limit that leaves out two at most gains nothing."""
+        rows = np.full(40, 1e6)
+        total = rows * np.where(np.arange(40) % 2, 0.9, 0.1)
+        cells = Cells(rows, total, total, None)
+        shares = Shares.of(0.95, contexts=1, arms=40, checked=False, alone=False)
+        lower, _ = limits_optimal_expert(cells, 0.0, 0.6, shares, "bernstein")
+        ideal = total[1] / rows.sum() + 19 * (0.9 - 0.6) / 40
+        assert lower[1] == pytest.approx(ideal, abs=0.002)
+
+
 def _width(bounds: mb.MeanBounds) -> float:
     return float(np.mean(bounds.upper - bounds.lower))
 
@@ -317,14 +442,18 @@ class TestLimits:
         values = np.sort(rng.random(int(rng.integers(1, 6))))
         tallies = rng.integers(0, 50, values.size).astype(float)
         tallies[0] += 1
-        sample = Sample(
+        sample = Samples(
             tallies.sum(), float(tallies @ values), float(tallies @ values**2), Histogram(values, values, tallies)
         )
-        lower, upper = lower_limit(sample, 0.05, method), upper_limit(sample, 0.05, method)
-        assert 0.0 <= lower <= sample.mean + 1e-12
-        assert sample.mean - 1e-12 <= upper <= 1.0
-        assert lower_limit(sample.mirrored(), 0.05, method) == pytest.approx(1.0 - upper)
-        assert upper_limit(sample, 0.01, method) >= upper - 1e-12
+        (lower,), (upper,), (mean,) = (
+            lower_limit(sample, nats(0.05), method),
+            upper_limit(sample, nats(0.05), method),
+            sample.mean,
+        )
+        assert 0.0 <= lower <= mean + 1e-12
+        assert mean - 1e-12 <= upper <= 1.0
+        assert lower_limit(sample.mirrored(), nats(0.05), method) == pytest.approx(1.0 - upper)
+        assert upper_limit(sample, nats(0.01), method) >= upper - 1e-12
 
     @pytest.mark.slow
     @pytest.mark.parametrize("method", sorted(METHODS))
@@ -342,9 +471,9 @@ class TestLimits:
             missed = [0, 0]
             for tallies in rng.multinomial(rows, shares, size=2000).astype(float):
                 v = np.array(values)
-                sample = Sample(rows, float(tallies @ v), float(tallies @ v**2), Histogram(v, v, tallies))
-                missed[0] += upper_limit(sample, 0.1, method) < true
-                missed[1] += lower_limit(sample, 0.1, method) > true
+                sample = Samples(rows, float(tallies @ v), float(tallies @ v**2), Histogram(v, v, tallies))
+                missed[0] += bool(upper_limit(sample, nats(0.1), method)[0] < true)
+                missed[1] += bool(lower_limit(sample, nats(0.1), method)[0] > true)
             assert max(missed) <= stats.binom.isf(1e-6, 2000, 0.1)
 
     def test_bins_are_on_the_safe_side(self) -> None:
@@ -354,19 +483,19 @@ class TestLimits:
         edges = np.linspace(0.0, 1.0, 33)
         binned = np.histogram(rewards, edges)[0].astype(float)
         moments = (2000.0, float(rewards.sum()), float((rewards**2).sum()))
-        exact = Sample(*moments, Histogram(values, values, tallies))
-        coarse = Sample(*moments, Histogram(edges[:-1], edges[1:], binned))
-        assert upper_limit(coarse, 0.05, "betting") >= upper_limit(exact, 0.05, "betting")
-        assert lower_limit(coarse, 0.05, "betting") <= lower_limit(exact, 0.05, "betting")
+        exact = Samples(*moments, Histogram(values, values, tallies))
+        coarse = Samples(*moments, Histogram(edges[:-1], edges[1:], binned))
+        assert upper_limit(coarse, nats(0.05), "betting") >= upper_limit(exact, nats(0.05), "betting")
+        assert lower_limit(coarse, nats(0.05), "betting") <= lower_limit(exact, nats(0.05), "betting")
 
     def test_mistakes_are_named(self) -> None:
-        sample = Sample(10, 5, 4)
+        sample = Samples(10, 5, 4)
         with pytest.raises(ValueError, match="method must be one of 'hoeffding'"):
-            upper_limit(sample, 0.05, "guess")
+            upper_limit(sample, nats(0.05), "guess")
         with pytest.raises(ValueError, match="failure must be a probability"):
-            upper_limit(sample, 0.0)
+            upper_limit(sample, nats(0.0))
         with pytest.raises(ValueError, match="read the log with histogram=True"):
-            upper_limit(sample, 0.05, "betting")
+            upper_limit(sample, nats(0.05), "betting")
 
 
 class TestContradictions:
@@ -410,6 +539,57 @@ class TestContradictions:
             mb.logs.expert_bounds([0.5, 0.6], [0.1, 0.1], gap_low=0.1, gap_high=0.5)
         with pytest.raises(mb.BoundsError, match="between low and high times its share"):
             mb.logs.expert_bounds([0.5, 0.5], [0.6, 0.1], gap_low=0.1, gap_high=0.5)
+
+
+def boundary_world(rng: np.random.Generator) -> tuple[Any, Any, float, float]:
+    """Shares, means of each arm where it was best, and both gaps, on [0, 1]: a world that attains its bounds."""
+    arms = int(rng.integers(2, 7))
+    gap_low = float(rng.choice([0.0, 0.1, 0.3]))
+    gap_high = float(rng.choice([1.0, rng.uniform(gap_low, 1.0)]))
+    best = rng.choice([gap_low, 0.5, 1.0, gap_high], arms)
+    return rng.dirichlet(np.ones(arms)), best, gap_low, gap_high
+
+
+class TestRounding:
+    """Tolerances follow the size of the numbers: nothing right is refused far from 0, nothing wrong taken near it."""
+
+    @pytest.mark.parametrize(("low", "span"), [(0.0, 1.0), (1e6, 1.0), (-1e7, 1.0), (1e6, 1e6), (0.0, 1e-9)])
+    def test_worlds_at_the_boundary_are_accepted_in_every_range(self, low: float, span: float) -> None:
+        rng = np.random.default_rng(1)
+        for _ in range(300):
+            share, best, gap_low, gap_high = boundary_world(rng)
+            gaps: dict[str, Any] = {"gap_low": span * gap_low, "gap_high": span * gap_high}
+            there = mb.logs.expert_bounds(share, share * (low + span * best), **gaps, low=low, high=low + span)
+            here = mb.logs.expert_bounds(share, share * best, gap_low=gap_low, gap_high=gap_high)
+            slack = 16.0 * np.finfo(float).eps * max(abs(low), abs(low + span))
+            np.testing.assert_allclose(there.lower, low + span * here.lower, rtol=0.0, atol=slack)
+            np.testing.assert_allclose(there.upper, low + span * here.upper, rtol=0.0, atol=slack)
+
+    def test_gaps_that_are_differences_of_large_numbers(self) -> None:
+        """1,000,001.3 - 1,000,000.3 is 1.0000000000 and a little more than the range of 1."""
+        gap = 1_000_001.3 - 1_000_000.3
+        gap = max(gap, float(np.nextafter(1.0, 2.0)) + 1e-10)
+        found = mb.logs.expert_bounds([0.5, 0.5], [5e5, 5e5], gap_high=gap, low=1e6, high=1e6 + 1.0)
+        assert found.upper.tolist() == [1e6, 1e6]
+        with pytest.raises(mb.BoundsError, match="gaps need"):
+            mb.logs.expert_bounds([0.5, 0.5], [0.0, 0.0], gap_high=1.0 + 1e-10)
+
+    @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+    def test_what_is_wrong_is_refused_at_every_scale(self, scale: float) -> None:
+        """One part in ten thousand millions too much; an absolute tolerance of 1e-12 took it in the smallest range."""
+        more = 1.0 + 1e-10
+        right, wrong = ([0.5 * scale, factor * 0.5 * scale] for factor in (1.0, more))
+        mb.logs.expert_bounds([0.5, 0.5], right, high=scale)
+        with pytest.raises(mb.BoundsError, match="between low and high times its share"):
+            mb.logs.expert_bounds([0.5, 0.5], wrong, high=scale)
+        with pytest.raises(mb.BoundsError, match=r"gap_low=.* is more than the log allows"):
+            mb.logs.expert_bounds([0.5, 0.5], [0.1 * scale, 0.5 * scale], gap_low=0.2 * scale * more, high=scale)
+        with pytest.raises(mb.BoundsError, match="gaps need"):
+            mb.logs.expert_bounds([0.5, 0.5], right, gap_high=more * scale, high=scale)
+
+    def test_what_is_wrong_far_from_zero_is_refused(self) -> None:
+        with pytest.raises(mb.BoundsError, match="between low and high times its share"):
+            mb.logs.expert_bounds([0.5, 0.5], [500_000.0, 500_000.6], low=1e6, high=1e6 + 1.0)
 
 
 class TestSensitivity:

@@ -489,6 +489,18 @@ def test_finite_logs_that_cannot_be(changed: dict[str, Any], message: str) -> No
             call(LinearSetting(**setting), sums, **rest)
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_sums_that_cannot_be_are_refused_at_every_scale(scale: float) -> None:
+    """Ten rewards of at most 1 do not sum to 10.001, in whatever unit."""
+    setting = LinearSetting([[0.0]], [[scale]], theta_visible=[1.0], box_low=0.0, box_high=1.0)
+    right: dict[str, Any] = {"count": [10.0], "total": [10.0 * scale], "squares": [10.0 * scale**2]}
+    linear_bounds_from_log(setting, ArmSums(**right), high=scale)
+    with pytest.raises(ValueError, match="cannot sum to"):
+        linear_bounds_from_log(setting, ArmSums(**{**right, "total": [10.001 * scale]}), high=scale)
+    with pytest.raises(ValueError, match="sum to between"):
+        linear_bounds_from_log(setting, ArmSums(**{**right, "squares": [10.001 * scale**2]}), high=scale)
+
+
 def test_bounds_outside_the_reward_range_are_refused() -> None:
     setting, rest = split({**INFINITE, "arms": ["a", "b"]})
     found = linear_bounds(LinearSetting(**setting), **rest)

@@ -13,6 +13,7 @@ from meanbounds.kernels.solvers.cone import Known, maximise_each, scaled
 from meanbounds.linear.arms import LinearArms, as_features, check_norms
 from meanbounds.support.checks import LARGEST, as_float, as_floats, as_mapping, shown
 from meanbounds.support.progress import Progress
+from meanbounds.support.rounding import rounding
 from meanbounds.support.types import Booleans, Floats
 
 __all__ = ["FeasibleSet", "TightBounds", "tighten"]
@@ -20,6 +21,7 @@ __all__ = ["FeasibleSet", "TightBounds", "tighten"]
 Extra = tuple[ArrayLike, ArrayLike, ArrayLike]
 
 _SOLVED = 1e-7  # gap, relative to the norm, up to which a bound counts as exact
+_OPERATIONS = 8  # roundings between an arm's true mean and its bounds less its offset, at most
 _AT_ONCE = 16  # arms between two steps of the progress bar
 
 
@@ -160,12 +162,16 @@ class FeasibleSet:
         self._names = [f"arm {arm!r}" for arm in bounds.arms] + [f"extra constraint {k}" for k in range(len(rows))]
         self._shift = np.concatenate([arms.offset, np.zeros(len(rows))])
         matrix = np.vstack([arms.features, rows])
-        lower = np.concatenate([bounds.lower, low]) - self._shift
-        upper = np.concatenate([bounds.upper, high]) - self._shift
+        given = [np.concatenate(ends) for ends in ((bounds.lower, low), (bounds.upper, high))]
+        # Means are sums of an offset and a product: what rounding took from either must not exclude the truth.
+        lower, upper = (
+            side - self._shift + sign * rounding(side, self._shift, operations=_OPERATIONS)
+            for sign, side in zip((-1.0, 1.0), given, strict=True)
+        )
         for k in np.flatnonzero(~matrix.any(axis=1) & ((lower > 0.0) | (upper < 0.0))):
             raise BoundsError(
                 f"{self._names[k]}: all its features are zero, so its mean is {self._shift[k]}; its bounds "
-                f"[{lower[k] + self._shift[k]}, {upper[k] + self._shift[k]}] exclude that"
+                f"[{given[0][k]}, {given[1][k]}] exclude that"
             )
         self._rows = np.flatnonzero(matrix.any(axis=1))
         self.known: Known = scaled(matrix[self._rows], lower[self._rows], upper[self._rows], self.norm_high)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,10 @@ from meanbounds.logs.confidence import DEFAULT_CONFIDENCE, METHODS, check_confid
 from meanbounds.logs.context_bounds import ContextBounds
 from meanbounds.logs.counts import Counts
 from meanbounds.logs.errors import LogError
-from meanbounds.logs.finite import Cells, Level, least_gap_above_bottom, limits_any_expert, limits_optimal_expert
+from meanbounds.logs.finite import Cells, largest_gap_above_bottom, limits_any_expert, limits_optimal_expert
 from meanbounds.logs.names import Context
+from meanbounds.logs.shares import Shares
+from meanbounds.support.rounding import rounding
 from meanbounds.support.types import Floats
 
 __all__ = ["ASSUMPTIONS", "Assumed", "Gaps", "bounds", "bounds_in", "expert_bounds", "listed_arms"]
@@ -120,8 +124,8 @@ def expert_bounds(
         raise BoundsError(f"share and contribution need one number for each arm; got {shares} and {parts}")
     if not (np.all(shares >= 0.0) and abs(shares.sum() - 1.0) < 1e-9):
         raise BoundsError(f"the shares of all arms sum to 1, and none is negative; got {shares.tolist()}")
-    span = high - low
-    if not (span > 0.0 and np.all((parts >= low * shares - 1e-12) & (parts <= high * shares + 1e-12))):
+    span, slack = high - low, rounding(low, high)
+    if not (span > 0.0 and np.all((parts >= low * shares - slack) & (parts <= high * shares + slack))):
         raise BoundsError(
             f"each contribution is between low and high times its share: with low={low}, high={high}, "
             f"got {parts.tolist()} for shares {shares.tolist()}"
@@ -129,7 +133,7 @@ def expert_bounds(
     names = tuple(range(shares.size)) if arms is None else tuple(arms)
     assumed = Assumed(gap_low, span if gap_high is None else gap_high, None, assumption=assumption)
     case = _Case("the log", names, low, high, assumed)
-    lower, upper = case.infinite(shares, (parts - low * shares) / span)
+    lower, upper = case.infinite(shares, np.clip((parts - low * shares) / span, 0.0, shares))
     return case.as_bounds(lower, upper)
 
 
@@ -193,9 +197,10 @@ def bounds(
     -----
     Theorem 7 of the paper for an infinite log. For a finite one, which the paper leaves open: the upper bound is the
     mean of ``Y - gap_low 1{A != k}``, and for any set S of other arms the mean of
-    ``Y 1{A = k} + (Y - gap_high) 1{A in S}`` is a lower bound; each gets a confidence limit. The set is the best one
-    of a family that is fixed in advance (all sets up to ten arms; none, all, all but one or two beyond), and the
-    failure probability is shared by contexts, arms, sides, and the sets of the family.
+    ``Y 1{A = k} + (Y - gap_high) 1{A in S}`` is a lower bound; each gets a confidence limit, and the best set counts.
+    Contexts, arms and both sides share the failure probability equally, after a fiftieth for the check of a positive
+    ``gap_low``. Each set has a part of its side's share that depends on the number of arms alone: up to ten arms all
+    non-empty sets have the same; beyond, the empty set, all arms, and all but one or two have most of it.
 
     Examples
     --------
@@ -248,8 +253,7 @@ def bounds_in(counts: Counts, place: int, assumed: Assumed) -> MeanBounds:
         rows = cells.rows.sum()
         lower, upper = case.infinite(cells.rows / rows, cells.total / rows)
     else:
-        failure = (1.0 - assumed.confidence) / (2.0 * len(counts.contexts) * len(counts.arms))
-        lower, upper = case.finite(cells, Level(failure, assumed.method))
+        lower, upper = case.finite(cells, case.shares(assumed.confidence, len(counts.contexts)))
     return case.as_bounds(lower - assumed.shift, upper + assumed.shift)
 
 
@@ -302,17 +306,22 @@ class _Case:
     high: float
     assumed: Assumed
 
+    @cached_property
+    def slack(self) -> float:
+        """How far a number may be off by rounding, in units of the range: far from 0, differences lose digits."""
+        return float(rounding(self.low, self.high)) / (self.high - self.low)
+
     def gaps(self) -> tuple[float, float]:
         """Both gaps as shares of the range, refusing what cannot be."""
         if self.assumed.assumption == "any-expert":
             return 0.0, 1.0
         low, high = (gap / (self.high - self.low) for gap in (self.assumed.gap_low, self.assumed.gap_high))
-        if not 0.0 <= low <= high + 1e-12 <= 1.0 + 2e-12:
+        if not (0.0 <= low <= high + self.slack and high <= 1.0 + self.slack):
             raise BoundsError(
                 f"{self.where}: gaps need 0 <= gap_low <= gap_high <= high - low; as shares of the range they are "
                 f"{low:g} and {high:g}"
             )
-        return low, min(high, 1.0)
+        return min(low, high, 1.0), min(high, 1.0)
 
     def infinite(self, share: Floats, contribution: Floats) -> tuple[Floats, Floats]:
         """Both bounds in units of the range, as if the log went on for ever."""
@@ -323,24 +332,32 @@ class _Case:
         gain = np.maximum(contribution - gap_high * share, 0.0)
         return contribution + gain.sum() - gain, contribution.sum() - gap_low * (1.0 - share)
 
-    def finite(self, cells: Cells, level: Level) -> tuple[Floats, Floats]:
+    def shares(self, confidence: float, contexts: int) -> Shares:
+        """Share the failure probability by what is assumed, whatever the log says."""
+        gap_low, gap_high = self.gaps()
+        arms = len(self.names)
+        alone = arms == 1 or gap_high >= 1.0  # other arms cannot raise a lower limit if the gap is the whole range
+        return Shares.of(confidence, contexts=contexts, arms=arms, checked=gap_low > 0.0 and arms > 1, alone=alone)
+
+    def finite(self, cells: Cells, shares: Shares) -> tuple[Floats, Floats]:
         """Confidence limits on both bounds, in units of the range."""
         gap_low, gap_high = self.gaps()
+        method = self.assumed.method
         if np.any(cells.rows != np.floor(cells.rows)):
             raise BoundsError(
                 f"{self.where}: its counts are shares, not whole numbers, as those of an infinite log are; give "
                 f"infinite=True to treat them as exact"
             )
-        if gap_low > 0.0:
-            self.check_gap_low(least_gap_above_bottom(cells, gap_low, level), np.zeros(len(cells)))
+        if shares.check < inf:
+            self.check_gap_low(largest_gap_above_bottom(cells, gap_low, shares, method), np.zeros(len(cells)))
         if self.assumed.assumption == "any-expert":
-            return limits_any_expert(cells, level)
-        return limits_optimal_expert(cells, gap_low, gap_high, level)
+            return limits_any_expert(cells, shares, method)
+        return limits_optimal_expert(cells, gap_low, gap_high, shares, method)
 
     def check_gap_low(self, value: Floats, least: Floats) -> None:
         """An arm that was best by at least the gap has a mean of at least the gap above the bottom of the range."""
         if len(self.names) > 1:
-            for k in np.flatnonzero(value < least - 1e-12):
+            for k in np.flatnonzero(value < least - self.slack):
                 raise BoundsError(
                     f"{self.where}, arm {self.names[k]!r}: gap_low={self.assumed.gap_low:g} is more than the log "
                     f"allows: where the arm was played it was better than others by that much, but its mean is less "
@@ -350,12 +367,12 @@ class _Case:
     def as_bounds(self, lower: Floats, upper: Floats) -> MeanBounds:
         """From units of the range to reward units, refusing what cannot be."""
         low, high, assumed = self.low, self.high, self.assumed
-        for k in np.flatnonzero(upper < -1e-12):
+        for k in np.flatnonzero(upper < -self.slack):
             raise BoundsError(
                 f"{self.where}, arm {self.names[k]!r}: gap_low={assumed.gap_low:g} is more than the log allows: it "
                 f"would put the mean at most {low + (high - low) * upper[k]:.6g}, below the range of the rewards"
             )
-        for k in np.flatnonzero(lower > upper + 1e-12):
+        for k in np.flatnonzero(lower > upper + self.slack):
             raise BoundsError(
                 f"{self.where}, arm {self.names[k]!r}: the bounds cross: the mean would be at least "
                 f"{low + (high - low) * lower[k]:.6g} and at most {low + (high - low) * upper[k]:.6g}. With "

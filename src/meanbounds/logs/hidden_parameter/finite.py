@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanbounds.bounds import MeanBounds
-from meanbounds.logs.confidence import DEFAULT_CONFIDENCE, Sample, check_confidence, lower_limit, upper_limit
+from meanbounds.logs.confidence import DEFAULT_CONFIDENCE, Samples, check_confidence, lower_limit, nats, upper_limit
 from meanbounds.logs.counts import ArmSums
 from meanbounds.logs.hidden_parameter.infinite import linear_bounds
 from meanbounds.logs.hidden_parameter.programs import MeanLimits, solve_programs
@@ -139,7 +139,7 @@ class _Seen:
 
     def _check_totals(self, setting: LinearSetting) -> None:
         plays, totals = self.plays, self.total
-        slack = 1e-9 * (1.0 + plays * self.sizes)
+        slack = 1e-9 * plays * self.sizes
         for k in np.flatnonzero(~((plays >= 0.0) & (plays == np.floor(plays)) & (plays < np.inf))):
             raise ValueError(f"arm {setting.arms[k]!r}: its count must be a whole number; got {plays[k]}")
         for k in np.flatnonzero(~((totals >= plays * self.low - slack) & (totals <= plays * self.high + slack))):
@@ -152,7 +152,7 @@ class _Seen:
         plays, totals = self.plays, self.total
         least = np.divide(totals**2, plays, out=np.zeros(plays.size), where=plays > 0.0)
         most = (self.low + self.high) * totals - plays * self.low * self.high
-        slack = 1e-9 * (1.0 + plays * self.sizes) * (1.0 + self.sizes)
+        slack = 1e-9 * plays * self.sizes**2
         for k in np.flatnonzero(~((self.squares >= least - slack) & (self.squares <= most + slack))):
             raise ValueError(
                 f"arm {setting.arms[k]!r}: squares of {plays[k]:g} rewards in [{self.low[k]:g}, {self.high[k]:g}] with "
@@ -163,12 +163,13 @@ class _Seen:
 def _mean_limits(seen: _Seen, failure: float, interval: str) -> MeanLimits:
     """Limits on each arm's mean reward when played, each side wrong with probability at most `failure`."""
     lower, upper = seen.low.astype(np.float64), seen.high.astype(np.float64)
-    for k in np.flatnonzero(seen.plays > 0.0):
-        low, span = float(seen.low[k]), float(seen.high[k] - seen.low[k])
-        plays, total, squares = float(seen.plays[k]), float(seen.total[k]), float(seen.squares[k])
-        sample = Sample.scaled(plays, total, squares, low, float(seen.high[k]))
-        lower[k] = low + span * lower_limit(sample, failure, interval)
-        upper[k] = low + span * upper_limit(sample, failure, interval)
+    played = seen.plays > 0.0
+    if played.any():
+        low, high = seen.low[played], seen.high[played]
+        sums = (part[played] for part in (seen.plays, seen.total, seen.squares))
+        samples = Samples.scaled(*sums, low=low, high=high)
+        lower[played] = low + (high - low) * lower_limit(samples, nats(failure), interval)
+        upper[played] = low + (high - low) * upper_limit(samples, nats(failure), interval)
     return MeanLimits(lower, upper)
 
 
