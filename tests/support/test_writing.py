@@ -7,7 +7,6 @@ import re
 import stat
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -96,7 +95,6 @@ sys.exit(main(sys.argv[1:]))
         ("sensitivity log.csv --arm arm --reward reward --gap-low 0 0.1 -o out.csv", "out.csv"),
         ("sensitivity log.csv --arm arm --reward reward --gap-low 0 0.1 --plot out.png", "out.png"),
         ("lab -o . --rows 1000", "log.parquet"),
-        ("lab -o . --rows 1000", "truth.csv"),
     ],
 )
 def test_a_full_disk_leaves_the_old_file(command: str, name: str, tmp_path: Path) -> None:
@@ -113,17 +111,21 @@ def test_a_full_disk_leaves_the_old_file(command: str, name: str, tmp_path: Path
     assert sorted(tmp_path.iterdir()) == before
 
 
+WRITES = re.compile(
+    r"([\w)]+)\.(?:write_text|write_bytes|open\(\"[wax])|\.(?:savefig|to_csv|to_parquet)\((\w+)"
+    r"|np\.savez?\((\w+)|write_table\(\w+, (\w+)|ParquetWriter\((\w+)"
+)
+
+
 def test_every_file_is_written_atomically() -> None:
-    """No module opens a file for writing by itself; what it gives to `write_atomically` is called ``partial``."""
-    direct = re.compile(
-        r"(?P<target>\w+)\.(write_text|write_bytes)\(|\.(savefig|to_csv|to_parquet)\((?P<first>\w+)"
-        r"|(write_table|ParquetWriter|np\.savez?)\((\w+, )?(?P<second>\w+)|open\(\"[wax]"
-    )
-    found = {}
+    """No module writes a file by itself: `write_atomically` calls the path that it gives to a writer ``partial``."""
+    found, seen = {}, 0
     for path in SOURCE.rglob("*.py"):
         code = "\n".join(line for line in path.read_text().splitlines() if not re.match(r"\s*(>>>|\.\.\.)", line))
-        for match in direct.finditer(textwrap.dedent(code)):
-            names = [match[name] for name in ("target", "first", "second") if match[name]]
-            if names not in (["partial"], ["buffer"], ["table"]):
-                found[str(path.relative_to(SOURCE)), match[0]] = names
+        for match in WRITES.finditer(code):
+            (target,) = filter(None, match.groups())
+            seen += target == "partial"
+            if target not in ("partial", "buffer", "file") and path.name != "locking.py":  # memory; an open partial
+                found[str(path.relative_to(SOURCE)), match[0]] = target
     assert not found
+    assert seen >= 8

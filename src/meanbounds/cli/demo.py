@@ -8,6 +8,7 @@ from pathlib import Path
 
 import meanbounds as mb
 from meanbounds.cli.command import Command
+from meanbounds.cli.files import need
 from meanbounds.cli.simulate import write_study
 
 __all__ = ["COMMAND"]
@@ -23,6 +24,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     """Simulate one instance of the paper, then write the page."""
+    need("matplotlib", "pyarrow", *["duckdb"] * (not options.picture_only))
     options.output.mkdir(parents=True, exist_ok=True)
     instance = mb.INSTANCES["high-lower-bound"]
     policies = {

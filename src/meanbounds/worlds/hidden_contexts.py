@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from meanbounds.simulation.regret import Regret
 from meanbounds.simulation.run import simulate
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats
+from meanbounds.support.writing import write_atomically
 from meanbounds.worlds.cells import RewardLaw, cells_of_table, cells_of_trial
 
 if TYPE_CHECKING:
@@ -461,15 +463,15 @@ class HiddenContexts:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        writer = None
-        try:
-            for z, arm, place in self._chunks(rows, seed):
-                table = pa.table(self._columns(z, arm, place))
-                writer = writer or pq.ParquetWriter(Path(path), table.schema)
-                writer.write_table(table)
-        finally:
-            if writer is not None:
-                writer.close()
+        def write(partial: Path) -> None:
+            with ExitStack() as stack:
+                writer = None
+                for z, arm, place in self._chunks(rows, seed):
+                    table = pa.table(self._columns(z, arm, place))
+                    writer = writer or stack.enter_context(pq.ParquetWriter(partial, table.schema))
+                    writer.write_table(table)
+
+        write_atomically(path, write)
 
     def sample(self, rows: int, seed: Seed = None) -> Counts:
         """Draw the counts of a log without keeping the log: those of `log` with the same rows and seed.
@@ -539,6 +541,9 @@ class HiddenContexts:
         >>> mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]]).environment("z0").means
         array([0.6, 0.5])
         """
+        if context not in self.contexts:
+            known = ", ".join(map(repr, self.contexts[:10])) + ", ..." * (len(self.contexts) > 10)
+            raise ValueError(f"unknown context {context!r}; the contexts of this world are {known}")
         z = self.contexts.index(context)
         weights = np.einsum("u,ukv->kv", self.hidden_given_visible[z], self.law[z])
         return Table([self.values] * len(self.arms), weights=list(weights), low=self.low, high=self.high)
