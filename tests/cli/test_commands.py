@@ -75,7 +75,7 @@ def test_simulate_writes_everything(study: Path, tmp_path: Path, capsys: pytest.
             "lower = [0.8]\nupper = [0.9]",
             ["line 11", "1 arms", "3"],
         ),
-        ("means = [0.9, 0.8, 0.5]", "means = [0.9, 0.8, 1.5]", ["line 7", "arm 2", "1.5"]),
+        ("means = [0.9, 0.8, 0.5]", "means = [0.9, 0.8, 1.5]", ["line 9", "arm 2", "1.5"]),
         ("lower = [0.8, 0.1, 0.1]", "lower = [0.8, 0.1, 0.9]", ["line 12", "arm 2", "0.9", "0.7"]),
         ("runs = 20", "runs = true", ["line 4", "whole number of runs"]),
     ],
