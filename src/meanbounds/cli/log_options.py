@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import textwrap
 import warnings
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import Any
 
 import meanbounds as mb
 from meanbounds.cli.messages import banner, in_options, quantity
+from meanbounds.cli.streams import tell
 
 __all__ = ["add_log_options", "assumptions", "listed_arms", "naive_means", "read_log"]
 
@@ -159,7 +159,7 @@ def read_log(options: argparse.Namespace) -> mb.logs.Counts:
         print(f"dropped: {quantity(number, 'row')}, {kind}")
     for warning in caught:
         if isinstance(warning.message, mb.logs.LogWarning):
-            print(banner(textwrap.fill(in_options(str(warning.message)), 100)), file=sys.stderr)
+            tell(banner(textwrap.fill(in_options(str(warning.message)), 100)), lines=True)
         warnings.warn(warning.message, stacklevel=2)  # also at the end, where a long table does not hide it
     return counts
 
