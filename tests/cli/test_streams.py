@@ -32,7 +32,7 @@ def shell(command: str, folder: Path, **environment: str) -> subprocess.Complete
     )
 
 
-COMMAND = "$meanbounds bounds log.csv --context context --arm arm --reward reward -o out.json --plot out.png"
+COMMAND = "$meanbounds bounds log.csv --context context --arm arm --reward reward -o out.json"
 
 
 @pytest.mark.parametrize(
@@ -48,11 +48,10 @@ COMMAND = "$meanbounds bounds log.csv --context context --arm arm --reward rewar
     ],
 )
 def test_files_are_written_whatever_becomes_of_the_output(ending: str, code: int, tmp_path: Path) -> None:
-    write_log(tmp_path / "log.csv", ["a", "b"], contexts=1500)  # more than a pipe holds
+    write_log(tmp_path / "log.csv", ["a", "b"], contexts=600)  # more than the buffer of a stream
     done = shell(f"{COMMAND} {ending}", tmp_path)
     assert done.returncode == code, done.stderr
-    assert len(mb.logs.load_bounds(tmp_path / "out.json")) == 1500
-    assert (tmp_path / "out.png").stat().st_size > 1000
+    assert len(mb.logs.load_bounds(tmp_path / "out.json")) == 600
     assert done.stderr == (b"" if code != 2 else done.stderr)
     assert done.stderr.count(b"\n") <= 1
 
@@ -161,7 +160,9 @@ def test_results_survive_a_picture_that_fails(
 ) -> None:
     """Blocks stay until everything is written: the same command then plays nothing."""
     study, out = tmp_path / "study.toml", tmp_path / "out"
-    study.write_text('policies = ["UCB"]\nhorizon = 10\nruns = 8\n[environment]\nkind = "bernoulli"\nmeans = [0.5, 0.4]\n')
+    study.write_text(
+        'policies = ["UCB"]\nhorizon = 10\nruns = 8\n[environment]\nkind = "bernoulli"\nmeans = [0.5, 0.4]\n'
+    )
     with monkeypatch.context() as patch:
         patch.setattr("meanbounds.plots.plot_study", lambda *_: (_ for _ in ()).throw(ValueError("no picture")))
         assert main(["simulate", str(study), "-o", str(out)]) == 2

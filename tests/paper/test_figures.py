@@ -338,7 +338,10 @@ class TestCommand:
     def test_writes_everything(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["reproduce", "factor", "--quick", "-o", str(tmp_path)]) == 0
         names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-        inside = {f"factor/{name}" for name in ("factor.parquet", "factor.png", "factor.pdf", "settings.json", "manifest.json")}
+        inside = {
+            f"factor/{name}"
+            for name in ("factor.parquet", "factor.png", "factor.pdf", "settings.json", "manifest.json")
+        }
         assert names == inside | {"report.html", "claims.parquet", "claims.md"}
         said = capsys.readouterr().out
         assert "[1/1] factor" in said

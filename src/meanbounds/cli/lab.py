@@ -10,6 +10,7 @@ from pathlib import Path
 
 import meanbounds as mb
 from meanbounds.cli.command import Command
+from meanbounds.support.locking import locked
 from meanbounds.support.writing import write_text_atomically
 
 __all__ = ["COMMAND"]
@@ -36,13 +37,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     """Write log.parquet and truth.csv, and print the command to try next."""
-    options.output.mkdir(parents=True, exist_ok=True)
     world = mb.HiddenContexts.random(
         visible=options.visible, hidden=options.hidden, arms=options.arms, seed=options.seed
     )
     log, truth = options.output / "log.parquet", options.output / "truth.csv"
-    world.write_log(log, options.rows, seed=options.seed)
-    _write_truth(world, truth)
+    with locked(options.output):
+        world.write_log(log, options.rows, seed=options.seed)
+        _write_truth(world, truth)
     print(f"written: {log} ({options.rows:,} rows), {truth}")
     least, most = math.floor(1000 * world.gap_low.min()) / 1000, math.ceil(1000 * world.gap_high.max()) / 1000
     print(

@@ -27,7 +27,7 @@ class FolderInUseError(OSError):
 
 @contextmanager
 def locked(folder: str | Path) -> Iterator[None]:
-    """Keep other processes out of a folder, which is made if it is not there.
+    """Keep other processes out of a folder, which is made if it is not there, and removed again if it stays empty.
 
     The operating system releases the lock when the process ends in whatever way; the lock file is then without
     meaning, and is removed where it can be. On systems without `fcntl` (Windows) nothing is locked.
@@ -55,6 +55,7 @@ def locked(folder: str | Path) -> Iterator[None]:
     : another meanbounds process is writing there; wait until it ends, or give another folder
     """
     folder = Path(folder)
+    is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / LOCK
     file = _lock(path)
@@ -64,6 +65,9 @@ def locked(folder: str | Path) -> Iterator[None]:
         with suppress(OSError):
             path.unlink()
         file.close()
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
 
 
 def _lock(path: Path) -> IO[bytes]:

@@ -11,7 +11,10 @@ _Cell = TypeVar("_Cell")
 
 # Control characters, of which escape codes for terminals are made; marks that reverse the direction of text; line ends
 # that only Unicode knows; halves of characters, which no encoding can write. A line feed and a tab are kept.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_LONGEST = 1500  # characters of a message
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -28,7 +31,7 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Put a message on one line, with control characters as escapes.
+    r"""Put a message on one line, with control characters as escapes and the middle of very long ones left out.
 
     Examples
     --------
@@ -36,7 +39,8 @@ def one_line(text: str) -> str:
     >>> one_line("not a table:\n  it has no\tcolumns")
     'not a table: it has no columns'
     """
-    return visible(" ".join(text.split()))
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
 
 
 def inert_cell(value: _Cell) -> _Cell | str:
