@@ -14,27 +14,28 @@ from meanbounds.cli import COMMANDS, main
 JUNK = random.Random(7).randbytes(5000)
 STUDY = 'policies = ["UCB"]\nhorizon = 10\nruns = 2\n[environment]\nkind = "bernoulli"\nmeans = [0.5, 0.4]\n'
 
+CONTENTS = {
+    "empty": b"",
+    "junk": JUNK,
+    "zeros": b"\0" * 5000,
+    "newlines": b"\n" * 5000,
+    "deep": b"[" * 100_000,
+    "deep-json": b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
+    "huge-number": b"arm,reward\na," + b"9" * 5000 + b"\n",
+    "infinite": b"arm,reward\na,inf\nb,nan\n",
+    "wrong-types": b'arm,reward\na,"{}"\nb,[1]\n',
+    "parquet-head": b"PAR1" + JUNK,
+    "parquet-ends": b"PAR1" + JUNK + b"\xff\xff\xff\x7fPAR1",
+    "gzip-head": b"\x1f\x8b\x08\x00" + JUNK,
+    "one-quote": b'arm,reward\n"a,1\n',
+    "no-rows": b"arm,reward\n",
+}
+
 
 def make_files(folder: Path) -> None:
     """Write one file of each kind under each suffix."""
-    contents = {
-        "empty": b"",
-        "junk": JUNK,
-        "zeros": b"\0" * 5000,
-        "newlines": b"\n" * 5000,
-        "deep": b"[" * 100_000,
-        "deep-json": b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
-        "huge-number": b"arm,reward\na," + b"9" * 5000 + b"\n",
-        "infinite": b"arm,reward\na,inf\nb,nan\n",
-        "wrong-types": b'arm,reward\na,"{}"\nb,[1]\n',
-        "parquet-head": b"PAR1" + JUNK,
-        "parquet-ends": b"PAR1" + JUNK + b"\xff\xff\xff\x7fPAR1",
-        "gzip-head": b"\x1f\x8b\x08\x00" + JUNK,
-        "one-quote": b'arm,reward\n"a,1\n',
-        "no-rows": b"arm,reward\n",
-    }
     for suffix in ("csv", "parquet", "toml", "json", "csv.gz", "zip", "dat"):
-        for name, content in contents.items():
+        for name, content in CONTENTS.items():
             (folder / f"{name}.{suffix}").write_bytes(content)
         (folder / f"directory.{suffix}").mkdir()
         (folder / f"dangling.{suffix}").symlink_to(folder / "nowhere")
@@ -56,14 +57,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-NAMES = (
-    "empty junk zeros newlines deep deep-json huge-number infinite wrong-types parquet-head parquet-ends gzip-head "
-    "one-quote no-rows directory dangling loop"
-).split()
+NAMES = [*CONTENTS, "directory", "dangling", "loop"]
 LOGS = [f"{name}.{suffix}" for name in NAMES for suffix in ("csv", "parquet", "json", "csv.gz")]
 STUDIES = [f"{name}.{suffix}" for name in NAMES for suffix in ("toml", "parquet")]
 ARCHIVES = [*(f"{name}.zip" for name in NAMES), "other.zip", "ratings", "directory.csv", "junk.dat"]
-NUMBERS = ["1e999", "-1e999", "nan", "1e308", "-1e308", "9" * 5000]
 ARGUMENTS = [
     *(f"bounds good.csv --arm arm --reward reward --{option} {number}"
       for option in ("gap-low", "gap-high", "confidence", "shift") for number in ("nan", "-1e308", "1e999")),

@@ -117,7 +117,7 @@ def test_cells_are_no_formulas_to_a_spreadsheet(tmp_path: Path) -> None:
 def test_an_error_of_the_stream_is_kept_and_the_rest_dropped() -> None:
     class Broken(io.StringIO):
         def write(self, text: str) -> int:
-            raise BrokenPipeError(32, "Broken pipe")
+            raise BrokenPipeError(32, "Broken pipe", text)
 
     output = Output(Broken())
     print("one", file=output)

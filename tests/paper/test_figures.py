@@ -159,8 +159,8 @@ class TestWork:
     def test_a_simulation_is_saved_before_its_blocks_are_removed(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def full(self: mb.Regret, path: Path) -> None:
-            raise OSError(28, "No space left on device", str(path))
+        def full(regret: mb.Regret, path: Path) -> None:
+            raise OSError(28, f"No space left on device for {regret.labels}", str(path))
 
         monkeypatch.setattr(mb.Regret, "save", full)
         with pytest.raises(OSError, match="No space left"):
@@ -312,7 +312,7 @@ class TestCommand:
         assert [line.split()[0] for line in lines] == list(NAMES)
         assert all(experiment(name).SOURCE in line for name, line in zip(NAMES, lines, strict=True))
 
-    def test_files_of_the_user_stay(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_own_files_stay(self, tmp_path: Path) -> None:
         own = [tmp_path / "factor" / name for name in ("data.parquet", "thesis.pdf", "photo.png", "unfinished.npz")]
         own[0].parent.mkdir()
         for path in own:

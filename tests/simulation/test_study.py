@@ -35,7 +35,7 @@ MISTAKES = {
     "unknown key": f"{TOP}horizons = 1 {HERE}\n{BERNOULLI}",
     "unknown quoted key": f'{TOP}"hori\\u007aon 2" = 1 {HERE}\n{BERNOULLI}',
     "unknown table": f"{TOP}{BERNOULLI}[bound] {HERE}\nlower = [0.1]\n",
-    "unknown key below a text that looks like it": f'{TOP}title = """\nhorizonn = 1\n"""\nhorizonn = 1 {HERE}\n{BERNOULLI}',
+    "unknown key below a text that looks like it": f'{TOP}title = """\nrums = 1\n"""\nrums = 1 {HERE}\n{BERNOULLI}',
     "key after a text with quotes": f"{TOP}title = '''it's '' so'''\nrums = 1 {HERE}\n{BERNOULLI}",
     "key in a table of the same name": f"{TOP}{BERNOULLI}horizon = 5 {HERE}\n",
     "no TOML": f"{TOP}runs = = 3 {HERE}\n{BERNOULLI}",
@@ -43,15 +43,15 @@ MISTAKES = {
     "a table twice": f"{TOP}{BERNOULLI}[environment] {HERE}\n",
     "a list that does not end": f"horizon = 3\n{BERNOULLI}policies = ['UCB', {HERE}",
     "policies empty": f"horizon = 3\npolicies = [] {HERE}\n{BERNOULLI}",
-    "a policy of many lines": f"horizon = 3\npolicies = [\n  'UCB',\n  # GLUE is next\n  'GULE', {HERE}\n]\n{BERNOULLI}",
+    "a policy of many lines": f"horizon = 3\npolicies = [\n'UCB',\n# GLUE is next\n'GULE', {HERE}\n]\n{BERNOULLI}",
     "a policy that is a number": f"horizon = 3\npolicies = [\n  'UCB',\n  3, {HERE}\n]\n{BERNOULLI}",
-    "a policy that is a list": f"horizon = 3\npolicies = [\n  'UCB',\n  {{ policy = ['GLUE'] }}, {HERE}\n]\n{BERNOULLI}",
+    "a policy that is a list": f"horizon = 3\npolicies = [\n'UCB',\n{{ policy = ['GLUE'] }}, {HERE}\n]\n{BERNOULLI}",
     "a label that is a list": f"horizon = 3\n{BERNOULLI}[[policies]]\npolicy = 'UCB'\nlabel = [1] {HERE}\n",
     "a label twice": f"horizon = 3\npolicies = [\n 'UCB',\n 'GLUE',\n 'UCB', {HERE}\n]\n{BERNOULLI}",
     "a parameter in a table of its own": "horizon = 3\n"
-    + f"[[policies]]\npolicy = 'UCB'\n[[policies]]\npolicy = 'ThompsonSampling'\nprior = [0.0, 1.0] {HERE}\n{BERNOULLI}",
+    + f"[[policies]]\npolicy='UCB'\n[[policies]]\npolicy='ThompsonSampling'\nprior=[0.0, 1.0] {HERE}\n{BERNOULLI}",
     "an unknown parameter": "horizon = 3\n"
-    + f"[[policies]]\npolicy = 'UCB'\n[[policies]]\npolicy = 'ThompsonSampling'\npriors = [1.0, 1.0] {HERE}\n{BERNOULLI}",
+    + f"[[policies]]\npolicy='UCB'\n[[policies]]\npolicy='ThompsonSampling'\npriors=[1.0, 1.0] {HERE}\n{BERNOULLI}",
     "an unknown policy in a table": f"horizon = 3\n[[policies]]\npolicy = 'GULE' {HERE}\nlabel = 'mine'\n{BERNOULLI}",
     "an abstract policy": f"horizon = 3\npolicies = [\n'Policy', {HERE}\n]\n{BERNOULLI}",
     "R-OFUL without features": f"horizon = 3\npolicies = [\n'UCB',\n'ROFUL', {HERE}\n]\n{BERNOULLI}",
@@ -75,25 +75,26 @@ MISTAKES = {
     "too many ends of ranges": f"{TOP}{BERNOULLI}low = [0, 0] {HERE}\n",
     "values of one arm empty": f"{TOP}[environment]\nkind = 'table'\nvalues = [\n [1],\n [], {HERE}\n]\n",
     "values that leave the range": f"{TOP}[environment]\nkind='table'\nhigh=1\nvalues=[\n[1],\n[0, 0, 7], {HERE}\n]\n",
-    "weights negative": f"{TOP}[environment]\nkind='table'\nvalues=[[1],[1, 2]]\nweights = [\n[1],\n[-1, 1], {HERE}\n]\n",
+    "weights negative": f"{TOP}[environment]\nkind='table'\nvalues=[[1],[1, 2]]\nweights=[\n[1],\n[-1, 1], {HERE}\n]\n",
     "weights missing": f"{TOP}[environment]\nkind = 'table'\nvalues = [[1], [1, 2]]\nweights = [[1]] {HERE}\n",
-    "features of different lengths": f"{TOP}[environment]\nkind='linear'\ntheta=[1]\nfeatures=[\n[1],\n[1, 2], {HERE}\n]\n",
+    "features of different lengths": f"{TOP}[environment]\nkind='linear'\ntheta=[1]\nfeatures=[\n[1],\n[1,2], {HERE}]\n",
     "features of numbers": f"{TOP}[environment]\nkind = 'linear'\ntheta = [1]\nfeatures = [1, 2] {HERE}\n",
     "a law that is none": f"horizon = 3\npolicies = ['OFUL']\n{LINEAR}rewards = 'gauss' {HERE}\n",
     "more on offer than there is": f"horizon = 3\npolicies = ['OFUL']\n{LINEAR}offered = 7 {HERE}\n",
     "an arm on offer twice": f"horizon = 3\npolicies = ['OFUL']\n{LINEAR}offered = [\n[0, 1],\n[1, 1], {HERE}\n]\n",
-    "a mean of features beyond 1": f"{TOP}[environment]\nkind='linear'\nfeatures=[\n[1.0],\n[2.0], {HERE}\n]\ntheta=[1.0]\n",
+    "a mean of features beyond 1": f"{TOP}[environment]\nkind='linear'\nfeatures=[\n[1],\n[2], {HERE}\n]\ntheta=[1]\n",
     "bounds for fewer arms": f"{TOP}{BERNOULLI}[bounds] {HERE}\nlower = [0.1]\nupper = [0.9]\n",
     "bounds without upper": f"{TOP}{BERNOULLI}[bounds] {HERE}\nlower = [0.1, 0.1, 0.1]\n",
     "bounds with an unknown key": f"{TOP}{BERNOULLI}{BOUNDS}lowest = 0 {HERE}\n",
     "lower above upper": f"{TOP}{BERNOULLI}[bounds]\nupper = [0.9, 0.9, 0.9]\nlower = [\n0.1,\n0.95, {HERE}\n0.1]\n",
-    "lower below the range": f"{TOP}{BERNOULLI}[bounds]\nupper = [0.9, 0.9, 0.9]\nlower = [\n0.1,\n-0.5, {HERE}\n0.1]\n",
+    "lower below the range": f"{TOP}{BERNOULLI}[bounds]\nupper=[0.9, 0.9, 0.9]\nlower=[\n0.1,\n-0.5, {HERE}\n0.1]\n",
     "upper above the range": f"{TOP}{BERNOULLI}[bounds]\nlower = [0.1, 0.1, 0.1]\nupper = [\n0.9,\n1.5, {HERE}\n0.9]\n",
-    "upper above the range of a named arm": f"{TOP}{BERNOULLI}[bounds]\narms = ['a', 'b', 'c']\nlower = [0.1, 0.1, 0.1]\n"
+    "upper above the range of a named arm": f"{TOP}{BERNOULLI}[bounds]\narms = ['a', 'b', 'c']\nlower = 0.1\n"
     + f"upper = [\n0.9,\n0.9,\n1.5, {HERE}\n]\n",
     "upper too short": f"{TOP}{BERNOULLI}[bounds]\nlower = [0.1, 0.1, 0.1]\nupper = [0.9, 0.9] {HERE}\n",
     "ranges the wrong way round": f"{TOP}{BERNOULLI}{BOUNDS}low = 1 {HERE}\nhigh = 0\n",
-    "rewards that leave the range of the bounds": f"{TOP}{BERNOULLI}high = 2\n{BOUNDS.replace('[bounds]', '[bounds] ' + HERE)}",
+    "rewards that leave the range of the bounds": f"{TOP}{BERNOULLI}high=2\n"
+    + BOUNDS.replace("[bounds]", f"[bounds] {HERE}"),
     "an arm named twice": f"{TOP}{BERNOULLI}{BOUNDS}arms = [\n'a',\n'b',\n'a', {HERE}\n]\n",
     "an arm that is a number with a fraction": f"{TOP}{BERNOULLI}{BOUNDS}arms = [\n'a',\n1.5, {HERE}\n'c']\n",
     "too few names": f"{TOP}{BERNOULLI}{BOUNDS}arms = ['a'] {HERE}\n",
@@ -169,8 +170,8 @@ y = 1979-05-27T07:32:00Z
 def test_a_good_study_with_everything(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     path.write_text(
-        f"{TOP}title = 'all'\nruns = 3\nseed = 9223372036854775807\ncheckpoints = 5\n{BERNOULLI}low = 0\nhigh = [1, 1, 1]\n"
-        f"{BOUNDS}arms = ['a', 'b', 3]\nlow = 0\nhigh = 1.0\n"
+        f"{TOP}title = 'all'\nruns = 3\nseed = 9223372036854775807\ncheckpoints = 5\n{BERNOULLI}low = 0\n"
+        f"high = [1, 1, 1]\n{BOUNDS}arms = ['a', 'b', 3]\nlow = 0\nhigh = 1.0\n"
     )
     study = read_study(path)
     assert study.bounds is not None

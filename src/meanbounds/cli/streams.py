@@ -86,7 +86,7 @@ def guarded_output() -> Iterator[Output]:
     """Replace standard output by one that never stops the command, and streams that are closed by the null device."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # also keeps their numbers from being given to files that the command opens
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+            setattr(sys, name, io.TextIOWrapper(io.FileIO(os.devnull, "w"), encoding="utf-8"))
     output = Output(sys.stdout)
     with redirect_stdout(output):
         try:

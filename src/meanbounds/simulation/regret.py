@@ -518,7 +518,7 @@ class Regret:
             rows: dict[str, list[Any]] = {label: [] for label in header["labels"]}
             for name, values in zip(names, table[column].to_pylist(), strict=True):
                 if values is not None:
-                    rows[name].append(values)
+                    rows[str(name)].append(values)
             return {short.get(label, label): np.array(own) for label, own in rows.items() if own}
 
         found = cls(

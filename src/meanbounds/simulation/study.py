@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import math
 import re
-import reprlib
 import tomllib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
 from meanbounds.simulation import environments
 from meanbounds.simulation.environments import Environment
 from meanbounds.simulation.run import LONGEST, check_fit
+from meanbounds.simulation.study_checks import DEPTHS, SHAPES, WrongError, check_names, check_numbers, made, shown
 from meanbounds.simulation.toml_lines import Place, line_of
 from meanbounds.support.text import one_line
 
@@ -44,22 +43,6 @@ _KEYS: dict[str, tuple[type, str, int, int]] = {
     "title": (str, "a text", 0, 0),
 }
 _REQUIRED = ("policies", "environment", "horizon")
-_DEPTHS: dict[str, tuple[int, ...]] = {  # 0 for a number, 1 for a list of numbers, 2 for a list of such lists
-    "means": (1,),
-    "theta": (1,),
-    "features": (2,),
-    "values": (2,),
-    "weights": (2,),
-    "offered": (0, 2),
-    "lower": (0, 1),
-    "upper": (0, 1),
-    "low": (0, 1),
-    "high": (0, 1),
-    "offset": (0, 1),
-    "concentration": (0,),
-    "variance": (0,),
-}
-_SHAPES = ("a number", "a list of numbers", "a list of lists of numbers")
 _BOUNDS = ("lower", "upper", "arms", "low", "high")
 
 
@@ -154,17 +137,9 @@ def read_study(path: str | Path) -> Study:
     text, data = _parsed(path)
     try:
         return _study(data, Path(path).stem)
-    except _WrongError as wrong:
+    except WrongError as wrong:
         line = f", line {line_of(text, wrong.place)}" if wrong.place else ""
         raise StudyError(f"{path}{line}: {one_line(str(wrong))}") from wrong.__cause__
-
-
-class _WrongError(ValueError):
-    """A mistake, and where it is."""
-
-    def __init__(self, place: Place, problem: str) -> None:
-        super().__init__(problem)
-        self.place = place
 
 
 def _parsed(path: str | Path) -> tuple[str, dict[str, Any]]:
@@ -172,36 +147,40 @@ def _parsed(path: str | Path) -> tuple[str, dict[str, Any]]:
     raw = Path(path).read_bytes()
     try:
         text = raw.decode("utf-8-sig").replace("\r\n", "\n")
-        return text, tomllib.loads(text)
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise StudyError(f"{path}, line {line}: not a TOML file: it is not text in UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
-        said = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", str(error), re.DOTALL)
-        problem, line = (said[1], said[2]) if said else (str(error), None)
-        last = text.rstrip("\n").count("\n") + 1
-        raise StudyError(f"{path}, line {line or last}: not a TOML file: {one_line(problem)}") from error
+    try:
+        return text, tomllib.loads(text)
     except RecursionError as error:
         raise StudyError(f"{path}: lists or tables are nested too deeply") from error
-    except ValueError as error:  # a whole number of thousands of digits
-        long = re.search(r"\d{4000,}", text.replace("_", ""))
-        line = text.replace("_", "").count("\n", 0, long.start() if long else 0) + 1
-        raise StudyError(f"{path}, line {line}: a number has too many digits") from error
+    except ValueError as error:
+        raise StudyError(f"{path}, line {_line_of_error(str(error), text)}: not a TOML file: {error}") from error
+
+
+def _line_of_error(message: str, text: str) -> int:
+    """The line of a mistake against TOML: the one that the message of `tomllib` names, or the last."""
+    if said := re.search(r"\(at line (\d+), column \d+\)$", message):
+        return int(said[1])
+    plain = text.replace("_", "")
+    long = re.search(r"\d{4000,}", plain)  # of a number with too many digits the message names no line
+    return plain.count("\n", 0, long.start() if long else len(plain.rstrip("\n"))) + 1
 
 
 def _study(data: Mapping[str, Any], stem: str) -> Study:
     """The study that the content of a file describes."""
     for key, value in data.items():
         if key not in _KEYS:
-            raise _WrongError((key,), f"unknown key {key!r}; expected one of {', '.join(_KEYS)}")
+            raise WrongError((key,), f"unknown key {key!r}; expected one of {', '.join(_KEYS)}")
         kind, expected, least, most = _KEYS[key]
-        if not isinstance(value, kind) or isinstance(value, bool) or (kind is int and value < least):
-            raise _WrongError((key,), f"{key} must be {expected}; got {_shown(value)}")
-        if kind is int and value > most:
-            raise _WrongError((key,), f"{key} must be {expected}, and at most {most:,}; got {_shown(value)}")
+        number = value if isinstance(value, int) else least
+        if not isinstance(value, kind) or isinstance(value, bool) or number < least:
+            raise WrongError((key,), f"{key} must be {expected}; got {shown(value)}")
+        if number > most:
+            raise WrongError((key,), f"{key} must be {expected}, and at most {most:,}; got {shown(value)}")
     for key in _REQUIRED:
         if key not in data:
-            raise _WrongError((), f"{key} is missing; it must be {_KEYS[key][1]}")
+            raise WrongError((), f"{key} is missing; it must be {_KEYS[key][1]}")
     environment = _environment(data["environment"])
     bounds = _bounds(data["bounds"], environment) if "bounds" in data else None
     return Study(
@@ -223,27 +202,27 @@ def _policies(entries: list[Any], environment: Environment) -> dict[str, AnyPoli
         place = ("policies", position)
         if not isinstance(entry, str | dict):
             example = 'a name or a table such as { policy = "GLUE" }'
-            raise _WrongError(place, f"policies: each policy is {example}; got {_shown(entry)}")
+            raise WrongError(place, f"policies: each policy is {example}; got {shown(entry)}")
         settings = {"policy": entry} if isinstance(entry, str) else dict(entry)
         for key in ("policy", "label"):
             if not isinstance(settings.get(key, ""), str):
-                raise _WrongError((*place, key), f"policies: {key} must be a text; got {_shown(settings[key])}")
+                raise WrongError((*place, key), f"policies: {key} must be a text; got {shown(settings[key])}")
         label = settings.pop("label", settings.get("policy", "") if len(settings) == 1 else "")
-        policy = _made(place, "policies", settings, Policy.from_dict)
+        policy = made(place, "policies", settings, Policy.from_dict)
         if isinstance(policy, LinearPolicy) and not isinstance(environment, environments.Linear):
-            raise _WrongError(place, f'policies: {policy} needs arms with features, an environment of kind = "linear"')
+            raise WrongError(place, f'policies: {policy} needs arms with features, an environment of kind = "linear"')
         if isinstance(policy, Policy) and getattr(environment, "offered", None) is not None:
-            raise _WrongError(
+            raise WrongError(
                 place, f"policies: {policy} needs all arms in each round; use OFUL or ROFUL, or leave offered out"
             )
         label = label or str(policy)
         if label in policies:
-            raise _WrongError(
+            raise WrongError(
                 (*place, "label"), f"policies: the label {label!r} is used twice; give one of them another label"
             )
         policies[label] = policy
     if not policies:
-        raise _WrongError(("policies",), "policies: expected at least one policy")
+        raise WrongError(("policies",), "policies: expected at least one policy")
     return policies
 
 
@@ -253,25 +232,25 @@ def _environment(entry: Mapping[str, Any]) -> Environment:
     settings = dict(entry)
     name = settings.pop("kind", None)
     if name is None:
-        raise _WrongError(place, f"environment: kind is missing; expected one of {', '.join(_ENVIRONMENTS)}")
+        raise WrongError(place, f"environment: kind is missing; expected one of {', '.join(_ENVIRONMENTS)}")
     if not isinstance(name, str) or name not in _ENVIRONMENTS:
         kinds = ", ".join(_ENVIRONMENTS)
-        raise _WrongError((*place, "kind"), f"environment: unknown kind {_shown(name)}; expected one of {kinds}")
+        raise WrongError((*place, "kind"), f"environment: unknown kind {shown(name)}; expected one of {kinds}")
     kind = _ENVIRONMENTS[name]
     known = {key: value for key, value in inspect.signature(kind.__init__).parameters.items() if key != "self"}
     for key, value in settings.items():
         if key not in known:
-            raise _WrongError(
+            raise WrongError(
                 (*place, key), f"environment: {name} has no parameter {key!r}; expected {', '.join(known)}"
             )
-        if key in _DEPTHS:
-            _check_numbers((*place, key), value)
+        if key in DEPTHS:
+            check_numbers((*place, key), value)
     for key, parameter in known.items():
         if parameter.default is parameter.empty and key not in settings:
-            shape = _SHAPES[_DEPTHS[key][0]]
-            raise _WrongError(place, f"environment: {name} needs {key}, {shape}")
-    made: Environment = _made(place, "environment", settings, lambda given: kind(**given))
-    return made
+            shape = SHAPES[DEPTHS[key][0]]
+            raise WrongError(place, f"environment: {name} needs {key}, {shape}")
+    environment: Environment = made(place, "environment", settings, lambda given: kind(**given))
+    return environment
 
 
 def _bounds(entry: Mapping[str, Any], environment: Environment) -> MeanBounds:
@@ -279,123 +258,22 @@ def _bounds(entry: Mapping[str, Any], environment: Environment) -> MeanBounds:
     place: Place = ("bounds",)
     for key, value in entry.items():
         if key not in _BOUNDS:
-            raise _WrongError((*place, key), f"bounds: unknown key {key!r}; expected {', '.join(_BOUNDS)}")
-        if key in _DEPTHS:
-            _check_numbers((*place, key), value)
+            raise WrongError((*place, key), f"bounds: unknown key {key!r}; expected {', '.join(_BOUNDS)}")
+        if key in DEPTHS:
+            check_numbers((*place, key), value)
     for key in ("lower", "upper"):
         if key not in entry:
-            raise _WrongError(place, f"bounds: {key} is missing; it must be {_SHAPES[1]}, one for each arm")
+            raise WrongError(place, f"bounds: {key} is missing; it must be {SHAPES[1]}, one for each arm")
     if "arms" in entry:
-        _check_names((*place, "arms"), entry["arms"], len(environment))
-    bounds: MeanBounds = _made(place, "bounds", entry, MeanBounds.from_dict)
+        check_names((*place, "arms"), entry["arms"], len(environment))
+    bounds: MeanBounds = made(place, "bounds", entry, MeanBounds.from_dict)
     if len(bounds) != len(environment):
-        raise _WrongError(place, f"bounds: {len(bounds)} arms, but the environment has {len(environment)}")
+        raise WrongError(place, f"bounds: {len(bounds)} arms, but the environment has {len(environment)}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of means outside the bounds; the simulation warns of them
             check_fit(environment, bounds)
     except ValueError as error:
         ends = [key for key in ("low", "high") if key in entry]
-        raise _WrongError((*place, *ends[:1]), f"bounds: {error}") from error
+        raise WrongError((*place, *ends[:1]), f"bounds: {error}") from error
     return bounds
-
-
-def _check_names(place: Place, names: Any, arms: int) -> None:
-    """Refuse names of arms that are no list of different texts or whole numbers, one for each arm."""
-    if not isinstance(names, list):
-        raise _WrongError(place, f"bounds: arms must be a list of names; got {_shown(names)}")
-    for position, name in enumerate(names):
-        if isinstance(name, bool) or not isinstance(name, str | int):
-            problem = f"arm names must be texts or whole numbers; got {_shown(name)}"
-        elif name in names[:position]:
-            problem = f"arm {_shown(name)} is named twice"
-        else:
-            continue
-        raise _WrongError((*place, position), f"bounds: {problem}")
-    if len(names) != arms:
-        raise _WrongError(place, f"bounds: {len(names)} names for {arms} arms")
-
-
-def _check_numbers(place: Place, value: Any) -> None:
-    """Refuse values that are no finite numbers, or not nested as the key needs it."""
-    section, key = str(place[0]), str(place[1])
-    allowed = _DEPTHS[key]
-    expected = " or ".join(_SHAPES[depth] for depth in allowed)
-
-    def check(here: Place, part: Any, depth: int) -> None:
-        """Refuse a part of the value, which is inside as many lists."""
-        if isinstance(part, list) and depth < max(allowed):
-            if not part or (depth == 0 and 1 not in allowed and not isinstance(part[0], list)):
-                raise _WrongError(here, f"{section}: {key} must be {expected}; got {_shown(part)}")
-            for position, inside in enumerate(part):
-                check((*here, position), inside, depth + 1)
-            return
-        if isinstance(part, list | bool) or not isinstance(part, int | float) or depth not in allowed:
-            raise _WrongError(here, f"{section}: {key} must be {expected}; got {_shown(part)}")
-        if not _is_finite(part):
-            raise _WrongError(here, f"{section}: {key} must be finite numbers; got {_shown(part)}")
-
-    check(place, value, 0)
-    if allowed[-1] == 2 and isinstance(value, list) and key in ("features", "offered"):
-        for position, row in enumerate(value):
-            if len(row) != len(value[0]):
-                raise _WrongError(
-                    (*place, position), f"{section}: {key}: a row of {len(row)} numbers below one of {len(value[0])}"
-                )
-
-
-def _made(place: Place, section: str, settings: Mapping[str, Any], make: Callable[[Mapping[str, Any]], Any]) -> Any:
-    """Make a part of the study; a mistake is placed at the key, and the arm, that its message names."""
-    try:
-        return make(settings)
-    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-        raise _WrongError((*place, *_blamed(str(error), settings)), f"{section}: {error}") from error
-
-
-def _blamed(message: str, settings: Mapping[str, Any]) -> Place:
-    """The key that a message names first, in the singular or the plural, and the position of the arm that it names."""
-    position = _position(message, settings.get("arms"))
-    words = {key: rf"(?<![\w'\"]){re.escape(key.removesuffix('s'))}s?\b" for key in settings if key != "arms"}
-    mentions = {key: re.search(word, message) for key, word in words.items()}
-    named = sorted((match.start(), key) for key, match in mentions.items() if match)
-    if named:
-        key = named[0][1]
-    elif position is not None:  # no key: the first one that has an entry for each arm
-        key = next((key for key, value in settings.items() if key != "arms" and isinstance(value, list)), "")
-    else:
-        return ()
-    if key == "lower" and position is not None and "leave the reward range" in message:
-        key = "lower" if _entry(settings, "lower", position) < _entry(settings, "low", position) else "upper"
-    value = settings.get(key)
-    return (key, position) if position is not None and isinstance(value, list) else (key,)
-
-
-def _position(message: str, names: Sequence[str | int] | None) -> int | None:
-    """The position of the arm, or the row, that a message names."""
-    found = re.search(r"\b(?:arm|row) (\d+|'(?:[^'\\]|\\.)*')", message)
-    if found is None:
-        return None
-    if names is not None:
-        return next((position for position, name in enumerate(names) if repr(name) == found[1]), None)
-    return int(found[1]) if found[1].isdigit() else None
-
-
-def _entry(settings: Mapping[str, Any], key: str, position: int) -> float:
-    """The number of one arm, where the key has one for each, one for all, or is left out: then 0."""
-    value = settings.get(key, 0.0)
-    return float(value[position] if isinstance(value, list) else value)
-
-
-def _is_finite(number: float) -> bool:
-    try:
-        return math.isfinite(float(number))
-    except OverflowError:
-        return False
-
-
-def _shown(value: Any) -> str:
-    """A value in a message: short, and on one line."""
-    try:
-        return reprlib.repr(value)
-    except ValueError:  # Python shows no whole number of thousands of digits
-        return "a number of thousands of digits"

@@ -37,12 +37,12 @@ def lines_of(text: str) -> dict[Place, int]:
 
 
 def line_of(text: str, place: Place) -> int:
-    """Find the line of an entry, or of the nearest one around it that is written down; 1 if there is none.
+    r"""Find the line of an entry, or of the nearest one around it that is written down; 1 if there is none.
 
     Examples
     --------
     >>> from meanbounds.simulation.toml_lines import line_of
-    >>> line_of("# a comment\\nhorizon = -5", ("horizon",))
+    >>> line_of("# a comment\nhorizon = -5", ("horizon",))
     2
     """
     lines = lines_of(text)

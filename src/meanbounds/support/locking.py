@@ -71,7 +71,7 @@ def locked(folder: str | Path) -> Iterator[None]:
 
 
 def _lock(path: Path) -> IO[bytes]:
-    """Open and lock a file; again if its owner removed it in between, since a lock on a removed file is worth nothing."""
+    """Open and lock a file; again if its owner removed it in between: a lock on a removed file is worth nothing."""
     while True:
         file = path.open("ab")
         try:
@@ -81,9 +81,8 @@ def _lock(path: Path) -> IO[bytes]:
                     return file
         except BlockingIOError:
             file.close()
-            raise FolderInUseError(
-                f"{path.parent}: another meanbounds process is writing there; wait until it ends, or give another folder"
-            ) from None
+            advice = "another meanbounds process is writing there; wait until it ends, or give another folder"
+            raise FolderInUseError(f"{path.parent}: {advice}") from None
         except BaseException:
             file.close()
             raise
