@@ -77,7 +77,7 @@ MISTAKES = {
     "values that leave the range": f"{TOP}[environment]\nkind='table'\nhigh=1\nvalues=[\n[1],\n[0, 0, 7], {HERE}\n]\n",
     "weights negative": f"{TOP}[environment]\nkind='table'\nvalues=[[1],[1, 2]]\nweights=[\n[1],\n[-1, 1], {HERE}\n]\n",
     "weights missing": f"{TOP}[environment]\nkind = 'table'\nvalues = [[1], [1, 2]]\nweights = [[1]] {HERE}\n",
-    "features of different lengths": f"{TOP}[environment]\nkind='linear'\ntheta=[1]\nfeatures=[\n[1],\n[1,2], {HERE}]\n",
+    "features of two lengths": f"{TOP}[environment]\nkind='linear'\ntheta=[1]\nfeatures=[\n[1],\n[1,2], {HERE}]\n",
     "features of numbers": f"{TOP}[environment]\nkind = 'linear'\ntheta = [1]\nfeatures = [1, 2] {HERE}\n",
     "a law that is none": f"horizon = 3\npolicies = ['OFUL']\n{LINEAR}rewards = 'gauss' {HERE}\n",
     "more on offer than there is": f"horizon = 3\npolicies = ['OFUL']\n{LINEAR}offered = 7 {HERE}\n",
