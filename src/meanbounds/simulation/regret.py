@@ -18,6 +18,7 @@ from meanbounds.support.writing import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
     from matplotlib.axes import Axes
 
 __all__ = ["Regret"]
@@ -411,8 +412,8 @@ class Regret:
             {
                 "policy": [label for label in self.labels for _ in self.curves[label]],
                 "run": [run for label in self.labels for run in range(len(self.curves[label]))],
-                "regret": [row for label in self.labels for row in self.curves[label]],
-                "plays": [row for label in self.labels for row in self.plays[label]],
+                "regret": _lists([self.curves[label] for label in self.labels]),
+                "plays": _lists([self.plays[label] for label in self.labels]),
                 **{name: self._rows(part) for name, part in self.measures.items()},
             }
         )
@@ -536,19 +537,28 @@ class Regret:
         """Checksum of labels, checkpoints, settings and all numbers."""
         header = {**self._header(), "labels": self.labels, "measures": list(self.measures)}
         plain = json.loads(json.dumps(header))  # as it is read again: keys are text, tuples are lists
-        found = hashlib.sha256(json.dumps(plain, sort_keys=True).encode())
+        found = hashlib.blake2b(json.dumps(plain, sort_keys=True).encode(), digest_size=16)
         for name, part in {"curves": self.curves, "plays": self.plays, **self.measures}.items():
             kind = "<i8" if name == "plays" else "<f8"
             for label in self.labels:
                 if label in part:
                     array = np.ascontiguousarray(part[label], dtype=kind)
                     found.update(f"{name} {label} {array.shape}\n".encode())
-                    found.update(array.tobytes())
+                    found.update(array.data)
         return found.hexdigest()
 
 
 class NotWrittenHereError(ValueError):
     """Raised for a Parquet file that `Regret.save` of this version did not write."""
+
+
+def _lists(parts: Sequence[NDArray[Any]]) -> pa.ListArray[Any]:
+    """The rows of all parts, which are equally long, as a column of lists."""
+    import pyarrow as pa
+
+    rows = np.concatenate(parts)
+    starts = np.arange(rows.shape[0] + 1, dtype=np.int32) * np.int32(rows.shape[1])
+    return pa.ListArray.from_arrays(pa.array(starts, type=pa.int32()), pa.array(rows.ravel()))
 
 
 def _with_labels(settings: Mapping[str, Any], short: Mapping[str, str]) -> dict[str, Any]:

@@ -70,4 +70,4 @@ def text_table(
 
 def _shown(cell: str) -> str:
     """A cell on one line, without characters that a terminal would obey."""
-    return visible(" ".join(cell.splitlines()))
+    return cell if cell.isprintable() else visible(" ".join(cell.splitlines()))

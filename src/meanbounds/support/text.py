@@ -27,6 +27,8 @@ def visible(text: str) -> str:
     >>> print(visible("red: \x1b[31m, bell: \x07, Zürich"))
     red: \x1b[31m, bell: \x07, Zürich
     """
+    if text.isprintable():  # nearly always, and ten times as fast to find out
+        return text
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
