@@ -9,6 +9,7 @@ import pytest
 import meanbounds as mb
 from meanbounds.cli import main
 from meanbounds.simulation.study import read_study
+from meanbounds.support.locking import LOCK, locked
 
 STUDY = """\
 title = "GLUE against UCB"
@@ -75,7 +76,7 @@ def test_simulate_writes_everything(study: Path, tmp_path: Path, capsys: pytest.
             "lower = [0.8]\nupper = [0.9]",
             ["line 11", "1 arms", "3"],
         ),
-        ("means = [0.9, 0.8, 0.5]", "means = [0.9, 0.8, 1.5]", ["line 7", "arm 2", "1.5"]),
+        ("means = [0.9, 0.8, 0.5]", "means = [0.9, 0.8, 1.5]", ["line 9", "arm 2", "1.5"]),
         ("lower = [0.8, 0.1, 0.1]", "lower = [0.8, 0.1, 0.9]", ["line 12", "arm 2", "0.9", "0.7"]),
         ("runs = 20", "runs = true", ["line 4", "whole number of runs"]),
     ],
@@ -167,3 +168,23 @@ def test_import_is_light() -> None:
     code = f"import sys, meanbounds; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("command", ["simulate", "demo", "lab", "reproduce"])
+def test_two_processes_in_one_folder(
+    command: str, study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second one says so, and leaves everything as it is."""
+    what = {"simulate": [str(study)], "reproduce": ["factor", "--quick"]}.get(command, [])
+    with locked(tmp_path / "out"):
+        assert main([command, *what, "-o", str(tmp_path / "out")]) == 2
+        assert [path.name for path in (tmp_path / "out").iterdir()] == [LOCK]
+    said = capsys.readouterr().err
+    assert f"{tmp_path / 'out'}: another meanbounds process is writing there" in said
+
+
+@pytest.mark.parametrize("number", ["-5", "-0.5", "-1e6", "-1.5e-3", "-.5"])
+def test_negative_numbers_are_no_options(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["proxy", number, "--range", number, "0"]) == 0
+    assert main(["prune", f"{number}:0.5"]) == 2
+    assert "lower=" in capsys.readouterr().err

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,9 @@ from meanbounds.paper import NAMES, comparison, compute, experiment, factor, pan
 from meanbounds.paper.base import Claim, Work
 from meanbounds.paper.report import reproduce
 from meanbounds.paper.verdicts import Verdict, verdict
+from meanbounds.simulation.blocks import Finished, Store
 from meanbounds.simulation.pairs import sign_test
+from meanbounds.support.locking import FolderInUseError, locked
 from meanbounds.worlds import movielens
 from tests.figures import beyond, smallest_letters
 from tests.servers import browser
@@ -102,23 +103,69 @@ class TestWork:
 
     def test_nothing_of_other_code_is_left(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Blocks of a simulation that was interrupted are not used either, and old pictures do not stay."""
-        store = sys.modules["meanbounds.simulation.run"]._Store
-        keep = store.keep
+        keep = Store.keep
 
-        def interrupted(self: object, result: object) -> None:
-            keep(self, result)
+        def interrupted(self: Store, finished: Finished) -> None:
+            keep(self, finished)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(store, "keep", interrupted)
+        monkeypatch.setattr(Store, "keep", interrupted)
         with pytest.raises(KeyboardInterrupt):
             panels.run(TINY, Work(tmp_path, TINY))
-        (tmp_path / "old.png").write_bytes(b"")
+        Work(tmp_path, TINY).write("old.png", lambda path: path.write_bytes(b""))
         assert list((tmp_path / "unfinished").glob("*.npz"))
         Work(tmp_path, TINY)
         assert list((tmp_path / "unfinished").glob("*.npz"))
         monkeypatch.setattr("meanbounds.paper.base._code", lambda: "another")
         Work(tmp_path, TINY)
         assert not [*tmp_path.glob("unfinished/*.npz"), *tmp_path.glob("*.png")]
+
+    def test_files_of_the_user_stay(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Neither files that were there before nor files that came later, or were changed, are deleted or used."""
+        own = [tmp_path / name for name in ("mine.parquet", "mine.pdf", "mine.png", "mine.npz", "unfinished/mine.npz")]
+        (tmp_path / "unfinished").mkdir()
+        (tmp_path / "part.parquet").write_text("not a table")
+        for path in own:
+            path.write_text("precious")
+        work = Work(tmp_path, self.Settings())
+        assert work.frame("part", lambda: pd.DataFrame({"x": [1.0]}))["x"].tolist() == [1.0]
+        work.write("changed.png", lambda path: path.write_bytes(b"picture"))
+        work.write("old.png", lambda path: path.write_bytes(b"picture"))
+        (tmp_path / "changed.png").write_bytes(b"drawn over by hand")
+        monkeypatch.setattr("meanbounds.paper.base._code", lambda: "another")
+        Work(tmp_path, self.Settings())
+        assert all(path.read_text() == "precious" for path in own)
+        names = {"changed.png", "manifest.json", "mine.npz", "mine.parquet", "mine.pdf", "mine.png", "settings.json"}
+        assert {path.name for path in tmp_path.iterdir()} == {*names, "unfinished"}
+
+    @pytest.mark.parametrize("damage", ["[]", '{"../precious.txt": ""}', "{", '{"precious.txt": 5}', "[" * 100_000])
+    def test_a_manifest_cannot_name_other_files(self, damage: str, tmp_path: Path) -> None:
+        folder, precious = tmp_path / "work", tmp_path / "precious.txt"
+        precious.write_text("")
+        folder.mkdir()
+        (folder / "manifest.json").write_text(damage)
+        assert Work(folder, self.Settings()).frame("part", lambda: pd.DataFrame({"x": [1.0]})).shape == (1, 1)
+        assert precious.exists()
+
+    def test_a_damaged_part_is_computed_again(self, tmp_path: Path) -> None:
+        path = tmp_path / "part.parquet"
+        Work(tmp_path, self.Settings()).frame("part", lambda: pd.DataFrame({"x": [1.0]}))
+        whole = path.read_bytes()
+        for damaged in (whole[:-5], b"", whole[:20] + b"?" + whole[21:]):
+            path.write_bytes(damaged)
+            again = Work(tmp_path, self.Settings()).frame("part", lambda: pd.DataFrame({"x": [2.0]}))
+            assert again["x"].tolist() == [2.0]
+
+    def test_a_simulation_is_saved_before_its_blocks_are_removed(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(regret: mb.Regret, path: Path) -> None:
+            raise OSError(28, f"No space left on device for {regret.labels}", str(path))
+
+        monkeypatch.setattr(mb.Regret, "save", full)
+        with pytest.raises(OSError, match="No space left"):
+            panels.run(TINY, Work(tmp_path, TINY))
+        assert list((tmp_path / "unfinished").glob("*.npz"))
 
     def test_an_interrupted_experiment_goes_on_where_it_stopped(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -265,6 +312,19 @@ class TestCommand:
         assert [line.split()[0] for line in lines] == list(NAMES)
         assert all(experiment(name).SOURCE in line for name, line in zip(NAMES, lines, strict=True))
 
+    def test_own_files_stay(self, tmp_path: Path) -> None:
+        own = [tmp_path / "factor" / name for name in ("data.parquet", "thesis.pdf", "photo.png", "unfinished.npz")]
+        own[0].parent.mkdir()
+        for path in own:
+            path.write_text("precious")
+        for _ in range(2):
+            assert main(["reproduce", "factor", "--quick", "-o", str(tmp_path)]) == 0
+        assert all(path.read_text() == "precious" for path in own)
+
+    def test_one_process_at_a_time(self, tmp_path: Path) -> None:
+        with locked(tmp_path), pytest.raises(FolderInUseError, match="another meanbounds process"):
+            reproduce(["factor"], tmp_path, quick=True)
+
     def test_unknown_names(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["reproduce", "factr", "-o", str(tmp_path)]) == 2
         assert "nothing to reproduce is called 'factr'; there are factor, roful" in capsys.readouterr().err
@@ -278,7 +338,10 @@ class TestCommand:
     def test_writes_everything(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["reproduce", "factor", "--quick", "-o", str(tmp_path)]) == 0
         names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-        inside = {f"factor/{name}" for name in ("factor.parquet", "factor.png", "factor.pdf", "settings.json")}
+        inside = {
+            f"factor/{name}"
+            for name in ("factor.parquet", "factor.png", "factor.pdf", "settings.json", "manifest.json")
+        }
         assert names == inside | {"report.html", "claims.parquet", "claims.md"}
         said = capsys.readouterr().out
         assert "[1/1] factor" in said
@@ -311,11 +374,11 @@ def test_the_report_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     cut: dict[str, list[str]] = {}
     save = report._save
 
-    def measured(figure: Figure, stem: Path) -> bytes:
+    def measured(figure: Figure, work: Work, name: str) -> bytes:
         share = smallest_letters(figure) / float(figure.get_size_inches()[0])
-        letters[stem.stem] = min(share, letters.get(stem.stem, np.inf))  # two experiments have a picture "centred"
-        cut.update({stem.stem: texts} if (texts := beyond(figure)) else {})
-        return save(figure, stem)
+        letters[name] = min(share, letters.get(name, np.inf))  # two experiments have a picture "centred"
+        cut.update({name: texts} if (texts := beyond(figure)) else {})
+        return save(figure, work, name)
 
     monkeypatch.setattr(report, "_save", measured)
     path = reproduce([], tmp_path, quick=True, say=lambda _: None)

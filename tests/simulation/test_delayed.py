@@ -17,7 +17,7 @@ import meanbounds as mb
 from meanbounds.kernels.arms import delayed
 from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import child, delay_key, reward_key
-from meanbounds.simulation import Delay
+from meanbounds.simulation import Blocks, Delay
 from meanbounds.simulation.tasks import _DelayedTask, task_for
 from tests import naive_delayed, strategies
 from tests.children import run_interpreted
@@ -136,11 +136,11 @@ def test_the_same_for_any_threads_blocks_and_windows(
     assert_same(whole, run(delay=delay, pending=pending, checkpoints=20))
 
 
-def test_interrupted_simulations_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_simulations_are_told_apart(tmp_path: Path) -> None:
     """Blocks that were finished with one delay are not taken for those of another."""
-    monkeypatch.setattr("meanbounds.simulation.run._Store.clear", lambda _: None)
-    for options in ({}, {"delay": 5}, {"delay": 6}, {"delay": 6, "pending": "count"}):
-        assert_same(run(**options), run(**options, resume=tmp_path))
+    with Blocks(tmp_path) as blocks:
+        for options in ({}, {"delay": 5}, {"delay": 6}, {"delay": 6, "pending": "count"}):
+            assert_same(run(**options), run(**options, resume=blocks))
 
 
 def test_the_regret_is_that_of_pulls() -> None:

@@ -159,3 +159,9 @@ def test_arms_whose_stars_sum_to_the_same_tie() -> None:
     world = mb.HiddenContexts.from_table(stars, visible="job", hidden="age", arms=["a", "b"], low=1, high=5)
     assert world.gap_low.tolist() == [0.0]
     assert world.best.tolist() == [[0]]
+
+
+def test_a_context_that_is_none_gets_the_choices() -> None:
+    world = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], contexts=["old"])
+    with pytest.raises(ValueError, match="unknown context 'odl'; the contexts of this world are 'old'"):
+        world.environment("odl")

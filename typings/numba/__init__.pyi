@@ -9,6 +9,7 @@ __version__: str
 def njit(*, cache: bool = ..., nogil: bool = ..., error_model: str = ...) -> Callable[[_Function], _Function]: ...
 
 class _Config:
+    CACHE_DIR: str
     DISABLE_JIT: int
 
 config: _Config

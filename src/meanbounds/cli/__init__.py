@@ -6,7 +6,6 @@ Commands read options and print results; the other packages compute them.
 from __future__ import annotations
 
 import argparse
-import sys
 import warnings
 from collections.abc import Sequence
 
@@ -14,6 +13,7 @@ import meanbounds as mb
 from meanbounds.cli import bounds, demo, lab, proxy, prune, reproduce, sensitivity, simulate
 from meanbounds.cli.command import Command
 from meanbounds.cli.messages import in_options
+from meanbounds.cli.streams import guarded_output, tell
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 
@@ -23,7 +23,10 @@ COMMANDS: tuple[Command, ...] = tuple(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0 on success, 2 for bad input, 130 if interrupted.
+    """Run a command and return its exit code.
+
+    The code is 0 on success, 2 for bad input, 130 if interrupted, and 141 if whoever read the output has gone away, as
+    after ``meanbounds bounds ... | head``; files are written nevertheless.
 
     Examples
     --------
@@ -32,24 +35,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0.25
     0
     """
-    options = make_parser().parse_args(arguments)
-    command: Command = options.command
+    with guarded_output() as output:
+        options = make_parser().parse_args(arguments)
+        code = _run(options.command, options)
+    return output.exit_code(code)
+
+
+def _run(command: Command, options: argparse.Namespace) -> int:
+    """Run a command; every error that its input can cause is one line."""
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             command.run(options)
         for warning in caught:
-            print(f"meanbounds: warning: {in_options(str(warning.message))}", file=sys.stderr)
-    except (ValueError, OSError) as error:
-        print(f"meanbounds: {in_options(str(error))}", file=sys.stderr)
+            tell(f"meanbounds: warning: {in_options(str(warning.message))}")
+    except MemoryError as error:
+        tell(f"meanbounds: not enough memory: {error}")
+        return 2
+    except RecursionError:
+        tell("meanbounds: the input is nested too deeply")
+        return 2
+    except (ValueError, OSError, ArithmeticError) as error:
+        tell(f"meanbounds: {in_options(str(error))}")
         return 2
     except ImportError as error:  # pandas raises its own message, of several lines, where pyarrow is missing
         what = f"{error.name} is not installed" if error.name else str(error).splitlines()[0]
-        print(f'meanbounds: {what}; pip install "meanbounds[all]"', file=sys.stderr)
+        tell(f'meanbounds: {what}; pip install "meanbounds[all]"')
         return 2
     except KeyboardInterrupt:
         resumes = "; the same command continues where it stopped" if command.resumes else ""
-        print(f"meanbounds: interrupted{resumes}", file=sys.stderr)
+        tell(f"meanbounds: interrupted{resumes}")
         return 130
     return 0
 

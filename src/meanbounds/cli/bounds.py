@@ -9,6 +9,7 @@ from pathlib import Path
 
 import meanbounds as mb
 from meanbounds.cli.command import Command
+from meanbounds.cli.files import need, save_picture
 from meanbounds.cli.log_options import add_log_options, assumptions, listed_arms, naive_means, read_log
 from meanbounds.cli.messages import quantity
 from meanbounds.support.tables import text_table
@@ -40,6 +41,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     """Print the bounds; write and draw them if the options ask for it."""
+    if options.plot:
+        need("matplotlib")
     counts = read_log(options)
     expert = "any-expert" if options.any_expert else "optimal-expert"
     found = mb.logs.bounds(counts, **assumptions(options), arms=listed_arms(options, counts), assumption=expert)
@@ -54,8 +57,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.plot:
         from meanbounds.plots import plot_contexts
 
-        plot_contexts(found).savefig(options.plot, dpi=150)
-        print(f"written: {options.plot}")
+        print(f"written: {save_picture(plot_contexts(found), options.plot)}")
 
 
 def _header(options: argparse.Namespace, counts: mb.logs.Counts, found: mb.logs.ContextBounds) -> str:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 __all__ = ["Command"]
+
+# Arguments that are numbers and not options: argparse knows -5 and -0.5, but not -1e6, -inf and -0.5:0.5.
+_NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)")
 
 
 @dataclass(frozen=True)
@@ -65,5 +69,6 @@ class Command:
             epilog=f"example:\n  {self.example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        parser._negative_number_matcher = _NEGATIVE
         self.add_options(parser)
         parser.set_defaults(command=self)

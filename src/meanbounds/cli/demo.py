@@ -8,7 +8,9 @@ from pathlib import Path
 
 import meanbounds as mb
 from meanbounds.cli.command import Command
+from meanbounds.cli.files import need
 from meanbounds.cli.simulate import write_study
+from meanbounds.support.locking import locked
 
 __all__ = ["COMMAND"]
 
@@ -23,7 +25,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     """Simulate one instance of the paper, then write the page."""
-    options.output.mkdir(parents=True, exist_ok=True)
+    need("matplotlib", "pyarrow", *["duckdb"] * (not options.picture_only))
+    with locked(options.output):
+        _write(options)
+
+
+def _write(options: argparse.Namespace) -> None:
+    """Write the study, and the page unless only the picture is wanted."""
     instance = mb.INSTANCES["high-lower-bound"]
     policies = {
         "UCB": mb.UCB(),

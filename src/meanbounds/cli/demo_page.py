@@ -20,6 +20,7 @@ from meanbounds.cli.log_options import naive_means
 from meanbounds.paper.page import image, page, table
 from meanbounds.plots import plot_bounds, plot_regret
 from meanbounds.simulation.pairs import SignTest, sign_test
+from meanbounds.support.writing import write_text_atomically
 
 __all__ = ["compare_laboratories", "write_page"]
 
@@ -77,7 +78,7 @@ def write_page(folder: Path) -> str:
         "saved": html.escape(saved),
         "stroke": _stroke_picture(),
     }
-    (folder / "index.html").write_text(page("From a log to decisions", _BODY.format(**parts), _STYLE), encoding="utf-8")
+    write_text_atomically(folder / "index.html", page("From a log to decisions", _BODY.format(**parts), _STYLE))
     return saved
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import math
 from pathlib import Path
 
 import meanbounds as mb
 from meanbounds.cli.command import Command
+from meanbounds.support.locking import locked
+from meanbounds.support.writing import write_text_atomically
 
 __all__ = ["COMMAND"]
 
@@ -34,13 +37,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     """Write log.parquet and truth.csv, and print the command to try next."""
-    options.output.mkdir(parents=True, exist_ok=True)
     world = mb.HiddenContexts.random(
         visible=options.visible, hidden=options.hidden, arms=options.arms, seed=options.seed
     )
     log, truth = options.output / "log.parquet", options.output / "truth.csv"
-    world.write_log(log, options.rows, seed=options.seed)
-    _write_truth(world, truth)
+    with locked(options.output):
+        world.write_log(log, options.rows, seed=options.seed)
+        _write_truth(world, truth)
     print(f"written: {log} ({options.rows:,} rows), {truth}")
     least, most = math.floor(1000 * world.gap_low.min()) / 1000, math.ceil(1000 * world.gap_high.max()) / 1000
     print(
@@ -50,13 +53,14 @@ def _run(options: argparse.Namespace) -> None:
 
 def _write_truth(world: mb.HiddenContexts, path: Path) -> None:
     """A row for each context and arm: its true mean, and the gaps of the context."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["context", "arm", "mean", "gap_low", "gap_high"])
-        for z, context in enumerate(world.contexts):
-            gaps = [f"{world.gap_low[z]:.6f}", f"{world.gap_high[z]:.6f}"]
-            for arm, mean in zip(world.arms, world.marginal_means[z], strict=True):
-                writer.writerow([context, arm, f"{mean:.6f}", *gaps])
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["context", "arm", "mean", "gap_low", "gap_high"])
+    for z, context in enumerate(world.contexts):
+        gaps = [f"{world.gap_low[z]:.6f}", f"{world.gap_high[z]:.6f}"]
+        for arm, mean in zip(world.arms, world.marginal_means[z], strict=True):
+            writer.writerow([context, arm, f"{mean:.6f}", *gaps])
+    write_text_atomically(path, file.getvalue())
 
 
 COMMAND = Command(

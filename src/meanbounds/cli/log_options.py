@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import csv
+import math
 import textwrap
 import warnings
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import meanbounds as mb
 from meanbounds.cli.messages import banner, in_options, quantity
+from meanbounds.cli.streams import tell
 
 __all__ = ["add_log_options", "assumptions", "listed_arms", "naive_means", "read_log"]
 
@@ -135,6 +140,10 @@ def assumptions(options: argparse.Namespace) -> dict[str, Any]:
     >>> assumptions(make_parser().parse_args(given))
     {'gap_low': 0.1, 'gap_high': None, 'infinite': True, 'shift': 0.0, 'method': 'bernstein'}
     """
+    for name in ("gap_low", "gap_high", "confidence", "shift"):
+        for number in np.ravel(getattr(options, name) if getattr(options, name) is not None else 0.0):
+            if not 0.0 <= number < math.inf:
+                raise ValueError(f"--{name.replace('_', '-')} must be a number that is not negative; got {number:g}")
     size = {"infinite": True} if options.infinite else {"confidence": options.confidence}
     gaps = {"gap_low": options.gap_low, "gap_high": options.gap_high}
     return {**gaps, **size, "shift": options.shift, "method": options.method}
@@ -145,21 +154,24 @@ def read_log(options: argparse.Namespace) -> mb.logs.Counts:
     low, high = options.range
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        counts = mb.logs.read(
-            options.log,
-            context=options.context,
-            arm=options.arm,
-            reward=options.reward,
-            low=low,
-            high=high,
-            on_bad=options.on_bad,
-            histogram=True if options.method == "betting" else "auto",
-        )
+        try:
+            counts = mb.logs.read(
+                options.log,
+                context=options.context,
+                arm=options.arm,
+                reward=options.reward,
+                low=low,
+                high=high,
+                on_bad=options.on_bad,
+                histogram=True if options.method == "betting" else "auto",
+            )
+        except (csv.Error, zlib.error, EOFError) as error:
+            raise ValueError(f"{options.log} cannot be read: {error}; is it a CSV or Parquet file?") from error
     for kind, number in counts.dropped.items():
         print(f"dropped: {quantity(number, 'row')}, {kind}")
     for warning in caught:
         if isinstance(warning.message, mb.logs.LogWarning):
-            print(banner(textwrap.fill(in_options(str(warning.message)), 100)), file=sys.stderr)
+            tell(banner(textwrap.fill(in_options(str(warning.message)), 100)), lines=True)
         warnings.warn(warning.message, stacklevel=2)  # also at the end, where a long table does not hide it
     return counts
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from meanbounds.cli.command import Command
+from meanbounds.cli.files import need
 from meanbounds.support.tables import text_table
 
 __all__ = ["COMMAND"]
@@ -42,6 +43,7 @@ def _run(options: argparse.Namespace) -> None:
         rows = [(name, f"{module.SOURCE}: {module.TITLE}") for name, module in modules.items()]
         print(text_table(None, rows, align="ll"))
         return
+    need("matplotlib", "pandas", "pyarrow", "scipy")
     from meanbounds.paper.report import reproduce
 
     folder = options.output or Path("reproduce-quick" if options.quick else "reproduce")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import meanbounds as mb
 from meanbounds.cli.command import Command
+from meanbounds.cli.files import need, save_picture, save_table
 from meanbounds.cli.log_options import add_log_options, assumptions, listed_arms, read_log
 from meanbounds.cli.messages import in_options
 
@@ -21,7 +22,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="TABLE.csv",
-        help="write a row for each context and each combination of assumptions, for example to grid.csv",
+        help="write a row for each context and each combination of assumptions, for example to grid.csv; names that a "
+        "spreadsheet would run as a formula, such as =A1, get an apostrophe in front",
     )
     parser.add_argument(
         "--plot", type=Path, metavar="PICTURE.png", help="draw a heat map over both gaps, for example to gaps.png"
@@ -30,18 +32,18 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     """Print at which value of each assumption a decision changes, and which one."""
+    need(*["pandas"] * bool(options.output), *["matplotlib"] * bool(options.plot))
     counts = read_log(options)
     found = mb.logs.sensitivity(counts, **assumptions(options), arms=listed_arms(options, counts))
     print(in_options(found.summary()))
     if options.output:
-        found.to_frame().to_csv(options.output, index=False)
+        save_table(found.to_frame(), options.output)
         print(f"written: {options.output}")
     if options.plot:
         from matplotlib import pyplot as plt
 
         found.plot()
-        plt.savefig(options.plot, dpi=150)
-        print(f"written: {options.plot}")
+        print(f"written: {save_picture(plt.gcf(), options.plot)}")
 
 
 COMMAND = Command(

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import meanbounds as mb
 from meanbounds.cli.command import Command
+from meanbounds.cli.files import need, save_picture
+from meanbounds.simulation import Blocks
 from meanbounds.simulation.study import read_study
+from meanbounds.support.locking import locked
+from meanbounds.support.text import visible
+from meanbounds.support.writing import write_text_atomically
 
 __all__ = ["COMMAND", "write_study"]
 
@@ -32,34 +37,34 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     """Simulate, or continue an interrupted simulation, and write the results."""
     study = read_study(options.study)
-    options.output.mkdir(parents=True, exist_ok=True)
-    regret = mb.simulate(
-        study.policies,
-        study.environment,
-        bounds=study.bounds,
-        horizon=study.horizon,
-        runs=study.runs,
-        seed=study.seed,
-        checkpoints=study.checkpoints,
-        backend=options.backend,
-        resume=options.output / ".meanbounds-parts",
-    )
-    write_study(regret, options.output, study.title)
+    need("matplotlib", "pyarrow")
+    with locked(options.output), Blocks(options.output / ".meanbounds-parts") as blocks:
+        regret = mb.simulate(
+            study.policies,
+            study.environment,
+            bounds=study.bounds,
+            horizon=study.horizon,
+            runs=study.runs,
+            seed=study.seed,
+            checkpoints=study.checkpoints,
+            backend=options.backend,
+            resume=blocks,
+        )
+        write_study(regret, options.output, study.title)
 
 
 def write_study(regret: mb.Regret, folder: Path, title: str, *, picture_only: bool = False) -> None:
     """Write regret.parquet, summary.txt and regret.png, or only the picture, and print the summary."""
     from meanbounds.plots import plot_study
 
-    written = []
+    title, written = visible(title), []
     if not picture_only:
         summary = f"{title}\n\n{regret.summary()}\n"
         written += [folder / "regret.parquet", folder / "summary.txt"]
         regret.save(written[0])
-        written[1].write_text(summary, encoding="utf-8")
+        write_text_atomically(written[1], summary)
         print(summary)
-    written.append(folder / "regret.png")
-    plot_study(regret, title).savefig(written[-1], dpi=150)
+    written.append(save_picture(plot_study(regret, title), folder / "regret.png"))
     print("written: " + ", ".join(map(str, written)))
 
 

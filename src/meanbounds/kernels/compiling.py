@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 
+from meanbounds.kernels.caching import compile_cached
 from meanbounds.support.signals import signals_wait
 
 __all__ = ["compiled"]
@@ -17,7 +18,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def compiled(function: _Function) -> _Function:
-    """Compile to machine code, cached on disk, free of the interpreter lock.
+    """Compile to machine code, cached on disk (see `meanbounds.kernels.caching`), free of the interpreter lock.
 
     With ``NUMBA_DISABLE_JIT=1`` the function stays Python, apart from unsigned overflow and division by zero, which
     are as silent as in machine code. Arithmetic is strict (no reordering, no fused operations), so that both give the
@@ -31,7 +32,7 @@ def compiled(function: _Function) -> _Function:
                 return function(*arguments)
 
         return cast(_Function, interpreted)
-    return cast(_Function, _patient(numba.njit(cache=True, nogil=True, error_model="numpy")(function)))
+    return cast(_Function, _patient(compile_cached(function, nogil=True, error_model="numpy")))
 
 
 def _patient(kernel: Any) -> Any:

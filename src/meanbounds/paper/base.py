@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import meanbounds as mb
+from meanbounds.paper.manifest import Manifest
 from meanbounds.paper.verdicts import Verdict, under, verdict
 from meanbounds.plots import SMALL
 from meanbounds.policies import AnyPolicy
+from meanbounds.simulation import Blocks
 from meanbounds.simulation.environments import Environment
-from meanbounds.support.writing import write_atomically
+from meanbounds.support.writing import write_text_atomically
 from meanbounds.theory.given import Form
 
 if TYPE_CHECKING:
@@ -121,7 +123,9 @@ class _Held:
 class Work:
     """A folder that keeps an experiment's results, so that an interrupted one continues where it stopped.
 
-    Results that other settings or another version of the code have left there are deleted and computed again.
+    Files that are written here are listed in manifest.json, with their checksums. Results that other settings or
+    another version of the code have left there are deleted and computed again; files that are not in the list are the
+    user's own, and stay. A result that no longer fits its checksum is computed again.
 
     Parameters
     ----------
@@ -136,22 +140,25 @@ class Work:
     def __init__(self, folder: Path, settings: Any, progress: bool | None = None) -> None:
         self.folder, self.progress = folder, progress
         folder.mkdir(parents=True, exist_ok=True)
+        self._manifest = Manifest(folder)
         stamp = {"settings": settings, "version": mb.__version__, "code": _code()}
         text = json.dumps(stamp, indent=2, default=_plain)
         record = folder / "settings.json"
-        if not record.exists() or record.read_text(encoding="utf-8") != text:
-            for stale in self._left():
-                stale.unlink()
-            record.write_text(text, encoding="utf-8")
+        if not _holds(record, text):
+            self._manifest.remove_all()
+            write_text_atomically(record, text)
 
     def beside(self, name: str, settings: Any) -> Work:
         """Open the folder of work that several experiments share, next to this one."""
         return Work(self.folder.parent / name, settings, self.progress)
 
-    def _left(self) -> list[Path]:
-        """Files of an earlier run: finished parts, their pictures, and blocks of an unfinished simulation."""
-        kinds = ("*.parquet", "*.npz", "*.png", "*.pdf", "unfinished/*.npz")
-        return [path for kind in kinds for path in self.folder.glob(kind)]
+    def is_finished(self, name: str) -> bool:
+        """Whether this file was written here, and is as it was written."""
+        return self._manifest.is_intact(name)
+
+    def write(self, name: str, write: Callable[[Path], object]) -> Path:
+        """Write a file of this name into the folder, whole or not at all, and list it as written here."""
+        return self._manifest.write(name, write)
 
     def path(self, part: str, suffix: str = ".parquet") -> Path:
         """Name the file in which a part is kept."""
@@ -170,19 +177,20 @@ class Work:
     ) -> mb.Regret:
         """Simulate, or read the result of an earlier run with the same settings."""
         path = self.path(part)
-        if not path.exists():
-            result = mb.simulate(
-                policies,
-                environment,
-                bounds,
-                horizon=horizon,
-                runs=runs,
-                seed=seed,
-                checkpoints=checkpoints,
-                resume=self.folder / "unfinished",
-                progress=self.progress,
-            )
-            write_atomically(path, result.save)
+        if not self.is_finished(path.name):
+            with Blocks(self._manifest.blocks()) as blocks:
+                result = mb.simulate(
+                    policies,
+                    environment,
+                    bounds,
+                    horizon=horizon,
+                    runs=runs,
+                    seed=seed,
+                    checkpoints=checkpoints,
+                    resume=blocks,
+                    progress=self.progress,
+                )
+                self.write(path.name, result.save)
         return mb.Regret.load(path)
 
     def frame(self, part: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
@@ -190,8 +198,8 @@ class Work:
         import pandas as pd
 
         path = self.path(part)
-        if not path.exists():
-            write_atomically(path, make().to_parquet)
+        if not self.is_finished(path.name):
+            self.write(path.name, make().to_parquet)
         return pd.read_parquet(path)
 
 
@@ -201,6 +209,14 @@ def expecting(message: str) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=f".*{re.escape(message)}", category=UserWarning)
         yield
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Whether a file has exactly this content."""
+    try:
+        return path.read_bytes() == text.encode()
+    except FileNotFoundError:
+        return False
 
 
 def _plain(value: Any) -> dict[Any, Any]:

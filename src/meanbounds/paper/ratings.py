@@ -73,8 +73,8 @@ def variants(source: Source, ratings: Ratings, work: Work, draws: int = 1) -> di
     for name, centre in VARIANTS.items():
         recipe = replace(source.recipe, centre=centre)
         path = kept.path(name, ".npz")
-        if not path.exists():
-            complete(ratings, recipe, quick=source.quick, progress=work.progress).save(path)
+        if not kept.is_finished(path.name):
+            kept.write(path.name, complete(ratings, recipe, quick=source.quick, progress=work.progress).save)
         completion = Completion.load(path)
         seeds = range(source.draw, source.draw + draws)
         worlds = tuple(occupation_worlds(ratings, completion, recipe, seed=seed) for seed in seeds)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
@@ -18,7 +18,12 @@ from meanbounds.paper import NAMES, experiment
 from meanbounds.paper.base import PHONE, Claim, Experiment, Work
 from meanbounds.paper.page import DPI, image, page, table
 from meanbounds.paper.verdicts import Verdict
+from meanbounds.support.locking import locked
+from meanbounds.support.writing import write_atomically, write_text_atomically
 from meanbounds.worlds.movielens import load_movielens
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["reproduce"]
 
@@ -94,21 +99,19 @@ def reproduce(
     root = Path(folder).expanduser()
     if root.exists() and not root.is_dir():
         raise ValueError(f"{root} is a file; give the name of a folder")
-    root.mkdir(parents=True, exist_ok=True)
-    sections = []
-    for number, name in enumerate(wanted, start=1):
-        start = time.monotonic()
-        sections.append(_section(name, modules[name], root / name, quick, movielens, progress))
-        counts = Counter(claim.verdict for claim in sections[-1].claims)
-        words = ", ".join(f"{count} {kind}" for kind in Verdict if (count := counts[kind]))
-        say(
-            f"[{number}/{len(wanted)}] {name}: {modules[name].TITLE}, {time.monotonic() - start:.0f} s; claims: {words}"
-        )
-    _write_claims(sections, root / "claims.parquet")
-    (root / "claims.md").write_text(_claims(sections, quick), encoding="utf-8")
-    path = root / "report.html"
-    path.write_text(_report(sections, quick), encoding="utf-8")
-    return path
+    with locked(root):
+        sections = []
+        for number, name in enumerate(wanted, start=1):
+            start = time.monotonic()
+            sections.append(_section(name, modules[name], root / name, quick, movielens, progress))
+            counts = Counter(claim.verdict for claim in sections[-1].claims)
+            words = ", ".join(f"{count} {kind}" for kind in Verdict if (count := counts[kind]))
+            took = f"{time.monotonic() - start:.0f} s"
+            say(f"[{number}/{len(wanted)}] {name}: {modules[name].TITLE}, {took}; claims: {words}")
+        write_atomically(root / "claims.parquet", _claims_table(sections).to_parquet)
+        write_text_atomically(root / "claims.md", _claims(sections, quick))
+        write_text_atomically(root / "report.html", _report(sections, quick))
+    return root / "report.html"
 
 
 def _section(
@@ -117,11 +120,12 @@ def _section(
     settings: Any = module.QUICK if quick else module.SETTINGS
     if movielens is not None and _rated(module):
         settings = replace(settings, movielens=str(movielens))
-    results = module.run(settings, Work(folder, settings, progress))
+    work = Work(folder, settings, progress)
+    results = module.run(settings, work)
     pictures = {}
     with plt.rc_context(PHONE):
         for picture, figure in module.plot(results).items():
-            pictures[picture] = _save(figure, folder / picture)
+            pictures[picture] = _save(figure, work, picture)
     return _Section(name, module, pictures, module.claims(results))
 
 
@@ -130,15 +134,17 @@ def _rated(module: Experiment) -> bool:
     return any(field.name == "movielens" for field in fields(module.SETTINGS))
 
 
-def _save(figure: Figure, stem: Path) -> bytes:
+def _save(figure: Figure, work: Work, name: str) -> bytes:
     """Write a picture as PNG and PDF, and return the content of the PNG file."""
-    figure.savefig(stem.with_suffix(".png"), dpi=DPI)
-    figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})  # the same file each time
+    path = work.write(f"{name}.png", lambda partial: figure.savefig(partial, dpi=DPI))
+    without_date = {"CreationDate": None}  # the same file each time
+    work.write(f"{name}.pdf", lambda partial: figure.savefig(partial, metadata=without_date))
     plt.close(figure)
-    return stem.with_suffix(".png").read_bytes()
+    return path.read_bytes()
 
 
-def _write_claims(sections: Sequence[_Section], path: Path) -> None:
+def _claims_table(sections: Sequence[_Section]) -> pd.DataFrame:
+    """The claims as a data frame."""
     import pandas as pd
 
     rows = [
@@ -152,7 +158,7 @@ def _write_claims(sections: Sequence[_Section], path: Path) -> None:
         for section in sections
         for claim in section.claims
     ]
-    pd.DataFrame(rows).to_parquet(path)
+    return pd.DataFrame(rows)
 
 
 def _claims(sections: Sequence[_Section], quick: bool) -> str:

@@ -4,6 +4,7 @@ Environments, instances with their bounds, `simulate`, `Regret` and study files 
 `meanbounds.worlds`.
 """
 
+from meanbounds.simulation.blocks import Blocks
 from meanbounds.simulation.delay import Delay
 from meanbounds.simulation.environments import Bernoulli, Beta, Environment, Linear, Table, Uniform
 from meanbounds.simulation.instances import INSTANCES, Instance, LinearInstance
@@ -14,6 +15,7 @@ __all__ = [
     "INSTANCES",
     "Bernoulli",
     "Beta",
+    "Blocks",
     "Delay",
     "Environment",
     "Instance",

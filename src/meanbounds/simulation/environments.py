@@ -49,7 +49,7 @@ class Environment(ABC):
         means = np.array(means, dtype=np.float64)
         if means.ndim != 1 or means.size == 0:
             raise ValueError(f"means must be a sequence with one number per arm; got {means!r}")
-        low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), means.shape).copy() for end in (low, high))
+        low, high = (_per_arm(name, end, means.size) for name, end in (("low", low), ("high", high)))
         for k in np.flatnonzero(~((low <= means) & (means <= high) & (low < high))):
             raise ValueError(f"arm {k}: its mean {means[k]} is not inside its reward range [{low[k]}, {high[k]}]")
         for name, array in (("means", means), ("low", low), ("high", high)):
@@ -254,9 +254,12 @@ class Table(Environment):
         if len(shares) != len(lists):
             raise ValueError(f"{len(shares)} lists of weights for {len(lists)} arms")
         for k, (v, w) in enumerate(zip(lists, shares, strict=True)):
-            if v.size == 0 or v.shape != w.shape or not (np.all(np.isfinite(v)) and np.all(w >= 0.0) and w.sum() > 0.0):
+            if v.size == 0 or not np.all(np.isfinite(v)):
+                raise ValueError(f"arm {k}: values must be finite numbers, at least one; got {v.tolist()}")
+            if v.shape != w.shape or not (np.all(w >= 0.0) and 0.0 < w.sum() < np.inf):
                 raise ValueError(
-                    f"arm {k}: give at least one finite value, and as many weights, none negative: {v}, {w}"
+                    f"arm {k}: weights must be one for each of its {v.size} values, none negative and not all 0; got "
+                    f"{w.tolist()}"
                 )
         smallest, largest = min(v.min() for v in lists), max(v.max() for v in lists)
         means = [float(np.average(v, weights=w)) for v, w in zip(lists, shares, strict=True)]
@@ -360,7 +363,7 @@ class Linear(Environment):
                 f"features need a row for each arm and a column for each entry of theta; got shapes {rows.shape} "
                 f"and {parameter.shape}"
             )
-        known = np.broadcast_to(np.asarray(offset, dtype=np.float64), len(rows)).copy()
+        known = _per_arm("offset", offset, len(rows))
         means = known + rows @ parameter
         if low is None and high is None:
             low = np.where(means > 0.0, 0.0, -1.0)
@@ -420,6 +423,14 @@ _LAWS: dict[str, Callable[[Linear], Environment]] = {
     "beta": lambda e: Beta(e.means, concentration=e.concentration, low=e.low, high=e.high),
     "clipped-gaussian": lambda e: _ClippedGaussian(e.means, e.variance, e.low, e.high),
 }
+
+
+def _per_arm(name: str, value: ArrayLike, arms: int) -> Floats:
+    """One number for each arm, from one for all or one for each."""
+    numbers = np.asarray(value, dtype=np.float64)
+    if numbers.shape not in ((), (1,), (arms,)):
+        raise ValueError(f"{name} must be one number, or one for each of the {arms} arms; got shape {numbers.shape}")
+    return np.broadcast_to(numbers, arms).copy()
 
 
 def _offers(offered: int | ArrayLike | None, arms: int) -> int | NDArray[np.int64] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from meanbounds.support.writing import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
     from matplotlib.axes import Axes
 
 __all__ = ["Regret"]
@@ -386,7 +388,8 @@ class Regret:
     def save(self, path: str | Path) -> None:
         """Write the result to a Parquet file.
 
-        The file has one row for each policy and run; settings, seed and versions are in its metadata.
+        The file has one row for each policy and run; settings, seed and versions are in its metadata, and a checksum of
+        everything, which `load` compares. Pages have checksums of their own for other readers.
 
         Parameters
         ----------
@@ -412,14 +415,21 @@ class Regret:
             {
                 "policy": [label for label in self.labels for _ in self.curves[label]],
                 "run": [run for label in self.labels for run in range(len(self.curves[label]))],
-                "regret": [row for label in self.labels for row in self.curves[label]],
-                "plays": [row for label in self.labels for row in self.plays[label]],
-                **{name: [row for label in self.labels for row in part[label]] for name, part in self.measures.items()},
+                "regret": _lists([self.curves[label] for label in self.labels]),
+                "plays": _lists([self.plays[label] for label in self.labels]),
+                **{name: self._rows(part) for name, part in self.measures.items()},
             }
         )
-        header = {**self._header(), "labels": self.labels, "measures": list(self.measures)}
+        header = {**self._header(), "labels": self.labels, "measures": list(self.measures), "digest": self._digest()}
         described = table.replace_schema_metadata({"meanbounds": json.dumps(header)})
-        write_atomically(Path(path), lambda partial: pq.write_table(described, partial))
+        write_atomically(path, lambda partial: pq.write_table(described, partial, write_page_checksum=True))
+
+    def _rows(self, part: Mapping[str, NDArray[np.float64]]) -> list[NDArray[np.float64] | None]:
+        """The runs of a measure; None for those of policies that it does not exist for."""
+        rows: list[NDArray[np.float64] | None] = []
+        for label in self.labels:
+            rows += list(part[label]) if label in part else [None] * len(self.curves[label])
+        return rows
 
     def _header(self) -> dict[str, Any]:
         return {"format": _FORMAT, "rounds": self.rounds.tolist(), "settings": dict(self.settings)}
@@ -466,7 +476,7 @@ class Regret:
         Raises
         ------
         ValueError
-            If the file was not written by `save`, or by a version with another format.
+            If the file is damaged, was not written by `save`, or by a version with another format.
 
         Examples
         --------
@@ -480,30 +490,79 @@ class Regret:
         >>> bool((again.curves["UCB"] == regret.curves["UCB"]).all())
         True
         """
+        data = Path(path).read_bytes()
+        try:
+            return cls._from_parquet(data)
+        except NotWrittenHereError as error:
+            raise ValueError(f"{path} {error}") from None
+        except Exception as error:
+            # A flipped bit fails in many ways: Arrow, JSON and numpy raise errors of theirs.
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
+            raise ValueError(f"{path} is damaged ({reason}); simulate again, or restore it from a copy") from error
+
+    @classmethod
+    def _from_parquet(cls, data: bytes) -> Regret:
+        """The content of a file that `save` wrote."""
         with optional("frames", "Parquet files"):
+            import pyarrow as pa
             import pyarrow.parquet as pq
 
-        table = pq.read_table(Path(path))
+        table = pq.read_table(pa.BufferReader(data), page_checksum_verification=True)
         raw = (table.schema.metadata or {}).get(b"meanbounds")
         if raw is None:
-            raise ValueError(f"{path} was not written by Regret.save: it has no 'meanbounds' entry in its metadata")
+            raise NotWrittenHereError("was not written by Regret.save: it has no 'meanbounds' entry in its metadata")
         header = json.loads(raw)
         if header["format"] not in (1, _FORMAT):
-            raise ValueError(f"{path} has format {header['format']}; this version of meanbounds reads 1 and {_FORMAT}")
+            raise NotWrittenHereError(
+                f"has format {header['format']}; this version of meanbounds reads 1 and {_FORMAT}"
+            )
         short = header["settings"].get("names", {})  # version 0.1 labelled policies by all of their parameters
-        names = np.array(table["policy"].to_pylist())
+        names = table["policy"].to_pylist()
 
         def by_label(column: str) -> dict[str, Any]:
-            values = np.array(table[column].to_pylist())
-            return {short.get(label, label): values[names == label] for label in header["labels"]}
+            rows: dict[str, list[Any]] = {label: [] for label in header["labels"]}
+            for name, values in zip(names, table[column].to_pylist(), strict=True):
+                if values is not None:
+                    rows[str(name)].append(values)
+            return {short.get(label, label): np.array(own) for label, own in rows.items() if own}
 
-        return cls(
+        found = cls(
             rounds=np.array(header["rounds"], dtype=np.int64),
             curves=by_label("regret"),
             plays=by_label("plays"),
             settings=_with_labels(header["settings"], short),
             measures={name: by_label(name) for name in header.get("measures", ())},
         )
+        if "digest" in header and header["digest"] != found._digest():
+            raise ValueError("its content does not fit its checksum")
+        return found
+
+    def _digest(self) -> str:
+        """Checksum of labels, checkpoints, settings and all numbers."""
+        header = {**self._header(), "labels": self.labels, "measures": list(self.measures)}
+        plain = json.loads(json.dumps(header))  # as it is read again: keys are text, tuples are lists
+        found = hashlib.blake2b(json.dumps(plain, sort_keys=True).encode(), digest_size=16)
+        for name, part in {"curves": self.curves, "plays": self.plays, **self.measures}.items():
+            kind = "<i8" if name == "plays" else "<f8"
+            for label in self.labels:
+                if label in part:
+                    array = np.ascontiguousarray(part[label], dtype=kind)
+                    found.update(f"{name} {label} {array.shape}\n".encode())
+                    found.update(array.data)
+        return found.hexdigest()
+
+
+class NotWrittenHereError(ValueError):
+    """Raised for a Parquet file that `Regret.save` of this version did not write."""
+
+
+def _lists(parts: Sequence[NDArray[Any]]) -> pa.ListArray[Any]:
+    """The rows of all parts, which are equally long, as a column of lists."""
+    import pyarrow as pa
+
+    rows = np.concatenate(parts)
+    starts = np.arange(rows.shape[0] + 1, dtype=np.int32) * np.int32(rows.shape[1])
+    return pa.ListArray.from_arrays(pa.array(starts, type=pa.int32()), pa.array(rows.ravel()))
 
 
 def _with_labels(settings: Mapping[str, Any], short: Mapping[str, str]) -> dict[str, Any]:

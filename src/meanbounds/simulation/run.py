@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import platform
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
@@ -20,34 +19,22 @@ from meanbounds.agents import Pending
 from meanbounds.bounds import MeanBounds
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
+from meanbounds.simulation.blocks import Block, Blocks, Finished, Store
 from meanbounds.simulation.delay import Delay, as_delay, check_pending
 from meanbounds.simulation.environments import Environment
 from meanbounds.simulation.regret import Regret
-from meanbounds.simulation.tasks import Played, Task, task_for
+from meanbounds.simulation.tasks import Task, task_for
 from meanbounds.support.progress import Progress
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.version import __version__
-from meanbounds.support.writing import write_atomically
 
-__all__ = ["simulate"]
+__all__ = ["LONGEST", "check_fit", "simulate"]
+
+LONGEST = 10**12
+"""The longest horizon, and the largest number of runs: far beyond what can be computed."""
 
 _FEWEST_BLOCKS = 4
 _FEWEST_RUNS = 8  # in a block, if there are enough runs: they share tables
-
-
-class _Part(NamedTuple):
-    """A block of runs of one policy, with everything needed to play them anywhere."""
-
-    label: str
-    first_run: int
-    runs: int
-    task: Task
-
-
-class _Result(NamedTuple):
-    label: str
-    first_run: int
-    played: Played
 
 
 def simulate(
@@ -64,7 +51,7 @@ def simulate(
     backend: str | None = None,
     workers: int | None = None,
     block: int | None = None,
-    resume: str | Path | None = None,
+    resume: str | Path | Blocks | None = None,
     progress: bool | None = None,
 ) -> Regret:
     """Play every policy in the environment, many times, and record the regret.
@@ -104,8 +91,9 @@ def simulate(
     block
         Runs in a block; chosen from the horizon by default.
     resume
-        Folder that holds finished blocks until the simulation ends. If it is interrupted, call it again with the same
-        folder: it continues where it stopped.
+        Folder that holds finished blocks of runs until the simulation ends. If it is interrupted, call it again with
+        the same folder: it continues where it stopped. One process at a time can use a folder. To keep the blocks until
+        the result is saved, give a `meanbounds.simulation.Blocks` instead.
     progress
         True shows a progress bar, False does not; by default it is shown on a terminal, after two seconds.
 
@@ -136,35 +124,39 @@ def simulate(
     if bounds is None:
         bounds = MeanBounds.vacuous(len(environment), low=environment.low, high=environment.high)
     bounds = Knowledge.of(bounds).bounds
-    _check_fit(environment, bounds)
+    check_fit(environment, bounds)
     for name, value in (("horizon", horizon), ("runs", runs), ("block", block), ("workers", workers)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
             raise ValueError(f"{name} must be a whole number, at least 1; got {value!r}")
+        if value is not None and value > LONGEST:
+            raise ValueError(f"{name} must be at most {LONGEST:,}")
     rounds = _checkpoint_rounds(checkpoints, int(horizon))
     number = as_seed(seed)
     late = as_delay(delay)
     check_pending(pending)
+    curves = {label: np.empty((runs, rounds.size)) for label in named}
+    plays = {label: np.empty((runs, len(bounds)), dtype=np.int64) for label in named}
     parts = []
     for label, policy in named.items():
         task = task_for(policy, environment, bounds, number, rounds, delay=late, counts_pending=pending == "count")
         size = block or _block(task, runs, int(horizon))
-        parts += [_Part(label, first, min(size, runs - first), task) for first in range(0, runs, size)]
+        parts += [Block(label, first, min(size, runs - first), task) for first in range(0, runs, size)]
     settings = _settings(named, environment, bounds, int(horizon), int(runs), number)
     if late is not None:
         settings |= {"delay": late.settings(), "pending": pending}
-    curves = {label: np.empty((runs, rounds.size)) for label in named}
-    plays = {label: np.empty((runs, len(bounds)), dtype=np.int64) for label in named}
-    store = None if resume is None else _Store(Path(resume), {**settings, "rounds": rounds.tolist()}, named)
     measures: dict[str, dict[str, NDArray[np.float64]]] = {}
-    with Progress(len(named) * runs, "simulating", progress) as bar:
+    with ExitStack() as stack:
+        store = None
+        if resume is not None:
+            blocks = resume if isinstance(resume, Blocks) else stack.enter_context(Blocks(resume))
+            store = Store(blocks, {**settings, "rounds": rounds.tolist()}, named)
+        bar = stack.enter_context(Progress(len(named) * runs, "simulating", progress))
         for label, first, played in _finished(parts, store, backend, workers):
             rows = slice(first, first + len(played.curves))
             curves[label][rows], plays[label][rows] = played.curves, played.plays
             for name, values in played.measures.items():
                 measures.setdefault(name, {}).setdefault(label, np.empty_like(curves[label]))[rows] = values
             bar.advance(len(played.curves))
-    if store is not None:
-        store.clear()
     for label, counted in measures.get("contradictions", {}).items():
         if counted[:, -1].any():
             warnings.warn(
@@ -200,7 +192,8 @@ def _labelled(policies: AnyPolicy | Sequence[AnyPolicy] | Mapping[str, AnyPolicy
     return named
 
 
-def _check_fit(environment: Environment, bounds: MeanBounds) -> None:
+def check_fit(environment: Environment, bounds: MeanBounds) -> None:
+    """Refuse bounds that do not fit the environment; warn of means outside them."""
     if len(environment) != len(bounds):
         raise ValueError(f"the environment has {len(environment)} arms, the bounds have {len(bounds)}")
     inside = bounds.contains(environment.means)
@@ -222,6 +215,9 @@ def _checkpoint_rounds(checkpoints: int | Sequence[int], horizon: int) -> NDArra
     if isinstance(checkpoints, int | np.integer):
         if checkpoints < 1:
             raise ValueError(f"checkpoints must be at least 1; got {checkpoints}")
+        checkpoints = min(int(checkpoints), horizon)  # there are no more rounds than that
+        if horizon * checkpoints >= 2**63:
+            raise ValueError(f"{checkpoints:,} checkpoints in {horizon:,} rounds are too many; ask for fewer")
         return np.unique(-(-horizon * np.arange(1, checkpoints + 1) // checkpoints)).astype(np.int64)
     given = np.asarray(checkpoints)
     rounds = given.astype(np.int64) if given.ndim == 1 and np.issubdtype(given.dtype, np.integer) else np.empty(0, int)
@@ -252,11 +248,11 @@ def _settings(
     }
 
 
-def _play(part: _Part) -> _Result:
-    return _Result(part.label, part.first_run, part.task.play(part.first_run, part.runs))
+def _play(part: Block) -> Finished:
+    return Finished(part.label, part.first_run, part.task.play(part.first_run, part.runs))
 
 
-def _finished(parts: list[_Part], store: _Store | None, backend: str | None, workers: int | None) -> Iterator[_Result]:
+def _finished(parts: list[Block], store: Store | None, backend: str | None, workers: int | None) -> Iterator[Finished]:
     """Results in the order they come, those of an earlier attempt first."""
     todo = []
     for part in parts:
@@ -271,7 +267,7 @@ def _finished(parts: list[_Part], store: _Store | None, backend: str | None, wor
         yield result
 
 
-def _computed(parts: list[_Part], backend: str | None, workers: int | None) -> Iterator[_Result]:
+def _computed(parts: list[Block], backend: str | None, workers: int | None) -> Iterator[Finished]:
     if backend is not None:
         from joblib import Parallel, delayed, parallel_config
 
@@ -295,42 +291,3 @@ def _computed(parts: list[_Part], backend: str | None, workers: int | None) -> I
 def _cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-class _Store:
-    """Finished blocks in a folder; a file's name is a hash of everything that its content depends on."""
-
-    def __init__(self, folder: Path, settings: Mapping[str, Any], named: Mapping[str, AnyPolicy]) -> None:
-        self._folder = folder
-        self._study = {**settings, "runs": None}
-        for policy in named.values():
-            policy.to_dict()  # raises if the policy holds a function, which a hash cannot identify
-        self._kept: list[Path] = []
-        folder.mkdir(parents=True, exist_ok=True)
-
-    def _path(self, label: str, first_run: int, runs: int) -> Path:
-        study = {**self._study, "policies": self._study["policies"][label]}
-        digest = hashlib.sha256(json.dumps(study, sort_keys=True).encode()).hexdigest()
-        return self._folder / f"{digest[:16]}-{first_run}-{runs}.npz"
-
-    def find(self, part: _Part) -> _Result | None:
-        path = self._path(part.label, part.first_run, part.runs)
-        self._kept.append(path)
-        if not path.exists():
-            return None
-        with np.load(path) as arrays:
-            measures = {name: arrays[name] for name in arrays.files if name not in Played._fields}
-            return _Result(part.label, part.first_run, Played(arrays["curves"], arrays["plays"], measures))
-
-    def clear(self) -> None:
-        """Remove the files of this simulation, and the folder if it is then empty."""
-        for path in self._kept:
-            path.unlink(missing_ok=True)
-        if not any(self._folder.iterdir()):
-            self._folder.rmdir()
-
-    def keep(self, result: _Result) -> None:
-        played = result.played
-        path = self._path(result.label, result.first_run, len(played.curves))
-        arrays: dict[str, Any] = {"curves": played.curves, "plays": played.plays, **played.measures}
-        write_atomically(path, lambda partial: np.savez(partial, **arrays))

@@ -5,15 +5,20 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from meanbounds.bounds import MeanBounds
-from meanbounds.policies import AnyPolicy, Policy
+from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
 from meanbounds.simulation import environments
 from meanbounds.simulation.environments import Environment
+from meanbounds.simulation.run import LONGEST, check_fit
+from meanbounds.simulation.study_checks import DEPTHS, SHAPES, WrongError, check_names, check_numbers, made, shown
+from meanbounds.simulation.toml_lines import Place, line_of
+from meanbounds.support.text import one_line
 
 __all__ = ["Study", "StudyError", "read_study"]
 
@@ -27,17 +32,18 @@ _ENVIRONMENTS: dict[str, type[Environment]] = {
         environments.Linear,
     )
 }
-_KEYS: dict[str, tuple[type, str, int]] = {
-    "policies": (list, 'a list such as ["UCB", "GLUE"] or of tables such as { policy = "GLUE", label = "mine" }', 0),
-    "environment": (dict, 'a table with kind = "bernoulli" (or uniform, beta, table, linear) and its parameters', 0),
-    "bounds": (dict, "a table with lower and upper, and perhaps arms, low, high", 0),
-    "horizon": (int, "a whole number of rounds, at least 1", 1),
-    "runs": (int, "a whole number of runs, at least 1", 1),
-    "seed": (int, "a whole number, at least 0", 0),
-    "checkpoints": (int, "a whole number of checkpoints, at least 1", 1),
-    "title": (str, "a text", 0),
+_KEYS: dict[str, tuple[type, str, int, int]] = {
+    "policies": (list, 'a list such as ["UCB", "GLUE"] or of tables such as { policy = "GLUE", label = "mine" }', 0, 0),
+    "environment": (dict, 'a table with kind = "bernoulli" (or uniform, beta, table, linear) and its parameters', 0, 0),
+    "bounds": (dict, "a table with lower and upper, and perhaps arms, low, high", 0, 0),
+    "horizon": (int, "a whole number of rounds, at least 1", 1, LONGEST),
+    "runs": (int, "a whole number of runs, at least 1", 1, 10**7),
+    "seed": (int, "a whole number, at least 0", 0, 2**63 - 1),
+    "checkpoints": (int, "a whole number of checkpoints, at least 1", 1, 10**7),
+    "title": (str, "a text", 0, 0),
 }
 _REQUIRED = ("policies", "environment", "horizon")
+_BOUNDS = ("lower", "upper", "arms", "low", "high")
 
 
 class StudyError(ValueError):
@@ -128,91 +134,146 @@ def read_study(path: str | Path) -> Study:
     >>> study.title, list(study.policies), study.horizon
     ('GLUE against UCB', ['UCB', 'GLUE', 'TS, hopeful'], 20000)
     """
+    text, data = _parsed(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path}: not a TOML file: {error}") from error
+        return _study(data, Path(path).stem)
+    except WrongError as wrong:
+        line = f", line {line_of(text, wrong.place)}" if wrong.place else ""
+        raise StudyError(f"{path}{line}: {one_line(str(wrong))}") from wrong.__cause__
 
-    def fail(key: str, problem: str, section: str = "") -> StudyError:
-        return StudyError(f"{path}, line {_line(text, key, section)}: {problem}")
 
+def _parsed(path: str | Path) -> tuple[str, dict[str, Any]]:
+    """The file as text, and its content."""
+    raw = Path(path).read_bytes()
+    try:
+        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise StudyError(f"{path}, line {line}: not a TOML file: it is not text in UTF-8") from error
+    try:
+        return text, tomllib.loads(text)
+    except RecursionError as error:
+        raise StudyError(f"{path}: lists or tables are nested too deeply") from error
+    except ValueError as error:
+        raise StudyError(f"{path}, line {_line_of_error(str(error), text)}: not a TOML file: {error}") from error
+
+
+def _line_of_error(message: str, text: str) -> int:
+    """The line of a mistake against TOML: the one that the message of `tomllib` names, or the last."""
+    if said := re.search(r"\(at line (\d+), column \d+\)$", message):
+        return int(said[1])
+    plain = text.replace("_", "")
+    long = re.search(r"\d{4000,}", plain)  # of a number with too many digits the message names no line
+    return plain.count("\n", 0, long.start() if long else len(plain.rstrip("\n"))) + 1
+
+
+def _study(data: Mapping[str, Any], stem: str) -> Study:
+    """The study that the content of a file describes."""
     for key, value in data.items():
         if key not in _KEYS:
-            raise fail(key, f"unknown key {key!r}; expected one of {', '.join(_KEYS)}")
-        kind, expected, least = _KEYS[key]
-        if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, int) and value < least):
-            raise fail(key, f"{key} must be {expected}; got {value!r}")
+            raise WrongError((key,), f"unknown key {key!r}; expected one of {', '.join(_KEYS)}")
+        kind, expected, least, most = _KEYS[key]
+        number = value if isinstance(value, int) else least
+        if not isinstance(value, kind) or isinstance(value, bool) or number < least:
+            raise WrongError((key,), f"{key} must be {expected}; got {shown(value)}")
+        if number > most:
+            raise WrongError((key,), f"{key} must be {expected}, and at most {most:,}; got {shown(value)}")
     for key in _REQUIRED:
         if key not in data:
-            raise StudyError(f"{path}: {key} is missing; it must be {_KEYS[key][1]}")
-
-    def part(key: str, make: Callable[[Any], Any]) -> Any:
-        try:
-            return make(data[key])
-        except (ValueError, TypeError) as error:
-            inside = data[key] if isinstance(data[key], dict) else {}
-            named = next((name for name in inside if re.search(rf"\b{re.escape(name)}\b", str(error))), key)
-            raise fail(named, f"{key}: {error}", "" if named == key else key) from error
-
-    environment = part("environment", _environment)
-    bounds = part("bounds", MeanBounds.from_dict) if "bounds" in data else None
-    if bounds is not None and len(bounds) != len(environment):
-        raise fail("bounds", f"bounds: {len(bounds)} arms, but the environment has {len(environment)}")
+            raise WrongError((), f"{key} is missing; it must be {_KEYS[key][1]}")
+    environment = _environment(data["environment"])
+    bounds = _bounds(data["bounds"], environment) if "bounds" in data else None
     return Study(
-        policies=part("policies", _policies),
+        policies=_policies(data["policies"], environment),
         environment=environment,
         bounds=bounds,
         horizon=data["horizon"],
         runs=data.get("runs", 200),
         seed=data.get("seed", 0),
         checkpoints=data.get("checkpoints", 200),
-        title=data.get("title", Path(path).stem),
+        title=data.get("title", stem),
     )
 
 
-def _policies(entries: list[Any]) -> dict[str, AnyPolicy]:
+def _policies(entries: list[Any], environment: Environment) -> dict[str, AnyPolicy]:
+    """The policies by label; each one fits the environment."""
     policies: dict[str, AnyPolicy] = {}
-    for entry in entries:
+    for position, entry in enumerate(entries):
+        place = ("policies", position)
         if not isinstance(entry, str | dict):
-            raise ValueError(f'each policy is a name or a table such as {{ policy = "GLUE" }}; got {entry!r}')
+            example = 'a name or a table such as { policy = "GLUE" }'
+            raise WrongError(place, f"policies: each policy is {example}; got {shown(entry)}")
         settings = {"policy": entry} if isinstance(entry, str) else dict(entry)
-        label = str(settings.pop("label", settings.get("policy") if len(settings) == 1 else ""))
-        policy = Policy.from_dict(settings)
+        for key in ("policy", "label"):
+            if not isinstance(settings.get(key, ""), str):
+                raise WrongError((*place, key), f"policies: {key} must be a text; got {shown(settings[key])}")
+        label = settings.pop("label", settings.get("policy", "") if len(settings) == 1 else "")
+        policy = made(place, "policies", settings, Policy.from_dict)
+        if isinstance(policy, LinearPolicy) and not isinstance(environment, environments.Linear):
+            raise WrongError(place, f'policies: {policy} needs arms with features, an environment of kind = "linear"')
+        if isinstance(policy, Policy) and getattr(environment, "offered", None) is not None:
+            raise WrongError(
+                place, f"policies: {policy} needs all arms in each round; use OFUL or ROFUL, or leave offered out"
+            )
         label = label or str(policy)
         if label in policies:
-            raise ValueError(f"the label {label!r} is used twice; give one of them another label")
+            raise WrongError(
+                (*place, "label"), f"policies: the label {label!r} is used twice; give one of them another label"
+            )
         policies[label] = policy
     if not policies:
-        raise ValueError("expected at least one policy")
+        raise WrongError(("policies",), "policies: expected at least one policy")
     return policies
 
 
 def _environment(entry: Mapping[str, Any]) -> Environment:
+    """The environment, of the kind that the entry names."""
+    place: Place = ("environment",)
     settings = dict(entry)
-    name = str(settings.pop("kind", ""))
-    if name not in _ENVIRONMENTS:
-        raise ValueError(f"unknown kind {name!r}; expected one of {', '.join(_ENVIRONMENTS)}")
+    name = settings.pop("kind", None)
+    if name is None:
+        raise WrongError(place, f"environment: kind is missing; expected one of {', '.join(_ENVIRONMENTS)}")
+    if not isinstance(name, str) or name not in _ENVIRONMENTS:
+        kinds = ", ".join(_ENVIRONMENTS)
+        raise WrongError((*place, "kind"), f"environment: unknown kind {shown(name)}; expected one of {kinds}")
     kind = _ENVIRONMENTS[name]
     known = {key: value for key, value in inspect.signature(kind.__init__).parameters.items() if key != "self"}
-    for key in settings:
+    for key, value in settings.items():
         if key not in known:
-            raise ValueError(f"{name} has no parameter {key!r}; expected {', '.join(known)}")
+            raise WrongError(
+                (*place, key), f"environment: {name} has no parameter {key!r}; expected {', '.join(known)}"
+            )
+        if key in DEPTHS:
+            check_numbers((*place, key), value)
     for key, parameter in known.items():
         if parameter.default is parameter.empty and key not in settings:
-            raise ValueError(f"{name} needs {key}, one entry per arm")
-    return kind(**settings)
+            shape = SHAPES[DEPTHS[key][0]]
+            raise WrongError(place, f"environment: {name} needs {key}, {shape}")
+    environment: Environment = made(place, "environment", settings, lambda given: kind(**given))
+    return environment
 
 
-def _line(text: str, key: str, section: str) -> int:
-    """The line on which a key is set, in the table of this name or at the top; for a table, the line of its header."""
-    here = ""
-    for number, line in enumerate(text.splitlines(), start=1):
-        header = re.match(r"\s*\[+\s*[\"']?([^\"'\].]+)", line)
-        if header:
-            here = header[1].strip()
-            if not section and here == key:
-                return number
-        elif here == section and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line):
-            return number
-    return 1
+def _bounds(entry: Mapping[str, Any], environment: Environment) -> MeanBounds:
+    """The bounds, which fit the environment."""
+    place: Place = ("bounds",)
+    for key, value in entry.items():
+        if key not in _BOUNDS:
+            raise WrongError((*place, key), f"bounds: unknown key {key!r}; expected {', '.join(_BOUNDS)}")
+        if key in DEPTHS:
+            check_numbers((*place, key), value)
+    for key in ("lower", "upper"):
+        if key not in entry:
+            raise WrongError(place, f"bounds: {key} is missing; it must be {SHAPES[1]}, one for each arm")
+    if "arms" in entry:
+        check_names((*place, "arms"), entry["arms"], len(environment))
+    bounds: MeanBounds = made(place, "bounds", entry, MeanBounds.from_dict)
+    if len(bounds) != len(environment):
+        raise WrongError(place, f"bounds: {len(bounds)} arms, but the environment has {len(environment)}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of means outside the bounds; the simulation warns of them
+            check_fit(environment, bounds)
+    except ValueError as error:
+        ends = [key for key in ("low", "high") if key in entry]
+        raise WrongError((*place, *ends[:1]), f"bounds: {error}") from error
+    return bounds

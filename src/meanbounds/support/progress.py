@@ -54,7 +54,8 @@ class Progress:
         patience: float = 2.0,
     ) -> None:
         self._stream = sys.stderr if stream is None else stream
-        self._wanted = self._stream.isatty() if progress is None else progress
+        closed = self._stream is None or self._stream.closed  # None where a process starts without standard error
+        self._wanted = not closed and (self._stream.isatty() if progress is None else progress)
         self._total, self._title = total, title
         self._done = 0
         self._first = time.monotonic() + patience

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from meanbounds.support.writing import write_atomically
+from meanbounds.support.writing import write_text_atomically
 
 __all__ = ["Saved"]
 
@@ -42,7 +42,7 @@ class Saved(ABC):
     def save(self, path: str | Path) -> None:
         """Write the object to a JSON file.
 
-        An interrupted write leaves the old file as it was, or no file; see `write_atomically`.
+        An interrupted write, or one for which there is no space, leaves the old file as it was.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class Saved(ABC):
         <BLANKLINE>
         """
         text = json.dumps(self.to_dict(), indent=2) + "\n"
-        write_atomically(Path(path), lambda partial: partial.write_text(text, encoding="utf-8"))
+        write_text_atomically(path, text)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from meanbounds.support.text import visible
+
 __all__ = ["text_table"]
 
 _BETWEEN = "  "
@@ -23,7 +25,7 @@ def text_table(
     header
         Names of the columns, with a line under them; None for a table without names.
     rows
-        The cells of each row. Line breaks inside a cell become spaces.
+        The cells of each row. Line breaks inside a cell become spaces, and control characters escapes, see `visible`.
     align
         One letter for each column: ``"l"`` puts its cells to the left, ``"r"`` to the right.
     footer
@@ -47,8 +49,8 @@ def text_table(
     """
     from rich.cells import cell_len
 
-    body = [[" ".join(cell.splitlines()) for cell in row] for row in rows]
-    ends = [list(part) for part in (header, footer) if part is not None]
+    body = [[_shown(cell) for cell in row] for row in rows]
+    ends = [[_shown(cell) for cell in part] for part in (header, footer) if part is not None]
     lengths = [[cell_len(cell) for cell in row] for row in (*ends, *body)]
     widths = [max(column) for column in zip(*lengths, strict=True)]
 
@@ -61,6 +63,11 @@ def text_table(
         return _BETWEEN.join(filled).rstrip()
 
     rule = "-" * (sum(widths) + len(_BETWEEN) * (len(align) - 1))
-    lines = [] if header is None else [line(header), rule]
+    lines = [] if header is None else [line(ends[0]), rule]
     lines += map(line, body)
-    return "\n".join(lines if footer is None else [*lines, rule, line(footer)])
+    return "\n".join(lines if footer is None else [*lines, rule, line(ends[-1])])
+
+
+def _shown(cell: str) -> str:
+    """A cell on one line, without characters that a terminal would obey."""
+    return cell if cell.isprintable() else visible(" ".join(cell.splitlines()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from meanbounds.support.checks import as_float, as_floats, as_whole, fits_range,
 from meanbounds.support.optional import optional
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats
+from meanbounds.support.writing import write_atomically
 from meanbounds.worlds.cells import RewardLaw, cells_of_table, cells_of_trial
 
 if TYPE_CHECKING:
@@ -476,15 +478,15 @@ class HiddenContexts:
             import pyarrow as pa
             import pyarrow.parquet as pq
 
-        writer = None
-        try:
-            for z, arm, place in self._chunks(rows, seed):
-                table = pa.table(self._columns(z, arm, place))
-                writer = writer or pq.ParquetWriter(Path(path), table.schema)
-                writer.write_table(table)
-        finally:
-            if writer is not None:
-                writer.close()
+        def write(partial: Path) -> None:
+            with ExitStack() as stack:
+                writer = None
+                for z, arm, place in self._chunks(rows, seed):
+                    table = pa.table(self._columns(z, arm, place))
+                    writer = writer or stack.enter_context(pq.ParquetWriter(partial, table.schema))
+                    writer.write_table(table)
+
+        write_atomically(path, write)
 
     def sample(self, rows: int, seed: Seed = None) -> Counts:
         """Draw the counts of a log without keeping the log: those of `log` with the same rows and seed.
