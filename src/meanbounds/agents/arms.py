@@ -12,7 +12,7 @@ from meanbounds.agents.candidate import Candidate
 from meanbounds.agents.learner import Learner, NoIndexError, Pending, check_has, check_reward
 from meanbounds.bounds import Arm
 from meanbounds.kernels.arms import delayed, textbook
-from meanbounds.kernels.arms.tables import State
+from meanbounds.kernels.arms.tables import ADDED, State, complete
 from meanbounds.kernels.random.stream import rounding_key
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Plan, Policy
@@ -145,7 +145,8 @@ class ArmsLearner(Learner):
             k = self.bounds.position(arm)  # says which arms there are
         low, high = self._low[k], self._high[k]
         value = reward if type(reward) is float and low <= reward <= high else check_reward(arm, reward, low, high)
-        textbook.observe(self.table, k, (value - low) / (high - low), self.updates, self._rounding)
+        span = high - low
+        textbook.observe(self.table, k, (value - low) / span, (high - value) / span, self.updates, self._rounding)
         self.updates += 1
         if self.pending[k] and not history:
             self.pending[k] -= 1
@@ -186,8 +187,9 @@ class ArmsLearner(Learner):
     @classmethod
     def from_parts(cls, parts: Mapping[str, Any]) -> Self:
         """Make the learner that `parts` described."""
-        check_has(parts, State._fields)
-        table = np.array([parts[name] for name in State._fields], dtype=np.float64)
+        rows = [name for name in State._fields if name in parts or name not in ADDED]
+        check_has(parts, rows)
+        table = complete(np.array([parts[name] for name in rows], dtype=np.float64))
         arms = len(parts["knowledge"].bounds)
         if table.shape != (len(State._fields), arms):
             raise ValueError(f"the saved agent has {arms} arms, but statistics of shape {table.shape}")

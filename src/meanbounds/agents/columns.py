@@ -9,7 +9,7 @@ import numpy as np
 
 from meanbounds.agents.arms import ArmsLearner
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, checked_before
-from meanbounds.kernels.arms.tables import State
+from meanbounds.kernels.arms.tables import State, complete
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Policy
 from meanbounds.support.types import Booleans, Floats, Integers
@@ -211,7 +211,7 @@ class Columns:
 
     def recall(self, row: int, told: Mapping[str, Any]) -> None:
         """Restore the rewards and pulls of a context from the result of `told`."""
-        state = np.array(told["state"], dtype=np.float64)
+        state = complete(np.array(told["state"], dtype=np.float64))
         pending = np.array(told["pending"], dtype=np.int64)
         if state.shape != self._state.shape[1:] or pending.shape != self.pending.shape[1:]:
             raise ValueError(f"the saved context {row} has statistics of shape {state.shape} for {len(self.arms)} arms")
