@@ -187,7 +187,7 @@ def ucboost(r: Round) -> int:
 
 
 def floor(r: Round, k: int) -> tuple[float, float]:
-    """Lower atom x of the law on {x, 1} with the two moments seen, and 1 - x: the sums of x y and y^2 over that of y."""
+    """Lower atom x of the law on {x, 1} with the two moments seen, and 1 - x: sums of x y and y^2 over that of y."""
     if r.lack[k] <= 0:
         return 0.0, 1.0
     product = r.lack[k] - r.lack_squares[k] if r.near_top(k) else r.total[k] - r.squares[k]

@@ -72,8 +72,10 @@ def play(
                 seen[1:, arm] += unanswered * means
                 seen[0, arm] += unanswered
         plays = [int(n) for n in seen[0]]
+        total, squares, lack, lack_squares, ones = seen[1:].tolist()
+        sums_now = (total, squares, lack, lack_squares, ones)
         arm = TWINS[policy](
-            Round(bounds, list(range(size)), plays, *seen[1:].tolist(), log_f(policy, clock), key, t - 1, memory)
+            Round(bounds, list(range(size)), plays, *sums_now, log_f(policy, clock), key, t - 1, memory)
         )
         reward = draw(law, arm, child(streams, arm), arms.count(arm))
         out.append(Sent(t + 1 + rounds_late(delay, lateness, t), arm, reward))

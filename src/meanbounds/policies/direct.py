@@ -43,9 +43,10 @@ class BIMED(_BoundsPolicy):
         Not used.
     moments
         With 2, the divergence takes the second moment of the rewards into account: the less rewards vary, the less is
-        explored, and it does not matter how far the range reaches below the rewards. It is the smallest divergence between the leader and any distribution with these two moments. That
-        never exceeds the divergence of the observed rewards themselves, which the published proof needs so that the
-        best arm is not given up. For rewards of 0 and 1 nothing changes.
+        explored, and it does not matter how far the range reaches below them. It is the smallest divergence between the
+        leader and any distribution with these two moments. That never exceeds the divergence of the observed rewards
+        themselves, which the published proof needs so that the best arm is not given up. For rewards of 0 and 1 nothing
+        changes.
 
     Examples
     --------
@@ -183,7 +184,8 @@ class ThompsonSampling(_BoundsPolicy):
             prior = ()
         if len(prior) != 2 or not all(1.0 <= value <= _STRONGEST for value in prior):
             raise ValueError(
-                f"the prior of ThompsonSampling is two numbers, each from 1 to {_STRONGEST:g}; got {self.prior!r}"
+                f"the prior of ThompsonSampling is two numbers, each at least 1 and at most {_STRONGEST:g}; "
+                f"got {self.prior!r}"
             )
         object.__setattr__(self, "prior", prior)
         _check_moments(self.moments)

@@ -16,7 +16,21 @@ from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import uniform
 from meanbounds.support.types import Floats
 
-__all__ = ["ADDED", "Plan", "Seen", "State", "argmax", "complete", "keep_seen", "mean_of", "mean_seen", "pick", "plan_of", "seen_of", "state_of"]
+__all__ = [
+    "ADDED",
+    "Plan",
+    "Seen",
+    "State",
+    "argmax",
+    "complete",
+    "keep_seen",
+    "mean_of",
+    "mean_seen",
+    "pick",
+    "plan_of",
+    "seen_of",
+    "state_of",
+]
 
 
 class Plan(NamedTuple):

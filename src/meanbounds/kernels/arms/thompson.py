@@ -74,7 +74,7 @@ def build_hat(hat: Floats, a: float, b: float, lower: float, upper: float) -> No
     however far in the tail the interval lies.
     """
     a, b = a - 1.0, b - 1.0
-    if a + b > a and not a / (a + b) < 1.0:
+    if a > 0.0 and b > 0.0 and not a / (a + b) < 1.0:
         b = 0.0  # the peak is nearer to 1 than floats are to each other: the density rises all the way
     mode = min(upper, max(lower, a / (a + b))) if a + b > 0.0 else lower
     hat[3, 0], hat[3, 1], hat[3, 2], hat[3, 3], hat[3, 4] = lower, upper, mode, a, b
