@@ -34,12 +34,18 @@ class Seen(NamedTuple):
 
 
 def kl(p: float, q: float) -> float:
-    if p == q:
+    return kl_between(p, 1 - p, q, 1 - q)
+
+
+def kl_between(p: float, not_p: float, q: float, not_q: float) -> float:
+    """With 1 - p and 1 - q given, which have more digits than p and q near 1."""
+    d = q - p if p <= not_p else not_p - not_q
+    if d == 0:
         return 0.0
-    if (q <= 0 < p) or (q >= 1 > p):
+    if (q <= 0 < p) or (not_q <= 0 < not_p):
         return INFINITY
     first = p * math.log(p / q) if p > 0 else 0.0
-    second = -(1 - p) * math.log1p((p - q) / (1 - p)) if p < 1 else 0.0  # log1p: q may be far below a rounding of 1
+    second = -not_p * math.log1p(-d / not_p) if not_p > 0 else 0.0  # log1p: q may be far below a rounding of 1
     return max(0.0, first + second)
 
 
@@ -87,6 +93,8 @@ class Round(NamedTuple):
     plays: list[int]
     total: list[float]
     squares: list[float]
+    lack: list[float]  # 1 - reward, summed
+    lack_squares: list[float]
     ones: list[float]
     log_f: float
     key: np.uint64
@@ -99,7 +107,16 @@ class Round(NamedTuple):
     def unit(self, k: int, value: float) -> float:
         return (value - float(self.bounds.low[k])) / self.span(k)
 
+    def unit_lack(self, k: int, value: float) -> float:
+        return (float(self.bounds.high[k]) - value) / self.span(k)
+
+    def near_top(self, k: int) -> bool:
+        return self.total[k] > self.lack[k]
+
     def mean(self, k: int) -> float:
+        """From the nearer end of the range, where it has more digits."""
+        if self.near_top(k):
+            return float(self.bounds.high[k]) - self.span(k) * (self.lack[k] / self.plays[k])
         return float(self.bounds.low[k]) + self.span(k) * (self.total[k] / self.plays[k])
 
     @property
@@ -124,7 +141,8 @@ def _divergence(r: Round, k: int, cap: float, upper: Callable[[float, float], fl
     if not r.plays[k]:
         return cap
     low = float(r.bounds.low[k])
-    return min(cap, low + r.span(k) * upper(r.total[k] / r.plays[k], r.log_f / r.plays[k]))
+    p = 1 - r.lack[k] / r.plays[k] if r.near_top(k) else r.total[k] / r.plays[k]
+    return min(cap, low + r.span(k) * upper(p, r.log_f / r.plays[k]))
 
 
 def ucb(r: Round) -> int:
@@ -168,14 +186,19 @@ def ucboost(r: Round) -> int:
     return r.largest({k: _divergence(r, k, float(r.bounds.upper[k]), boost_upper) for k in r.possible})
 
 
-def floor(r: Round, k: int) -> float:
-    """Lower atom of the law on {x, 1} with the two moments seen."""
-    n, total = r.plays[k], r.total[k]
-    return 0.0 if total >= n else min(total / n, max(0.0, (total - r.squares[k]) / (n - total)))
+def floor(r: Round, k: int) -> tuple[float, float]:
+    """Lower atom x of the law on {x, 1} with the two moments seen, and 1 - x: sums of x y and y^2 over that of y."""
+    if r.lack[k] <= 0:
+        return 0.0, 1.0
+    product = r.lack[k] - r.lack_squares[k] if r.near_top(k) else r.total[k] - r.squares[k]
+    x = min(r.total[k] / r.plays[k], max(0.0, product / r.lack[k]))
+    return x, min(1.0, max(r.lack[k] / r.plays[k], r.lack_squares[k] / r.lack[k]))
 
 
-def lifted(share: float, x: float) -> float:
-    return max(0.0, (share - x) / (1 - x))
+def weights(r: Round, k: int, x: float, room: float) -> tuple[float, float]:
+    """Of both atoms, the upper one first."""
+    lack = min(1.0, r.lack[k] / r.plays[k] / room)
+    return (1 - lack if r.near_top(k) else max(0.0, (r.total[k] / r.plays[k] - x) / room)), lack
 
 
 def bimed(r: Round, moments: int = 1) -> int:
@@ -188,9 +211,14 @@ def bimed(r: Round, moments: int = 1) -> int:
         elif not r.plays[k]:
             costs[k] = -INFINITY
         else:
-            mean, goal = r.total[k] / r.plays[k], r.unit(k, leader)
-            x = floor(r, k) if moments == 2 else 0.0
-            distance = kl(lifted(mean, x), (goal - x) / (1 - x)) if mean < goal else 0.0
+            mean, lack = r.total[k] / r.plays[k], r.lack[k] / r.plays[k]
+            goal, goal_lack = r.unit(k, leader), r.unit_lack(k, leader)
+            distance = 0.0
+            if lack > goal_lack if r.near_top(k) else mean < goal:
+                x, room = floor(r, k) if moments == 2 else (0.0, 1.0)
+                upper, lower = weights(r, k, x, room) if moments == 2 else (mean, lack)
+                lifted = 1 - goal_lack / room if r.near_top(k) and moments == 2 else (goal - x) / room
+                distance = kl_between(upper, lower, lifted, goal_lack / room)
             costs[k] = r.plays[k] * distance + math.log(r.plays[k])
     return r.largest({k: -cost for k, cost in costs.items()})
 
@@ -205,8 +233,9 @@ def ossb(r: Round, epsilon: float = 0.01, gamma: float = 0.01) -> int:
     needs = {}
     for k, mean in truncated.items():
         needs[k] = 0.0
-        if mean < best <= b.upper[k] and kl(r.unit(k, mean), r.unit(k, best)) > 0:
-            needs[k] = 1 / kl(r.unit(k, mean), r.unit(k, best))
+        distance = kl_between(r.unit(k, mean), r.unit_lack(k, mean), r.unit(k, best), r.unit_lack(k, best))
+        if mean < best <= b.upper[k] and distance > 0:
+            needs[k] = 1 / distance
     if all(r.plays[k] >= needs[k] * (1 + gamma) * r.log_f for k in r.possible):
         return r.largest(truncated)
     r.memory["exploring"] = r.memory.get("exploring", 0) + 1
@@ -218,15 +247,32 @@ def ossb(r: Round, epsilon: float = 0.01, gamma: float = 0.01) -> int:
 
 def thompson(r: Round, moments: int = 1) -> int:
     draws = {}
+    shared = max(  # the floor of arms without one: ten times as far from the top as another one's
+        (
+            min(float(r.bounds.upper[k]), float(r.bounds.high[k]) - r.span(k) * (10 * floor(r, k)[1]))
+            for k in r.possible
+            if r.lack[k] > 0
+        ),
+        default=-INFINITY,
+    )
     for k in r.possible:
-        low, high = float(r.bounds.lower[k]), float(r.bounds.upper[k])
-        x, ones = 0.0, float(r.ones[k])
-        if moments == 2 and r.plays[k]:
-            x = floor(r, k)
-            ones = min(float(r.plays[k]), max(0.0, (r.total[k] - r.plays[k] * x) / (1 - x)))
-        lower, upper = lifted(r.unit(k, low), x), max(lifted(r.unit(k, low), x), (r.unit(k, high) - x) / (1 - x))
-        value = truncated_beta(1.0 + ones, 1.0 + r.plays[k] - ones, lower, upper, child(child(r.key, r.number), k))
-        draws[k] = min(high, max(low, float(r.bounds.low[k]) + r.span(k) * (x + (1 - x) * value)))
+        bottom, top = float(r.bounds.low[k]), float(r.bounds.high[k])
+        x, room, ones, zeros = 0.0, 1.0, float(r.ones[k]), r.plays[k] - float(r.ones[k])
+        if moments == 2 and r.lack[k] > 0:
+            x, room = floor(r, k)
+            ones, zeros = (r.plays[k] * weight for weight in weights(r, k, x, room))
+        elif moments == 2:
+            x, room = (min(1.0, max(0.0, share)) for share in (r.unit(k, shared), r.unit_lack(k, shared)))
+            ones, zeros = float(r.plays[k]), 0.0
+        ends = [float(r.bounds.lower[k]), float(r.bounds.upper[k])]
+        if room == 0:
+            draws[k] = min(ends[1], max(ends[0], top))
+            continue
+        lower, upper = (1 - r.unit_lack(k, end) / room if x > 0.5 else (r.unit(k, end) - x) / room for end in ends)
+        lower = max(0.0, lower)
+        value = truncated_beta(1 + ones, 1 + zeros, lower, max(lower, upper), child(child(r.key, r.number), k))
+        draw = top - r.span(k) * (room * (1 - value)) if x > 0.5 else bottom + r.span(k) * (x + room * value)
+        draws[k] = min(ends[1], max(ends[0], draw))
     return r.largest(draws)
 
 
@@ -263,16 +309,19 @@ def play(
     streams, key, rounding = (np.uint64(f(np.uint64(seed), run)) for f in (reward_key, policy_key, rounding_key))
     arms = range(len(bounds))
     plays = [0 for _ in arms]
-    total, squares, ones = ([0.0 for _ in arms] for _ in range(3))
+    total, squares, lack, lack_squares, ones = ([0.0 for _ in arms] for _ in range(5))
     memory: dict[str, float] = {}
     history = []
     for t in range(1, horizon + 1):
-        seen = Round(bounds, list(arms), plays, total, squares, ones, log_f(policy, t), key, t - 1, memory)
+        sums = (total, squares, lack, lack_squares, ones)
+        seen = Round(bounds, list(arms), plays, *sums, log_f(policy, t), key, t - 1, memory)
         arm = TWINS[policy](seen)
         reward = draw(law, arm, child(streams, arm), plays[arm])
         plays[arm] += 1
         total[arm] += reward
         squares[arm] += reward * reward
+        lack[arm] += 1 - reward
+        lack_squares[arm] += (1 - reward) * (1 - reward)
         ones[arm] += uniform(rounding, t - 1) < reward
         history.append(Seen(plays.copy(), total.copy()))
     return history

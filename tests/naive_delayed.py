@@ -51,28 +51,31 @@ def play(
     )
     size = len(bounds)
     middle = (0.5 * (bounds.lower + bounds.upper) - bounds.low) / (bounds.high - bounds.low)
-    sums = np.zeros((4, size))  # plays, rewards, squares, rewards rounded to 0 or 1
+    sums = np.zeros((6, size))  # plays, rewards, squares, what they lack to 1, squares of that, rounded to 0 or 1
     out: list[Sent] = []
     arms: list[int] = []
     memory: dict[str, float] = {}
     for t in range(1, horizon + 1):
         for sent in [sent for sent in out if sent.due == t]:
             one = uniform(rounding, int(sums[0].sum())) < sent.reward
-            sums[:, sent.arm] += [1.0, sent.reward, sent.reward * sent.reward, one]
+            x, lack = sent.reward, 1 - sent.reward
+            sums[:, sent.arm] += [1.0, x, x * x, lack, lack * lack, one]
         out = [sent for sent in out if sent.due > t]
         seen, clock = sums.copy(), int(sums[0].sum()) + 1
         if counts:
             clock = t
             for arm in range(size):
-                unanswered, means = arms.count(arm) - sums[0, arm], np.full(3, middle[arm])
+                x, lack = middle[arm], 1 - middle[arm]
+                unanswered, means = arms.count(arm) - sums[0, arm], np.array([x, x, lack, lack, x])
                 if sums[0, arm]:
                     unanswered, means = min(unanswered, sums[0, arm]), sums[1:, arm] / sums[0, arm]
                 seen[1:, arm] += unanswered * means
                 seen[0, arm] += unanswered
-        total, squares, ones = seen[1:].tolist()
         plays = [int(n) for n in seen[0]]
+        total, squares, lack, lack_squares, ones = seen[1:].tolist()
+        sums_now = (total, squares, lack, lack_squares, ones)
         arm = TWINS[policy](
-            Round(bounds, list(range(size)), plays, total, squares, ones, log_f(policy, clock), key, t - 1, memory)
+            Round(bounds, list(range(size)), plays, *sums_now, log_f(policy, clock), key, t - 1, memory)
         )
         reward = draw(law, arm, child(streams, arm), arms.count(arm))
         out.append(Sent(t + 1 + rounds_late(delay, lateness, t), arm, reward))

@@ -17,7 +17,7 @@ from scipy import integrate, special, stats
 import meanbounds as mb
 from meanbounds.kernels.arms import textbook
 from meanbounds.kernels.arms.chances import index_chances, thompson_chances
-from meanbounds.kernels.arms.tables import argmax, plan_of, state_of
+from meanbounds.kernels.arms.tables import Plan, State, argmax, plan_of, state_of
 from meanbounds.kernels.arms.thompson import choose_thompson
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import child
@@ -45,10 +45,15 @@ class Tables(NamedTuple):
 
 def tables(arms: Sequence[Arm], prior: tuple[float, float] = (1.0, 1.0), moments: int = 1) -> Tables:
     size = len(arms)
-    plan = [[k, arm.low, arm.high - arm.low, arm.lower, arm.upper, 0.0] for k, arm in enumerate(arms)]
-    state = [[arm.plays, arm.ones, arm.ones if arm.squares is None else arm.squares, arm.ones, 0.0] for arm in arms]
+    plan = [[k, arm.low, arm.high - arm.low, arm.lower, arm.upper, 0.0, arm.high] for k, arm in enumerate(arms)]
+    state = []
+    for arm in arms:
+        squares = arm.ones if arm.squares is None else arm.squares
+        lacks = (arm.plays - arm.ones, arm.plays - 2.0 * arm.ones + squares)
+        state.append([arm.plays, arm.ones, squares, arm.ones, 0.0, *lacks])
     shapes = np.array(plan, dtype=np.float64).T.copy(), np.array(state, dtype=np.float64).T.copy()
-    assert shapes[0].shape == (6, size)
+    assert shapes[0].shape == (len(Plan._fields), size)
+    assert shapes[1].shape == (len(State._fields), size)
     return Tables(shapes[0], np.array([*prior, moments], dtype=np.float64), shapes[1])
 
 
@@ -350,6 +355,22 @@ def test_two_moments_exactly() -> None:
     assert chances(half, moments=2) == pytest.approx(exact_chances(same), abs=1e-10)
 
 
+@pytest.mark.parametrize("untold", [Arm(0, 0), Arm(3, 3), Arm(0, 0, 0.25, 0.875), Arm(0, 0, 0.75, 1.0)])
+def test_an_arm_without_a_floor_takes_one_from_the_others(untold: Arm) -> None:
+    """Floors 1/16 and 1/32 below the top beside it: its own is 10/32 below, so it is drawn from above 22/32."""
+    others = [as_rewarded(Arm(20, 8), 1 - 1 / 16), as_rewarded(Arm(12, 4), 1 - 1 / 32)]
+    moved = [Arm(20, 8, 15 / 16, 1.0, 15 / 16, 1.0), Arm(12, 4, 31 / 32, 1.0, 31 / 32, 1.0)]
+    lifted = untold._replace(lower=max(untold.lower, 22 / 32), low=22 / 32)
+    assert chances([*others, untold], moments=2) == pytest.approx(exact_chances([*moved, lifted]), abs=1e-10)
+
+
+def test_a_prior_says_how_low_an_arm_may_be() -> None:
+    """With a prior the arm that was not played is drawn from all of its range: Beta(2, 1) against the point 3/4."""
+    others = [as_rewarded(Arm(12, 4, 0.75, 0.75), 31 / 32)]
+    assert chances([*others, Arm(0, 0)], (2.0, 1.0), moments=2) == pytest.approx([9 / 16, 7 / 16])
+    assert chances([*others, Arm(0, 0)], (1.0, 1.0), moments=2) == pytest.approx([1 / 5, 4 / 5])
+
+
 # Properties
 
 
@@ -452,11 +473,11 @@ def test_chances_are_those_of_choose(policy: mb.Policy, rounds: int) -> None:
         policy.parameters,
         float(policy.log_f(rounds + 1, rounds + 1)[0]),
     )
-    state = np.zeros((5, 5))
+    state = np.zeros((len(State._fields), 5))
     for t in range(rounds):
         log_now = float(policy.log_f(t + 1, t + 1)[0])
         arm = textbook.choose(policy.kernel, plan, parameters, state, log_now, t, np.uint64(3))
-        textbook.observe(state, arm, float(t % 2), t, np.uint64(5))
+        textbook.observe(state, arm, float(t % 2), float(1 - t % 2), t, np.uint64(5))
     before = state.copy()
     out = np.full(plan.shape[1], np.nan)
     assert textbook.chances(policy.kernel, plan, parameters, state, log_f, out) == 0.0

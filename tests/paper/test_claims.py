@@ -107,15 +107,22 @@ def test_the_closed_form_of_the_theorem_is_the_infimum() -> None:
     log_f = np.log(1 + n * np.log(n) ** 2)
     psi = mb.variance_proxy(0.85)
     plays = mb.theory.glue_plays(instance.means, instance.bounds, n)
-    for k in (1, 3, 4):
+    root = (20 * psi) ** (1 / 3)
+    live = {}
+    for k in (1, 2, 3, 4):
         gap, sigma = 0.9 - instance.means[k], mb.variance_proxy(instance.means[k])
         g = psi * log_f + np.sqrt(np.pi * psi * sigma * log_f) + sigma
         epsilon = np.linspace(0, gap, 200_002)[1:-1]
-        assert plays[k] == pytest.approx(2 + (5 * psi / epsilon**2 + 2 * g / (gap - epsilon) ** 2).min(), rel=1e-6)
-    assert plays[2] == pytest.approx(min(5 * psi / 0.03**2, plays[2]))
-    root = (20 * psi) ** (1 / 3)
-    printed = 5 * psi + 2 * g + root * g ** (2 / 3) * (1 + root) + 3 * g ** (1 / 3) * (5 * np.sqrt(2) * psi) ** (2 / 3)
-    assert printed < ((5 * psi) ** (1 / 3) + (2 * g) ** (1 / 3)) ** 3
+        live[k] = 2 + (5 * psi / epsilon**2 + 2 * g / (gap - epsilon) ** 2).min()
+        more = root * g ** (2 / 3) * (1 + root) + 3 * g ** (1 / 3) * (5 * np.sqrt(2) * psi) ** (2 / 3)
+        assert 5 * psi + 2 * g + more < ((5 * psi) ** (1 / 3) + (2 * g) ** (1 / 3)) ** 3
+    for k in (1, 3, 4):
+        assert plays[k] == pytest.approx(live[k], rel=1e-6)
+    beyond = 5 * psi / 0.03**2  # arm 2 is meta-pruned, its cap 0.03 below the best mean; here the other bound is less
+    assert live[2] < beyond
+    assert plays[2] == pytest.approx(live[2], rel=1e-6)
+    later = mb.theory.glue_plays(instance.means, instance.bounds, 10**15)
+    assert later[2] == pytest.approx(beyond, rel=1e-9)
 
 
 def test_the_theorem_needs_bounds_that_hold() -> None:

@@ -63,13 +63,65 @@ def test_ossb_with_equal_truncated_means() -> None:
     assert plays.min() > 850
 
 
+TWO_MOMENTS = pytest.mark.parametrize(
+    "policy", [mb.ThompsonSampling(moments=2), mb.BIMED(moments=2)], ids=["ThompsonSampling", "BIMED"]
+)
+
+
+@TWO_MOMENTS
+def test_constant_costs_near_the_top_of_a_wide_range(policy: mb.Policy) -> None:
+    """An arm that was not played drew uniformly over the range: 41 of 100 runs never tried the better one."""
+    environment = mb.Table([[-1.5], [-1.6]], low=-1e6, high=0.0)
+    final = mb.simulate({"p": policy}, environment, horizon=20_000, runs=100, seed=1).final["p"]
+    assert final.max() < 15.0
+
+
+def test_delays_near_the_top_of_a_wide_range() -> None:
+    """Five services with delays of 20 to 48 ms; the range is a minute. Thompson sampling lost four times as much."""
+    delays = [(-np.linspace(start, start + 20.0, 21)).tolist() for start in (20.0, 22.0, 24.0, 26.0, 28.0)]
+    policies = {"TS": mb.ThompsonSampling(moments=2), "BIMED": mb.BIMED(moments=2)}
+    regret = mb.simulate(policies, mb.Table(delays, low=-60_000.0, high=0.0), horizon=20_000, runs=50, seed=1)
+    assert regret.final["TS"].mean() < 1.2 * regret.final["BIMED"].mean()
+    assert regret.final["TS"].max() < 2.0 * regret.final["BIMED"].mean()
+
+
+@TWO_MOMENTS
+def test_two_moments_do_not_depend_on_the_width_of_the_range(policy: mb.Policy) -> None:
+    """Costs of 0 or 3: the same plays on every range that is much wider. At 1e8 the floor was lost by cancellation."""
+    plays = []
+    for width in (1e2, 1e8, 1e12):
+        environment = mb.Table([[0.0, -3.0], [0.0, 0.0, -3.0]], low=-width, high=0.0)
+        plays.append(mb.simulate({"p": policy}, environment, horizon=5_000, runs=20, seed=3).plays["p"].tolist())
+    assert plays[0] == plays[1] == plays[2]
+
+
+@TWO_MOMENTS
+def test_an_agent_does_not_depend_on_the_width_of_the_range(policy: mb.Policy) -> None:
+    """An agent sees the reward itself, and keeps what it lacks to the top in full: 16 digits on a range of 1e18."""
+    costs = np.random.default_rng(5).uniform(0.0, 1.0, (300, 3)) * [1.0, 1.2, 1.4]
+    pulled = []
+    for width in (1e2, 1e9, 1e18):
+        agent = mb.Agent(policy, mb.MeanBounds.vacuous(3, low=-width, high=0.0), seed=8)
+        arms = []
+        for row in costs:
+            arm = agent.pull()
+            agent.update(arm, -float(row[int(str(arm))]))
+            arms.append(arm)
+        pulled.append(arms)
+    assert pulled[0] == pulled[1] == pulled[2]
+    assert len(set(pulled[0])) == 3
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
         (lambda: mb.UCB(f="t^2"), "unknown f 't\\^2'"),
         (lambda: mb.UCB(f=lambda t: 1 / t), r"f\(2\) = 0.5"),
         (lambda: mb.OSSB(epsilon=1.5), "epsilon"),
+        (lambda: mb.OSSB(epsilon=0), "got epsilon=0, gamma=0.01; with epsilon = 0 its regret would be linear"),
+        (lambda: mb.OSSB(gamma=-1.0), "needs 0 < epsilon < 1 and gamma >= 0; got epsilon=0.01, gamma=-1.0$"),
         (lambda: mb.ThompsonSampling(prior=(0.5, 1.0)), "at least 1"),
+        (lambda: mb.ThompsonSampling(prior=(1e17, 2.0)), r"at most 1e\+12; got \(1e\+17, 2.0\)"),
         (lambda: mb.BIMED(moments=3), "moments must be 1 or 2; got 3"),
         (lambda: mb.Policy.from_dict({"policy": "GULE"}), "unknown policy 'GULE'; the policies are BIMED"),
         (

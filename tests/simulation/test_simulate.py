@@ -11,6 +11,11 @@ import numpy as np
 import pytest
 
 import meanbounds as mb
+from meanbounds import kernels
+from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.tables import State
+from meanbounds.kernels.random.rewards import draw
+from meanbounds.kernels.random.stream import child, reward_key
 
 module = importlib.import_module("meanbounds.simulation.run")  # mb.simulate is the function
 ENVIRONMENT = mb.Bernoulli([0.9, 0.8, 0.5])
@@ -77,12 +82,36 @@ def test_windows_of_rounds_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rewards_are_paired() -> None:
-    """With one arm kept by both, two policies see the same rewards; more runs leave the first ones as they were."""
-    assert_same(run(), mb.simulate(POLICIES, ENVIRONMENT, BOUNDS, horizon=500, runs=30, seed=7, checkpoints=20))
+    """Policies that decide alike see the same rewards; more runs leave the first ones as they were.
+
+    With vacuous bounds B-UCB, ImprovedUCB and GLUE are one policy: equal curves mean equal rewards in every round.
+    """
+    alike = [mb.BUCB(), mb.ImprovedUCB(), mb.GLUE()]
+    same = mb.simulate(alike, ENVIRONMENT, horizon=500, runs=30, seed=7, checkpoints=20)
+    for label in ("ImprovedUCB", "GLUE"):
+        np.testing.assert_array_equal(same.curves[label], same.curves["BUCB"])
+    alone = mb.simulate({"GLUE": mb.GLUE()}, ENVIRONMENT, BOUNDS, horizon=500, runs=30, seed=7, checkpoints=20)
+    np.testing.assert_array_equal(alone.curves["GLUE"], run().curves["GLUE"])
     more = run(runs=40)
     for label, curve in run().curves.items():
         np.testing.assert_array_equal(curve, more.curves[label][:30])
     assert not np.array_equal(run().curves["UCB"], run(seed=8).curves["UCB"])
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=str)
+def test_the_nth_reward_of_an_arm_is_the_same_under_every_policy(policy: mb.Policy) -> None:
+    """The sum of an arm's rewards is that of the first numbers in its stream, as many as it was played."""
+    seed, low, high = np.uint64(7), np.zeros(3), np.ones(3)
+    law = mb.Uniform([0.6, 0.5, 0.4]).rewards(low, high)
+    states = np.zeros((4, len(State._fields), 3))
+    block = Block(states, law, seed, 0, policy.log_f(1, 200), 1, np.array([200]), np.zeros(3), np.zeros((4, 1)))
+    kernels.play(policy.kernel, policy.plan(mb.MeanBounds.vacuous(3)).table, policy.parameters, block)
+    for run_number, state in enumerate(states):
+        stream = np.uint64(reward_key(seed, run_number))
+        for arm, plays in enumerate(state[0].astype(int).tolist()):
+            own = np.uint64(child(stream, arm))
+            assert state[1, arm] == sum(draw(law, arm, own, n) for n in range(plays))
+    assert states[:, 0].sum() == 4 * 200
 
 
 def test_curves_and_plays_fit_together() -> None:

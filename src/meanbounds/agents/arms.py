@@ -169,8 +169,10 @@ class ArmsLearner(Learner):
     def means(self) -> Floats:
         """The mean reward of each arm so far; NaN for an arm without rewards."""
         state, bounds = State(*self._now.table), self.bounds
-        unit = np.divide(state.total, state.plays, out=np.full(state.plays.shape, np.nan), where=state.plays > 0)
-        means: Floats = bounds.low + (bounds.high - bounds.low) * unit
+        nearer = np.minimum(state.total, state.shortfall)  # measured from the nearer end of the range
+        share = np.divide(nearer, state.plays, out=np.full(state.plays.shape, np.nan), where=state.plays > 0)
+        inwards = (bounds.high - bounds.low) * share
+        means: Floats = np.where(state.total <= state.shortfall, bounds.low + inwards, bounds.high - inwards)
         return means
 
     def pull(self, eligible: Any, pending: Pending | None) -> Any:
@@ -210,7 +212,8 @@ class ArmsLearner(Learner):
         low, high = now.low[k], now.high[k]
         value = reward if type(reward) is float and low <= reward <= high else check_reward(arm, reward, low, high)
         past = history if type(history) is bool else as_flag("history", history)
-        kernel.update(now.table, now.tally, k, (value - low) / (high - low), past)
+        span = high - low
+        kernel.update(now.table, now.tally, k, (value - low) / span, (high - value) / span, past)
 
     def cancel(self, arm: Any) -> None:
         """Give up one pending pull of an arm."""
@@ -248,7 +251,8 @@ class ArmsLearner(Learner):
         """Make the learner that `parts` described; everything is checked."""
         saved, known = Entries(parts, "agent"), parts["knowledge"]
         counts = read_counts(saved, known.bounds)
-        table = np.array([saved.numbers(name, (len(known.bounds),)) for name in State._fields])
+        rows = [name for name in State._fields if name in saved or name not in ADDED]
+        table = complete(np.array([saved.numbers(name, (len(known.bounds),)) for name in rows]))
         check_statistics(saved, table, counts.updates)
         tally = new_tally(counts.seed, counts.pending, counts.pulls, counts.updates)
         return cls(parts["policy"], known, counts.seed, counts.floor, table=table, tally=tally, retired=counts.retired)
@@ -271,11 +275,12 @@ class ArmsLearner(Learner):
 
 def check_statistics(saved: Entries, table: Floats, updates: int) -> None:
     """Refuse saved statistics that no rewards in the unit interval can have."""
-    state = State(*table)
-    whole = (state.plays == np.floor(state.plays)) & (state.ones == np.floor(state.ones))
-    much = 1.0 + 1e-9 + 1e-15 * updates  # sums of rounded numbers
-    ordered = (state.squares >= 0.0) & (state.squares <= state.total * much) & (state.total <= state.plays * much)
-    right = whole & ordered & (state.ones >= 0.0) & (state.ones <= state.plays) & (state.memory >= 0.0)
+    state, slack = State(*table), 1e-9 + 1e-15 * updates  # of sums of rounded numbers
+    right = (state.plays == np.floor(state.plays)) & (state.ones == np.floor(state.ones))
+    right &= (state.ones >= 0.0) & (state.ones <= state.plays) & (state.memory >= 0.0)
+    for sums, squares in ((state.total, state.squares), (state.shortfall, state.shortfall_squares)):
+        right &= (squares >= 0.0) & (squares <= sums * (1.0 + slack)) & (sums <= state.plays * (1.0 + slack))
+    right &= np.abs(state.total + state.shortfall - state.plays) <= slack * state.plays
     for k in np.flatnonzero(~right).tolist():
         raise saved.fail(
             f"no rewards give the statistics {dict(zip(State._fields, table[:, k].tolist(), strict=True))}"

@@ -219,7 +219,9 @@ class Columns:
     def recall(self, row: int, told: Mapping[str, Any]) -> None:
         """Restore the rewards and pulls of a context from the result of `told`."""
         saved, arms = Entries(told, f"context number {row}"), len(self._place)
-        state, pending = saved.numbers("state", self._state.shape[1:]), saved.wholes("pending", arms)
+        whole = len(saved.sequence("state")) == len(State._fields)
+        rows = len(State._fields) - (0 if whole else len(ADDED))  # versions up to 0.2 had fewer
+        state, pending = complete(saved.numbers("state", (rows, arms))), saved.wholes("pending", arms)
         pulls, updates = (saved.whole(name) for name in _TOLD)
         check_statistics(saved, state, updates)
         if pending.sum() > pulls:

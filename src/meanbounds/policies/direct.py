@@ -16,6 +16,8 @@ from meanbounds.policies.plan import Plan, make_plan
 
 __all__ = ["BIMED", "OSSB", "ThompsonSampling"]
 
+_STRONGEST = 1e12  # parameter of a prior: the peak of a stronger one can be narrower than floats resolve
+
 
 @dataclass(frozen=True)
 class _BoundsPolicy(Policy):
@@ -41,9 +43,10 @@ class BIMED(_BoundsPolicy):
         Not used.
     moments
         With 2, the divergence takes the second moment of the rewards into account: the less rewards vary, the less is
-        explored. It is the smallest divergence between the leader and any distribution with these two moments. That
-        never exceeds the divergence of the observed rewards themselves, which the published proof needs so that the
-        best arm is not given up. For rewards of 0 and 1 nothing changes.
+        explored, and it does not matter how far the range reaches below them. It is the smallest divergence between the
+        leader and any distribution with these two moments. That never exceeds the divergence of the observed rewards
+        themselves, which the published proof needs so that the best arm is not given up. For rewards of 0 and 1 nothing
+        changes.
 
     Examples
     --------
@@ -83,15 +86,18 @@ class OSSB(_BoundsPolicy):
     f
         How fast exploration grows, see `Policy`; ``"t"`` by default, as published.
     epsilon
-        Share of the exploring rounds that each arm gets at least, from 0 to below 1: when the arm played least has
-        fewer, it is played.
+        Share of the exploring rounds that each arm gets at least, above 0 and below 1: when the arm played least has
+        fewer, it is played. With 0, an arm that leads after a few plays might never be played again, while OSSB
+        explores the next best arm for ever; its regret would grow with every round.
     gamma
         How much more to explore than the lower bound asks for: 0.01 is 1% more.
 
     Notes
     -----
     Appendix D of the paper. If several arms have the largest clipped mean, each of them counts as best and needs no
-    exploration.
+    exploration. If several arms have exactly the largest true mean, OSSB explores in almost every round to tell them
+    apart, and its regret grows in proportion to epsilon and the rounds. `meanbounds.theory.asymptotic_plays` says what
+    epsilon and gamma cost in the long run.
 
     Examples
     --------
@@ -112,8 +118,12 @@ class OSSB(_BoundsPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         numbers = all(isinstance(value, int | float) for value in (self.epsilon, self.gamma))
-        if not (numbers and 0.0 <= self.epsilon < 1.0 and 0.0 <= self.gamma < np.inf):
-            raise ValueError(f"OSSB needs 0 <= epsilon < 1 and gamma >= 0; got {self.epsilon=}, {self.gamma=}")
+        if not (numbers and 0.0 < self.epsilon < 1.0 and 0.0 <= self.gamma < np.inf):
+            linear = "; with epsilon = 0 its regret would be linear: take a small share such as 0.01"
+            raise ValueError(
+                f"OSSB needs 0 < epsilon < 1 and gamma >= 0; got epsilon={self.epsilon!r}, gamma={self.gamma!r}"
+                + (linear if self.epsilon == 0 else "")
+            )
 
     @property
     def parameters(self) -> NDArray[np.float64]:
@@ -134,11 +144,15 @@ class ThompsonSampling(_BoundsPolicy):
     f
         Not used.
     prior
-        The two parameters of the Beta prior before truncation, each at least 1; (1, 1) is uniform between the bounds.
+        The two parameters of the Beta prior before truncation, each from 1 to 1e12; (1, 1), the default, is uniform
+        between the bounds. A stronger prior would outweigh all rewards: give bounds instead.
     moments
         With 2, rewards are not rounded. They count as if each had been either 1 or one lower value, chosen such that
-        the first two moments stay the same: the less rewards vary, the less is explored. For rewards of 0 and 1 nothing
-        changes. There is no theorem for this yet.
+        the first two moments stay the same: the less rewards vary, the less is explored. For rewards of 0 and 1
+        nothing changes. Without a prior, an arm that was not played yet, or that only had the best possible reward, is
+        drawn from means at most ten times as far below the top of the range as the lower value of some other arm. So
+        it hardly matters how wide the range is: take 2 for costs or delays, whose range is a guess. There is no theorem
+        for this yet.
 
     Examples
     --------
@@ -168,8 +182,11 @@ class ThompsonSampling(_BoundsPolicy):
             prior = tuple(float(value) for value in self.prior)
         except (TypeError, ValueError):
             prior = ()
-        if len(prior) != 2 or not all(1.0 <= value < np.inf for value in prior):
-            raise ValueError(f"the prior of ThompsonSampling is two numbers, each at least 1; got {self.prior!r}")
+        if len(prior) != 2 or not all(1.0 <= value <= _STRONGEST for value in prior):
+            raise ValueError(
+                f"the prior of ThompsonSampling is two numbers, each at least 1 and at most {_STRONGEST:g}; "
+                f"got {self.prior!r}"
+            )
         object.__setattr__(self, "prior", prior)
         _check_moments(self.moments)
 

@@ -22,7 +22,7 @@ class Plan:
     Attributes
     ----------
     table
-        The rows as kernels take them: arms, low, width, lower, cap, proxy.
+        The rows as kernels take them: arms, low, width, lower, cap, proxy, high.
     arms
         The positions of these arms among all arms.
     low, width
@@ -45,7 +45,7 @@ class Plan:
     """
 
     table: Floats
-    """The rows as kernels take them: arms, low, width, lower, cap, proxy."""
+    """The rows as kernels take them: arms, low, width, lower, cap, proxy, high."""
 
     @property
     def arms(self) -> Integers:
@@ -166,6 +166,7 @@ def make_plan(
         bounds.low if lower is None else lower,
         cap,
         proxy,
+        bounds.high,
     )
     table = np.array([np.broadcast_to(row, len(bounds)) for row in rows], dtype=np.float64)
     plan = Plan(table)

@@ -45,16 +45,17 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
     index the policy clips below the best mean, or that it does not keep, has 0 as well. Any other arm has
 
     .. math:: 2 \psi_k / \Delta_k^2 \quad\text{(UCB, B-UCB, ImprovedUCB, GLUE)}, \qquad
-              1 / d_k(\mu_k, \mu^*) \quad\text{(KL-UCB, B-KL-UCB, OSSB)}
+              1 / d_k(\mu_k, \mu^*) \quad\text{(KL-UCB, B-KL-UCB)}
 
     with the policy's variance proxy :math:`\psi_k` for the arm, its gap :math:`\Delta_k`, and the divergence d of
-    rewards at the two ends of the arm's range; 0 where that is infinite.
+    rewards at the two ends of the arm's range; 0 where that is infinite. OSSB plays each arm ``1 + gamma`` times as
+    often as B-KL-UCB, and each arm that it keeps in at least a share epsilon of all its exploring rounds.
 
     Parameters
     ----------
     policy
-        A policy with the default f or ``"t log(t)^3"``; OSSB has its own. For OSSB the value is the limit as epsilon
-        and gamma tend to 0. There is no such theorem for other policies: they raise a ValueError.
+        A policy with the default f or ``"t log(t)^3"``; OSSB has its own, and needs gamma above 0 and one best arm.
+        There is no such theorem for other policies: they raise a ValueError.
     means
         The true means, in reward units, in the order of the bounds' arms.
     bounds
@@ -69,6 +70,12 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
     -----
     Theorem 6 and Table 1. An arm with upper bound equal to the best mean counts, as in the theorem; see `lower_bound`.
 
+    For OSSB let :math:`c_k = (1 + \gamma) / d_k`, or 0 for an arm that the bounds rule out in the long run. The plays
+    are :math:`x_k = \max(c_k, \min(\epsilon s, \max_j c_j))` with :math:`s = \sum_k x_k`, the exploring rounds. With
+    epsilon and gamma near 0 they are those of B-KL-UCB. Combes et al. (2017) state a limit without giving it in this
+    form. If several arms are best, OSSB explores in almost every round, to tell them apart, and each of the others
+    gets a share epsilon of these rounds: its regret is linear.
+
     Examples
     --------
     >>> import meanbounds as mb
@@ -79,6 +86,14 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
 
     >>> mb.theory.asymptotic_plays(mb.BUCB(), [0.9, 0.8], mb.MeanBounds([0.5, 0.5], [1.0, 0.85]))
     array([0., 0.])
+
+    OSSB with gamma = 1 plays twice as often as it has to:
+
+    >>> vacuous = mb.MeanBounds.vacuous(2)
+    >>> mb.theory.asymptotic_plays(mb.OSSB(gamma=1.0), [0.9, 0.8], vacuous).round(2)
+    array([ 0.  , 45.04])
+    >>> mb.theory.asymptotic_plays(mb.BKLUCB(), [0.9, 0.8], vacuous).round(2)
+    array([ 0.  , 22.52])
     """
     if not isinstance(policy, Policy) or policy.f not in _RATES.get(policy.kernel, ()):
         raise ValueError(f"{policy}: no theorem says what remains of its regret over log n")
@@ -95,7 +110,34 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
             plays[live.arms] = 2.0 * live.proxy / gap / gap
         else:
             plays[live.arms] = 1.0 / _divergence(mu, bounds, live.arms)
+        if isinstance(policy, OSSB):
+            others = plan.arms[mu[plan.arms] < best]
+            _check_ossb(policy, int(np.sum(mu[plan.arms] == best)), others.size)
+            plays[others] = _forced((1.0 + policy.gamma) * plays[others], policy.epsilon)
     return plays
+
+
+def _check_ossb(policy: OSSB, best_arms: int, other_arms: int) -> None:
+    """Raise a ValueError where the theorem about OSSB does not apply."""
+    if not policy.gamma > 0.0:
+        raise ValueError(f"{policy}: the theorem needs gamma above 0")
+    if best_arms > 1 and other_arms:
+        raise ValueError(f"{policy}: {best_arms} arms are best; the theorem needs one, with several regret is linear")
+
+
+def _forced(needs: Floats, epsilon: float) -> Floats:
+    """Plays of arms that need `needs`, if each also gets a share epsilon of all of these plays.
+
+    With the m smallest at that share, s, the sum of the plays, is that of the other needs over 1 - m epsilon. No play
+    is forced once every need is met, so none is above the largest need.
+    """
+    ordered = np.sort(needs)
+    for m, need in enumerate(ordered):
+        rest = 1.0 - m * epsilon
+        least = epsilon * ordered[m:].sum() / rest if rest > 0.0 else np.inf
+        if need >= least:
+            return np.maximum(needs, least)
+    return np.full(needs.shape, ordered[-1] if ordered.size else 0.0)
 
 
 def _divergence(mu: Floats, bounds: MeanBounds, arms: NDArray[np.intp]) -> Floats:
@@ -154,8 +196,8 @@ def lower_bound(means: ArrayLike, bounds: MeanBounds) -> float:
     -----
     Graves and Lai (1997), Appendix D. Differs from the paper: an alternative in which arm k is the only best one needs
     a mean *above* that of the best arm, which stays as it is; an arm with upper bound equal to the best mean has none
-    and counts for nothing, where the paper's K_2(0) has it. The constants of B-KL-UCB and OSSB equal the bound on every
-    other instance.
+    and counts for nothing, where the paper's K_2(0) has it. The constant of B-KL-UCB, and that of OSSB as epsilon and
+    gamma tend to 0, equal the bound on every other instance.
 
     Examples
     --------
@@ -273,13 +315,15 @@ _TABLE: tuple[tuple[str, Policy, str, bool], ...] = (
     ("ImprovedUCB", ImprovedUCB(), "any", True),
     ("KL-UCB", KLUCB(), "any", False),
     ("B-KL-UCB", BKLUCB(), "any", True),
-    ("OSSB", OSSB(), "two-point", True),
+    ("OSSB", BKLUCB(), "two-point", True),  # its constant as epsilon and gamma tend to 0, as the paper compares it
     ("GLUE", GLUE(), "any", True),
 )
 
 
 def comparison(means: ArrayLike, bounds: MeanBounds, *, form: Form = "corrected") -> Comparison:
     """Compare how fast each algorithm's regret grows on one instance: the constants in front of log n.
+
+    OSSB is compared as epsilon and gamma tend to 0; for other values see `asymptotic_constant`.
 
     Always: lower bound <= B-KL-UCB = OSSB <= GLUE <= ImprovedUCB <= B-UCB <= UCB, and B-KL-UCB <= KL-UCB <= UCB. Either
     of KL-UCB and GLUE can be ahead: one uses the divergence, the other the bounds.

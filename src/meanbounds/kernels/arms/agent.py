@@ -86,7 +86,7 @@ def pull(
 
 
 @compiled
-def update(state_table: Floats, tally: Integers, arm: int, reward: float, history: bool) -> None:
-    """Add a reward, in units of the arm's range; unless it is history, it answers a pending pull."""
-    observe(state_table, arm, reward, tally[UPDATES], np.uint64(tally[ROUNDING_KEY]))
+def update(state_table: Floats, tally: Integers, arm: int, reward: float, shortfall: float, history: bool) -> None:
+    """Add a reward, and 1 less it, in units of the arm's range; unless it is history, it answers a pending pull."""
+    observe(state_table, arm, reward, shortfall, tally[UPDATES], np.uint64(tally[ROUNDING_KEY]))
     count_update(tally, arm, history)

@@ -18,7 +18,7 @@ from numpy.polynomial import legendre
 
 from meanbounds.kernels.arms.divergence import excess
 from meanbounds.kernels.arms.tables import Plan, State, plan_of, state_of
-from meanbounds.kernels.arms.thompson import HAT_SHAPE, posterior_hat
+from meanbounds.kernels.arms.thompson import HAT_SHAPE, in_raw_units, posterior_hat, shared_floor
 from meanbounds.kernels.compiling import compiled
 from meanbounds.support.types import Floats, Integers
 
@@ -132,14 +132,14 @@ def _reach(laws: _Laws, k: int, end: float, depth: float) -> float:
 @compiled
 def _fill_laws(plan: Plan, parameters: Floats, state: State, laws: _Laws) -> None:
     hat = np.empty(HAT_SHAPE)
+    shared = shared_floor(plan, parameters, state)
     for k in range(plan.arm.size):
-        floor = posterior_hat(hat, plan, parameters, state, k)
-        low, span, lower, cap = plan.low[k], plan.span[k], plan.lower[k], plan.cap[k]
-        width = span * (1.0 - floor)
+        floor = posterior_hat(hat, plan, parameters, state, k, shared)
+        width = plan.span[k] * floor[1]
         mode, rise, fall = hat[3, 2], hat[3, 3], hat[3, 4]
-        laws.start[k] = min(cap, max(lower, low + span * (floor + (1.0 - floor) * hat[3, 0])))
-        laws.stop[k] = min(cap, max(lower, low + span * (floor + (1.0 - floor) * hat[3, 1])))
-        laws.mode[k] = min(laws.stop[k], max(laws.start[k], low + span * (floor + (1.0 - floor) * mode)))
+        laws.start[k] = in_raw_units(plan, k, floor, hat[3, 0])
+        laws.stop[k] = in_raw_units(plan, k, floor, hat[3, 1])
+        laws.mode[k] = min(laws.stop[k], max(laws.start[k], in_raw_units(plan, k, floor, mode)))
         laws.rise[k], laws.fall[k] = rise, fall
         laws.below[k], laws.above[k] = width * mode, width * (1.0 - mode)
         if laws.start[k] < laws.mode[k] < laws.stop[k]:

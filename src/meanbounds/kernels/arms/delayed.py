@@ -74,10 +74,14 @@ def as_if_answered(state_table: Floats, waiting: Floats, middle: Floats, out: Fl
             supposed.total[arm] += more * (seen.total[arm] / plays)
             supposed.squares[arm] += more * (seen.squares[arm] / plays)
             supposed.ones[arm] += more * (seen.ones[arm] / plays)
+            supposed.shortfall[arm] += more * (seen.shortfall[arm] / plays)
+            supposed.shortfall_squares[arm] += more * (seen.shortfall_squares[arm] / plays)
         else:
             supposed.total[arm] += more * middle[arm]
             supposed.squares[arm] += more * middle[arm]
             supposed.ones[arm] += more * middle[arm]
+            supposed.shortfall[arm] += more * (1.0 - middle[arm])
+            supposed.shortfall_squares[arm] += more * (1.0 - middle[arm])
         supposed.plays[arm] += more
 
 
@@ -109,7 +113,8 @@ def _deliver(state: Floats, out: Unanswered, t: int, updates: int, rounding: np.
     slot = t % out.arm.size
     place = out.first[slot]
     while place != _NOBODY:
-        observe(state, out.arm[place], out.reward[place], updates, rounding)
+        reward = out.reward[place]
+        observe(state, out.arm[place], reward, 1.0 - reward, updates, rounding)
         out.waiting[out.arm[place]] -= 1.0
         updates += 1
         place = out.following[place]

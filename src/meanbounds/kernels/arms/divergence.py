@@ -6,7 +6,7 @@ from math import exp, log, sqrt
 
 from meanbounds.kernels.compiling import compiled
 
-__all__ = ["excess", "kl", "kl_ceiling", "kl_upper", "top"]
+__all__ = ["excess", "kl", "kl_between", "kl_ceiling", "kl_upper", "top"]
 
 
 @compiled
@@ -22,22 +22,29 @@ def excess(x: float, ratio: float) -> float:
 
 @compiled
 def kl(p: float, q: float) -> float:
-    """Divergence of Bernoulli(p) from Bernoulli(q); infinite where q excludes what p allows.
+    """Divergence of Bernoulli(p) from Bernoulli(q); infinite where q excludes what p allows."""
+    return kl_between(p, 1.0 - p, q, 1.0 - q)
+
+
+@compiled
+def kl_between(p: float, not_p: float, q: float, not_q: float) -> float:
+    """`kl` of p and q that are given with ``not_p = 1 - p`` and ``not_q = 1 - q``, for where these are tiny.
 
     Written as ``p e(d/p) + (1-p) e(-d/(1-p))`` with d = q - p and e(x) = x - log(1 + x): nothing cancels where p and q
     are close.
     """
-    if p == q:
+    d = q - p if p <= not_p else not_p - not_q
+    if d == 0.0:
         return 0.0
-    if (q <= 0.0 and p > 0.0) or (q >= 1.0 and p < 1.0):
+    if (q <= 0.0 and p > 0.0) or (not_q <= 0.0 and not_p > 0.0):
         return float("inf")
-    d, value = q - p, 0.0
+    value = 0.0
     if p > 1e-290:  # below, d / p might overflow
         value += p * excess(d / p, q / p)
     else:
         value += d
-    if p < 1.0:
-        value += (1.0 - p) * excess(-d / (1.0 - p), (1.0 - q) / (1.0 - p))
+    if not_p > 1e-290:
+        value += not_p * excess(-d / not_p, not_q / not_p)
     else:
         value -= d
     return value

@@ -6,23 +6,34 @@ from math import log
 
 import numpy as np
 
-from meanbounds.kernels.arms.divergence import kl
+from meanbounds.kernels.arms.divergence import kl_between
 from meanbounds.kernels.arms.moments import moment_divergence
-from meanbounds.kernels.arms.tables import Plan, State, argmax
+from meanbounds.kernels.arms.tables import Plan, Seen, State, argmax, mean_of, seen_of
 from meanbounds.kernels.compiling import compiled
 from meanbounds.support.types import Floats
 
-__all__ = ["choose_imed", "imed_cost", "imed_scores"]
+__all__ = ["choose_imed", "imed_cost", "imed_scores", "reaches"]
 
 
 @compiled
-def imed_cost(plays: float, total: float, squares: float, goal: float, moments: float) -> float:
-    """``plays * divergence from the goal + log plays`` of an arm that was played and can reach the goal."""
-    if goal <= total / plays:
+def imed_cost(seen: Seen, goal: float, goal_lack: float, moments: float) -> float:
+    """``plays * divergence from the goal + log plays`` of an arm that was played and can reach the goal.
+
+    The goal is in units of the arm's range, and ``goal_lack`` is its distance from the top.
+    """
+    plays, total, _, shortfall, _ = seen
+    if reaches(seen, goal, goal_lack):
         return log(plays)
     if moments == 2.0:
-        return plays * moment_divergence(plays, total, squares, goal) + log(plays)
-    return plays * kl(total / plays, goal) + log(plays)
+        return plays * moment_divergence(seen, goal, goal_lack) + log(plays)
+    return plays * kl_between(total / plays, shortfall / plays, goal, goal_lack) + log(plays)
+
+
+@compiled
+def reaches(seen: Seen, goal: float, goal_lack: float) -> bool:
+    """Whether the mean of what was seen is at least the goal, compared at the nearer end of the range."""
+    plays, total, _, shortfall, _ = seen
+    return goal <= total / plays if total <= shortfall else goal_lack >= shortfall / plays
 
 
 @compiled
@@ -33,13 +44,13 @@ def imed_scores(plan: Plan, parameters: Floats, state: State, out: Floats) -> No
     reach it, and minus infinity for one that can and was never played. `parameters`: how many moments of the rewards
     the divergence takes into account, 1 or 2.
     """
-    arms, low, span, cap = plan.arm, plan.low, plan.span, plan.cap
-    plays, total, squares = state.plays, state.total, state.squares
+    arms, low, span, cap, high = plan.arm, plan.low, plan.span, plan.cap, plan.high
+    plays = state.plays
     leader = float(plan.lower.max())
     for k in range(arms.size):
         arm = int(arms[k])
         if plays[arm] > 0.0:
-            leader = max(leader, min(cap[k], low[k] + span[k] * (total[arm] / plays[arm])))
+            leader = max(leader, min(cap[k], mean_of(plan, state, k)))
     for k in range(arms.size):
         arm = int(arms[k])
         if cap[k] < leader:
@@ -47,7 +58,8 @@ def imed_scores(plan: Plan, parameters: Floats, state: State, out: Floats) -> No
         elif plays[arm] == 0.0:
             out[k] = np.inf
         else:
-            out[k] = -imed_cost(plays[arm], total[arm], squares[arm], (leader - low[k]) / span[k], parameters[0])
+            goal, lack = (leader - low[k]) / span[k], (high[k] - leader) / span[k]
+            out[k] = -imed_cost(seen_of(state, arm), goal, lack, parameters[0])
 
 
 @compiled

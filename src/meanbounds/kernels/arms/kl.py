@@ -40,6 +40,7 @@ def kl_index(plan: Plan, state: State, k: int, log_f: float, boosted: bool) -> f
     plays = state.plays[arm]
     if plays == 0.0:
         return float(plan.cap[k])
-    p, budget = state.total[arm] / plays, log_f / plays
+    total, shortfall, budget = state.total[arm], state.shortfall[arm], log_f / plays
+    p = total / plays if total <= shortfall else 1.0 - shortfall / plays
     upper = boost_upper(p, budget) if boosted else kl_upper(p, budget)
     return float(min(plan.cap[k], plan.low[k] + plan.span[k] * upper))

@@ -9,22 +9,43 @@ alone, equal to it for rewards of 0 and 1 (x = 0), and never above that of the w
 
 from __future__ import annotations
 
-from meanbounds.kernels.arms.divergence import kl
+from meanbounds.kernels.arms.divergence import kl_between
+from meanbounds.kernels.arms.tables import Seen
 from meanbounds.kernels.compiling import compiled
 
-__all__ = ["floor_of", "moment_divergence"]
+__all__ = ["floor_of", "lifted_mean", "moment_divergence"]
 
 
 @compiled
-def floor_of(plays: float, total: float, squares: float) -> float:
-    """Lower atom x of the law on {x, 1} with the moments seen; 0 for rewards of 0 and 1, the mean of constant ones."""
-    if total >= plays:
-        return 0.0
-    return min(total / plays, max(0.0, (total - squares) / (plays - total)))
+def floor_of(seen: Seen) -> tuple[float, float]:
+    """Lower atom x of the law on {x, 1} with the moments seen, and its distance 1 - x from the top.
+
+    x is 0 for rewards of 0 and 1, and the mean of constant ones. With y = 1 - reward it is ``sum((1 - y) y) / sum(y)``,
+    and its distance is ``sum(y^2) / sum(y)``; both are taken from sums in which nothing cancels.
+    """
+    plays, total, squares, shortfall, shortfall_squares = seen
+    if not shortfall > 0.0:
+        return 0.0, 1.0
+    mixed = total - squares if total <= shortfall else shortfall - shortfall_squares
+    floor = min(total / plays, max(0.0, mixed / shortfall))
+    return floor, min(1.0, max(shortfall / plays, shortfall_squares / shortfall))
 
 
 @compiled
-def moment_divergence(plays: float, total: float, squares: float, goal: float) -> float:
-    """Least divergence of a law with the moments seen from one whose mean is `goal` or more, above its own."""
-    floor = floor_of(plays, total, squares)
-    return kl(max(0.0, (total / plays - floor) / (1.0 - floor)), (goal - floor) / (1.0 - floor))
+def lifted_mean(seen: Seen, floor: float, room: float) -> tuple[float, float]:
+    """Weights of the two atoms in the law with the moments seen: of 1 and of the floor, which is `room` below 1."""
+    plays, total, _, shortfall, _ = seen
+    lack = min(1.0, shortfall / plays / room)
+    return (max(0.0, (total / plays - floor) / room) if total <= shortfall else 1.0 - lack), lack
+
+
+@compiled
+def moment_divergence(seen: Seen, goal: float, goal_lack: float) -> float:
+    """Least divergence of a law with the moments seen from one whose mean is `goal` or more, above its own.
+
+    ``goal_lack`` is 1 - goal.
+    """
+    floor, room = floor_of(seen)
+    p, not_p = lifted_mean(seen, floor, room)
+    not_q = goal_lack / room
+    return kl_between(p, not_p, (goal - floor) / room if seen[1] <= seen[3] else 1.0 - not_q, not_q)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanbounds.kernels.arms.divergence import kl
+from meanbounds.kernels.arms.divergence import kl_between
 from meanbounds.kernels.arms.tables import Plan, State, argmax, mean_of
 from meanbounds.kernels.compiling import compiled
 from meanbounds.support.types import Floats
@@ -33,7 +33,9 @@ def ossb_scores(plan: Plan, parameters: Floats, state: State, log_f: float, out:
     satisfied = True
     for k in range(size):
         if means[k] < best <= plan.cap[k]:
-            divergence = kl((means[k] - plan.low[k]) / plan.span[k], (best - plan.low[k]) / plan.span[k])
+            low, span, high = plan.low[k], plan.span[k], plan.high[k]
+            own, goal = (means[k] - low) / span, (best - low) / span
+            divergence = kl_between(own, (high - means[k]) / span, goal, (high - best) / span)
             if divergence > 0.0:
                 needs[k] = 1.0 / divergence
         if plays[k] < needs[k] * (1.0 + parameters[1]) * log_f:

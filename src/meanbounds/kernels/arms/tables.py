@@ -16,7 +16,21 @@ from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import uniform
 from meanbounds.support.types import Floats
 
-__all__ = ["Plan", "State", "argmax", "mean_of", "pick", "plan_of", "state_of"]
+__all__ = [
+    "ADDED",
+    "Plan",
+    "Seen",
+    "State",
+    "argmax",
+    "complete",
+    "keep_seen",
+    "mean_of",
+    "mean_seen",
+    "pick",
+    "plan_of",
+    "seen_of",
+    "state_of",
+]
 
 
 class Plan(NamedTuple):
@@ -28,35 +42,80 @@ class Plan(NamedTuple):
     lower: Floats  # bounds on the mean, raw units
     cap: Floats  # what clips the index: the upper bound, or infinity
     proxy: Floats  # variance proxy, raw units squared
+    high: Floats  # top of the reward range, raw units: low + span may be off by a rounding error of the span
 
 
 class State(NamedTuple):
-    """One entry per arm, pruned ones included."""
+    """One entry per arm, pruned ones included.
+
+    Rewards are in units of the arm's range. What each of them lacks to 1 is summed as well: where rewards are near the
+    top of a wide range, ``plays - total`` would be a small difference of large numbers.
+    """
 
     plays: Floats
     total: Floats  # sum of rewards
     squares: Floats  # sum of their squares
     ones: Floats  # rewards rounded at random to 0 or 1, summed
     memory: Floats  # whatever else a kernel has to remember; not by arm
+    shortfall: Floats  # sum of 1 - reward
+    shortfall_squares: Floats  # sum of (1 - reward)^2
+
+
+Seen = tuple[float, float, float, float, float]
+"""Plays, total, squares, shortfall and shortfall_squares of one arm: a look into an array costs 5 ns."""
 
 
 @compiled
 def plan_of(table: Floats) -> Plan:
     """Name the rows of a plan."""
-    return Plan(table[0], table[1], table[2], table[3], table[4], table[5])
+    return Plan(table[0], table[1], table[2], table[3], table[4], table[5], table[6])
 
 
 @compiled
 def state_of(table: Floats) -> State:
     """Name the rows of a state."""
-    return State(table[0], table[1], table[2], table[3], table[4])
+    return State(table[0], table[1], table[2], table[3], table[4], table[5], table[6])
+
+
+@compiled
+def seen_of(state: State, arm: int) -> Seen:
+    """What was seen of an arm, as numbers."""
+    lacks = state.shortfall[arm], state.shortfall_squares[arm]
+    return state.plays[arm], state.total[arm], state.squares[arm], lacks[0], lacks[1]
+
+
+@compiled
+def keep_seen(state: State, arm: int, seen: Seen) -> None:
+    """Write back what `seen_of` gave, after it has grown."""
+    state.plays[arm], state.total[arm], state.squares[arm] = seen[0], seen[1], seen[2]
+    state.shortfall[arm], state.shortfall_squares[arm] = seen[3], seen[4]
+
+
+ADDED = ("shortfall", "shortfall_squares")
+"""The rows of a state, its last ones, that versions up to 0.2 did not save."""
+
+
+def complete(table: Floats) -> Floats:
+    """The same state with all rows, whether this version saved it or an older one; `ADDED` can be computed."""
+    if len(table) != len(State._fields) - len(ADDED):
+        return table
+    plays, total, squares = table[:3]
+    return np.vstack([table, np.maximum(plays - total, 0.0), np.maximum(plays - 2.0 * total + squares, 0.0)])
 
 
 @compiled
 def mean_of(plan: Plan, state: State, k: int) -> float:
     """Empirical mean of a candidate that was played, in raw units."""
-    arm = int(plan.arm[k])
-    return float(plan.low[k] + plan.span[k] * (state.total[arm] / state.plays[arm]))
+    return mean_seen(plan, k, seen_of(state, int(plan.arm[k])))
+
+
+@compiled
+def mean_seen(plan: Plan, k: int, seen: Seen) -> float:
+    """The same, from what was seen of its arm; measured from the nearer end of the range."""
+    plays, total, _, shortfall, _ = seen
+    if total <= shortfall:
+        return float(plan.low[k] + plan.span[k] * (total / plays))
+    return float(plan.high[k] - plan.span[k] * (shortfall / plays))
 
 
 @compiled

@@ -104,12 +104,17 @@ def chances(code: int, plan_table: Floats, parameters: Floats, state_table: Floa
 
 
 @compiled
-def observe(state_table: Floats, arm: int, reward: float, number: int, key: np.uint64) -> None:
-    """Add a reward (in units of the arm's range); `key` rounds it at random to 0 or 1, for posteriors."""
+def observe(state_table: Floats, arm: int, reward: float, shortfall: float, number: int, key: np.uint64) -> None:
+    """Add a reward (in units of the arm's range); `key` rounds it at random to 0 or 1, for posteriors.
+
+    ``shortfall`` is 1 - reward, which a caller that knows the reward itself can compute with more digits.
+    """
     state = state_of(state_table)
     state.plays[arm] += 1.0
     state.total[arm] += reward
     state.squares[arm] += reward * reward
+    state.shortfall[arm] += shortfall
+    state.shortfall_squares[arm] += shortfall * shortfall
     if uniform(key, number) < reward:
         state.ones[arm] += 1.0
 
@@ -139,6 +144,6 @@ def play(code: int, plan_table: Floats, parameters: Floats, block: Block) -> Non
             while t <= stops[c]:
                 arm = choose(code, plan_table, parameters, table, log_f[t - block.first_round], t - 1, key)
                 reward = draw(block.rewards, arm, child(streams, arm), int(plays[arm]))
-                observe(table, arm, reward, t - 1, rounding)
+                observe(table, arm, reward, 1.0 - reward, t - 1, rounding)
                 t += 1
             block.curves[run, c] = regret(block.gaps, table)

@@ -6,8 +6,8 @@ from math import exp, expm1, log, log1p, sqrt
 
 import numpy as np
 
-from meanbounds.kernels.arms.moments import floor_of
-from meanbounds.kernels.arms.tables import Plan, State, argmax
+from meanbounds.kernels.arms.moments import floor_of, lifted_mean
+from meanbounds.kernels.arms.tables import Plan, State, argmax, seen_of
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import child, uniform
 from meanbounds.support.types import Floats
@@ -16,12 +16,15 @@ __all__ = [
     "HAT_SHAPE",
     "build_hat",
     "choose_thompson",
-    "posterior_draw",
+    "in_raw_units",
     "posterior_hat",
     "sample_hat",
+    "shared_floor",
+    "takes_shared_floor",
     "truncated_beta",
 ]
 
+_FARTHER = 10.0  # how much farther from the top than another arm's floor an arm may lie that has none of its own
 HAT_SHAPE = (4, 6)
 # A hat is three exponential pieces above the density. Rows 0 to 2, a piece each: mass, the end it falls away from, the
 # direction it falls in, rate, exp(-rate * width) - 1 (or the width where the rate is 0), log height at that end.
@@ -71,6 +74,8 @@ def build_hat(hat: Floats, a: float, b: float, lower: float, upper: float) -> No
     however far in the tail the interval lies.
     """
     a, b = a - 1.0, b - 1.0
+    if a > 0.0 and b > 0.0 and not a / (a + b) < 1.0:
+        b = 0.0  # the peak is nearer to 1 than floats are to each other: the density rises all the way
     mode = min(upper, max(lower, a / (a + b))) if a + b > 0.0 else lower
     hat[3, 0], hat[3, 1], hat[3, 2], hat[3, 3], hat[3, 4] = lower, upper, mode, a, b
     if not lower < upper:
@@ -131,31 +136,80 @@ def truncated_beta(a: float, b: float, lower: float, upper: float, key: np.uint6
 
 
 @compiled
-def posterior_hat(hat: Floats, plan: Plan, parameters: Floats, state: State, k: int) -> float:
-    """Fill the hat of a candidate's posterior, a law of (mean - x) / (1 - x), and return the floor x.
+def takes_shared_floor(parameters: Floats, state: State, arm: int) -> bool:
+    """Whether nothing says how low an arm's rewards go: it was not played, or all of its rewards were the best ones.
 
-    `parameters`: the two of the Beta prior, and how many moments of the rewards are taken into account. With one, x is
-    0 and rewards were rounded to 0 or 1 at random; with two, they count as if they had been x and 1.
+    This is asked with two moments only, and without a prior, which would say it.
     """
-    arm = int(plan.arm[k])
-    plays, ones, floor = state.plays[arm], state.ones[arm], 0.0
-    if parameters[2] == 2.0 and plays > 0.0:
-        floor = floor_of(plays, state.total[arm], state.squares[arm])
-        ones = min(plays, max(0.0, (state.total[arm] - plays * floor) / (1.0 - floor)))
-    lower = max(0.0, ((plan.lower[k] - plan.low[k]) / plan.span[k] - floor) / (1.0 - floor))
-    upper = max(lower, ((plan.cap[k] - plan.low[k]) / plan.span[k] - floor) / (1.0 - floor))
-    build_hat(hat, parameters[0] + ones, parameters[1] + plays - ones, lower, upper)
-    return floor
+    flat = parameters[0] == 1.0 and parameters[1] == 1.0
+    return bool(parameters[2] == 2.0 and flat and not state.shortfall[arm] > 0.0)
 
 
 @compiled
-def posterior_draw(
-    hat: Floats, floor: float, ends: tuple[float, float], bounds: tuple[float, float], key: np.uint64
-) -> float:
-    """Draw a candidate's mean, in raw units; it stays within the bounds even where they exclude what was seen."""
-    low, span = ends
-    lower, cap = bounds
-    return min(cap, max(lower, low + span * (floor + (1.0 - floor) * sample_hat(hat, key))))
+def shared_floor(plan: Plan, parameters: Floats, state: State) -> float:
+    """The floor, in raw units, of candidates whose rewards do not say one; minus infinity if no other has one either.
+
+    It is ten times as far from the top as the floor of another candidate, whichever gives most, and at most that
+    candidate's cap. On a range that is much wider than the rewards a uniform draw would never win, and the arm would
+    never be played; on an ordinary one this floor is below the range and changes nothing.
+    """
+    shared = -np.inf
+    if parameters[2] == 2.0:
+        for k in range(plan.arm.size):
+            arm = int(plan.arm[k])
+            if state.shortfall[arm] > 0.0:
+                _, room = floor_of(seen_of(state, arm))
+                shared = max(shared, min(plan.cap[k], plan.high[k] - plan.span[k] * (_FARTHER * room)))
+    return shared
+
+
+@compiled
+def posterior_hat(
+    hat: Floats, plan: Plan, parameters: Floats, state: State, k: int, shared: float
+) -> tuple[float, float]:
+    """Fill the hat of a candidate's posterior, a law of (mean - x) / (1 - x), and return the floor x and 1 - x.
+
+    `parameters`: the two of the Beta prior, and how many moments of the rewards are taken into account. With one, x is
+    0 and rewards were rounded to 0 or 1 at random. With two, they count as if they had been x and 1; an arm whose
+    rewards do not say what x is takes the `shared` one, of `shared_floor`.
+    """
+    arm = int(plan.arm[k])
+    low, span, high = plan.low[k], plan.span[k], plan.high[k]
+    plays, ones, floor, room = state.plays[arm], state.ones[arm], 0.0, 1.0
+    zeros = plays - ones
+    if takes_shared_floor(parameters, state, arm):
+        room = min(1.0, max(0.0, (high - shared) / span))
+        floor = min(1.0, max(0.0, (shared - low) / span))
+        ones, zeros = plays, 0.0
+    elif parameters[2] == 2.0 and plays > 0.0:
+        seen = seen_of(state, arm)
+        floor, room = floor_of(seen)
+        share, lack = lifted_mean(seen, floor, room)
+        ones, zeros = plays * share, plays * lack
+    if not room > 0.0:  # no mean of this arm is above the shared floor
+        build_hat(hat, 1.0, 1.0, 1.0, 1.0)
+        return floor, 0.0
+    lower, upper = (plan.lower[k] - low) / span, (plan.cap[k] - low) / span
+    if floor > 0.5:
+        lower, upper = 1.0 - (high - plan.lower[k]) / span / room, 1.0 - (high - plan.cap[k]) / span / room
+    else:
+        lower, upper = (lower - floor) / room, (upper - floor) / room
+    lower = max(0.0, lower)
+    build_hat(hat, parameters[0] + ones, parameters[1] + zeros, lower, max(lower, upper))
+    return floor, room
+
+
+@compiled
+def in_raw_units(plan: Plan, k: int, floor: tuple[float, float], x: float) -> float:
+    """The mean of which x is (mean - floor) / (1 - floor), clipped to the bounds; `floor` is both of `posterior_hat`.
+
+    It stays within the bounds even where they exclude everything that was seen.
+    """
+    if floor[0] > 0.5:
+        value = plan.high[k] - plan.span[k] * (floor[1] * (1.0 - x))
+    else:
+        value = plan.low[k] + plan.span[k] * (floor[0] + floor[1] * x)
+    return float(min(plan.cap[k], max(plan.lower[k], value)))
 
 
 @compiled
@@ -164,8 +218,8 @@ def choose_thompson(plan: Plan, parameters: Floats, state: State, number: int, k
     hat = np.empty(HAT_SHAPE)
     scores = np.empty(plan.arm.size)
     stream = child(key, number)
+    shared = shared_floor(plan, parameters, state)
     for k in range(plan.arm.size):
-        floor = posterior_hat(hat, plan, parameters, state, k)
-        ends, bounds = (plan.low[k], plan.span[k]), (plan.lower[k], plan.cap[k])
-        scores[k] = posterior_draw(hat, floor, ends, bounds, child(stream, int(plan.arm[k])))
+        floor = posterior_hat(hat, plan, parameters, state, k, shared)
+        scores[k] = in_raw_units(plan, k, floor, sample_hat(hat, child(stream, int(plan.arm[k]))))
     return argmax(scores, key, number)

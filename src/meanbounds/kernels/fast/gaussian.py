@@ -6,20 +6,21 @@ from math import sqrt
 
 import numpy as np
 
+from meanbounds.kernels.arms.tables import Plan, Seen, mean_seen
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.fast.search import SURE
-from meanbounds.kernels.fast.stretch import Seen, Stretch
+from meanbounds.kernels.fast.stretch import Stretch
 
 __all__ = ["gaussian_line", "gaussian_stretch"]
 
 
 @compiled
-def gaussian_line(seen: Seen, low: float, span: float, proxy: float) -> tuple[float, float]:
+def gaussian_line(seen: Seen, plan: Plan, k: int) -> tuple[float, float]:
     """An arm's index as (intercept, slope): its mean, and its width per sqrt(log f)."""
-    plays, total, _ = seen
+    plays = seen[0]
     if plays == 0.0:
         return np.inf, 0.0
-    return low + span * (total / plays), sqrt(2.0 * proxy / plays)
+    return mean_seen(plan, k, seen), sqrt(2.0 * plan.proxy[k] / plays)
 
 
 @compiled

@@ -18,7 +18,7 @@ import numpy as np
 from numba import literally
 
 from meanbounds.kernels.arms.block import Block
-from meanbounds.kernels.arms.tables import mean_of, pick, plan_of, state_of
+from meanbounds.kernels.arms.tables import keep_seen, mean_of, pick, plan_of, seen_of, state_of
 from meanbounds.kernels.arms.textbook import GAUSSIAN, IMED, KL, regret
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.fast.gaussian import gaussian_line, gaussian_stretch
@@ -64,7 +64,7 @@ def _play_run(
     source, key, first_round = run
     plan, state = plan_of(plan_table), state_of(table)
     arms, low, span, cap, proxy = plan.arm, plan.low, plan.span, plan.cap, plan.proxy
-    plays, total, squares = state.plays, state.total, state.squares
+    plays, total = state.plays, state.total
     kind, law = rewards.kind, rewards.parameters
     moments = parameters[0] if code == IMED else 0.0
     size, best_lower, margin = arms.size, plan.lower.max(), MARGIN * scale_of(plan)
@@ -75,10 +75,10 @@ def _play_run(
     solved = np.full(size, -1, np.int64)  # the round for which the score is exact
     for k in range(size):
         a = int(arms[k])
-        seen = plays[a], total[a], squares[a]
+        seen = seen_of(state, a)
         streams[k] = child(source, a)
         if code == GAUSSIAN:
-            intercept[k], slope[k] = gaussian_line(seen, low[k], span[k], proxy[k])
+            intercept[k], slope[k] = gaussian_line(seen, plan, k)
         elif code == KL:
             intercept[k], slope[k] = kl_line(seen, low[k], span[k], log_f[0], (np.inf, 0.0), 4)
         elif plays[a] > 0.0:
@@ -116,7 +116,7 @@ def _play_run(
                     for k in range(0 if ahead or exact else size):
                         if intercept[k] + slope[k] * budget >= near:
                             a, line = int(arms[k]), (intercept[k], slope[k])
-                            seen = plays[a], total[a], squares[a]
+                            seen = seen_of(state, a)
                             intercept[k], slope[k] = kl_line(seen, low[k], span[k], budget, line, 1)
                         value = intercept[k] + slope[k] * budget
                         score[k] = value if value < cap[k] else cap[k]
@@ -127,8 +127,8 @@ def _play_run(
                         if score[k] >= near and solved[k] != t and cap[k] >= x:
                             a, solved[k], exact = int(arms[k]), t, False
                             if plays[a] > 0.0:
-                                seen = plays[a], total[a], squares[a]
-                                cost, intercept[k], slope[k] = imed_line(seen, low[k], span[k], x, moments)
+                                seen = seen_of(state, a)
+                                cost, intercept[k], slope[k] = imed_line(seen, plan, k, x, moments)
                                 score[k] = -cost
             if exact:  # the scores of KL-UCB have changed since the two best were found
                 best = score.max() if code == KL else score[chosen]
@@ -136,7 +136,7 @@ def _play_run(
                 other = chosen - 1 if chosen > 0 else size - 1
             # Say how long the choice stands.
             arm = int(arms[chosen])
-            seen = plays[arm], total[arm], squares[arm]
+            seen = seen_of(state, arm)
             stretch = no_stretch()
             if code == IMED:
                 if chosen == previous and plays[arm] > 0.0 and mean_of(plan, state, chosen) >= x:
@@ -158,11 +158,11 @@ def _play_run(
                 t, seen = hold(stretch, calendar, t, rewards, law_of(kind, law, arm), streams[chosen], arm, seen)
             else:
                 t, seen = t + 1, add(seen, draw(rewards, arm, streams[chosen], int(plays[arm])))
-            plays[arm], total[arm], squares[arm] = seen
+            keep_seen(state, arm, seen)
             previous = chosen
             # Draw the line of what was played anew.
             if code == GAUSSIAN:
-                intercept[chosen], slope[chosen] = gaussian_line(seen, low[chosen], span[chosen], proxy[chosen])
+                intercept[chosen], slope[chosen] = gaussian_line(seen, plan, chosen)
             elif code == KL:
                 line = intercept[chosen], slope[chosen]
                 intercept[chosen], slope[chosen] = kl_line(seen, low[chosen], span[chosen], budget, line, 2)
@@ -171,7 +171,7 @@ def _play_run(
                 intercept[chosen], slope[chosen] = log(plays[arm]), 0.0
                 x = max(x, clipped[chosen])
                 if cap[chosen] >= x:
-                    _, intercept[chosen], slope[chosen] = imed_line(seen, low[chosen], span[chosen], x, moments)
+                    _, intercept[chosen], slope[chosen] = imed_line(seen, plan, chosen, x, moments)
         curve[c] = regret(gaps, table)
 
 

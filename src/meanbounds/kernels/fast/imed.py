@@ -6,30 +6,33 @@ from math import exp, log
 
 import numpy as np
 
-from meanbounds.kernels.arms.imed import imed_cost
+from meanbounds.kernels.arms.imed import imed_cost, reaches
 from meanbounds.kernels.arms.moments import floor_of
-from meanbounds.kernels.arms.tables import Plan
+from meanbounds.kernels.arms.tables import Plan, Seen
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.fast.search import COST_MARGIN
-from meanbounds.kernels.fast.stretch import Seen, Stretch, no_stretch
+from meanbounds.kernels.fast.stretch import Stretch, no_stretch
 from meanbounds.support.types import Floats
 
 __all__ = ["imed_line", "imed_stretch"]
 
 
 @compiled
-def imed_line(seen: Seen, low: float, span: float, leader: float, moments: float) -> tuple[float, float, float]:
+def imed_line(seen: Seen, plan: Plan, k: int, leader: float, moments: float) -> tuple[float, float, float]:
     """Cost of an arm that can reach the leader, and the line (intercept, slope) that touches it there from below.
 
     The cost is convex in the leader, so no tangent exceeds it anywhere.
     """
-    plays, total, squares = seen
-    goal = (leader - low) / span
-    cost = imed_cost(plays, total, squares, goal, moments)
-    if goal <= total / plays or goal >= 1.0:
+    plays, total, _, shortfall, _ = seen
+    span = plan.span[k]
+    goal, lack = (leader - plan.low[k]) / span, (plan.high[k] - leader) / span
+    cost = imed_cost(seen, goal, lack, moments)
+    if reaches(seen, goal, lack) or lack <= 0.0:
         return cost, log(plays), 0.0
-    floor = floor_of(plays, total, squares) if moments == 2.0 else 0.0
-    slope = plays * (goal - total / plays) / ((goal - floor) * (1.0 - goal) * span)
+    floor, room = floor_of(seen) if moments == 2.0 else (0.0, 1.0)
+    near_top = total > shortfall
+    distance = shortfall / plays - lack if near_top else goal - total / plays
+    slope = plays * distance / ((room - lack if near_top else goal - floor) * lack * span)
     return cost, cost - slope * leader, slope
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from meanbounds.kernels.arms.divergence import kl, kl_ceiling
 from meanbounds.kernels.arms.kl import kl_index
-from meanbounds.kernels.arms.tables import Plan, State
+from meanbounds.kernels.arms.tables import Plan, Seen, State
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.fast.search import MARGIN, SURE
-from meanbounds.kernels.fast.stretch import Seen, Stretch
+from meanbounds.kernels.fast.stretch import Stretch
 from meanbounds.support.types import Floats
 
 __all__ = ["kl_line", "kl_stretch", "solve_near_ties", "surely_reaches"]
@@ -25,7 +25,7 @@ def kl_line(
 
     It starts from another such line; each step of Newton's method brings it nearer.
     """
-    plays, total, _ = seen
+    plays, total = seen[:2]
     if plays == 0.0:
         return np.inf, 0.0
     p = total / plays

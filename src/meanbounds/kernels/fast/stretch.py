@@ -6,15 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanbounds.kernels.arms.tables import Seen
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.rewards import UNIFORM, Law, Rewards, draw, draw_simple
 from meanbounds.support.types import Floats
 
-__all__ = ["Calendar", "Seen", "Stretch", "add", "hold", "no_stretch"]
-
-
-Seen = tuple[float, float, float]
-"""Plays, total and squares of an arm: numbers rather than arrays, each look into which costs 5 ns."""
+__all__ = ["Calendar", "Stretch", "add", "hold", "no_stretch"]
 
 
 class Stretch(NamedTuple):
@@ -47,8 +44,9 @@ class Calendar(NamedTuple):
 @compiled
 def add(seen: Seen, reward: float) -> Seen:
     """What was seen of an arm, and one more reward."""
-    plays, total, squares = seen
-    return plays + 1.0, total + reward, squares + reward * reward
+    plays, total, squares, shortfall, shortfall_squares = seen
+    lack = 1.0 - reward
+    return plays + 1.0, total + reward, squares + reward * reward, shortfall + lack, shortfall_squares + lack * lack
 
 
 @compiled
@@ -71,11 +69,12 @@ def hold(
     """Play `arm` in round t, and again while it surely leads: the first round not played, and what was seen by then."""
     wake, most_plays, level, centre, reach, flat, slope, bend, budget = stretch
     stop, log_f, first_round = calendar
-    plays, total, squares = seen
+    plays, total = seen[:2]
     pull, simple = int(plays), law[0] <= UNIFORM
     while True:
         reward = draw_simple(law, key, pull) if simple else draw(rewards, arm, key, pull)
-        plays, total, squares = add((plays, total, squares), reward)
+        seen = add(seen, reward)
+        plays, total = seen[:2]
         pull += 1
         t += 1
         if t > stop or log_f[t - first_round] >= wake or plays >= most_plays:
@@ -84,4 +83,4 @@ def hold(
             e = total - centre * plays
             if abs(e) > reach * plays or (flat * plays + slope * e) * plays + bend * e * e >= budget * plays:
                 break
-    return t, (plays, total, squares)
+    return t, seen

@@ -7,7 +7,14 @@ import numpy as np
 from meanbounds.kernels.arms.block import Block
 from meanbounds.kernels.arms.tables import argmax, plan_of, state_of
 from meanbounds.kernels.arms.textbook import observe, regret
-from meanbounds.kernels.arms.thompson import HAT_SHAPE, posterior_draw, posterior_hat
+from meanbounds.kernels.arms.thompson import (
+    HAT_SHAPE,
+    in_raw_units,
+    posterior_hat,
+    sample_hat,
+    shared_floor,
+    takes_shared_floor,
+)
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import child, policy_key, reward_key, rounding_key
@@ -23,28 +30,37 @@ def play_thompson(plan_table: Floats, parameters: Floats, block: Block) -> None:
     seed, first_run, first_round = block.seed, block.first_run, block.first_round
     gaps, curves = block.gaps, block.curves
     plan = plan_of(plan_table)
-    arms, low, span, lower, cap = plan.arm, plan.low, plan.span, plan.lower, plan.cap
+    arms = plan.arm
     size = arms.size
     hats = np.empty((size, HAT_SHAPE[0], HAT_SHAPE[1]))
-    floors, score = np.empty(size), np.empty(size)
+    floors, score = np.empty((size, 2)), np.empty(size)
     for run in range(states.shape[0]):
         table = states[run]
         state = state_of(table)
         streams, key = reward_key(seed, first_run + run), policy_key(seed, first_run + run)
         rounding = rounding_key(seed, first_run + run)
+        shared = shared_floor(plan, parameters, state)
+        sharing = 0  # candidates that take the shared floor
         for k in range(size):
-            floors[k] = posterior_hat(hats[k], plan, parameters, state, k)
+            sharing += takes_shared_floor(parameters, state, int(arms[k]))
+            floors[k] = posterior_hat(hats[k], plan, parameters, state, k, shared)
         t = first_round
         for c in range(stops.size):
             while t <= stops[c]:
                 stream = child(key, t - 1)
                 for k in range(size):
-                    ends, bounds = (low[k], span[k]), (lower[k], cap[k])
-                    score[k] = posterior_draw(hats[k], floors[k], ends, bounds, child(stream, int(arms[k])))
+                    x = sample_hat(hats[k], child(stream, int(arms[k])))
+                    score[k] = in_raw_units(plan, k, (floors[k, 0], floors[k, 1]), x)
                 chosen = argmax(score, key, t - 1)
                 arm = int(plan.arm[chosen])
                 reward = draw(rewards, arm, child(streams, arm), int(state.plays[arm]))
-                observe(table, arm, reward, t - 1, rounding)
-                floors[chosen] = posterior_hat(hats[chosen], plan, parameters, state, chosen)
+                observe(table, arm, reward, 1.0 - reward, t - 1, rounding)
+                if sharing > 0:
+                    shared, sharing = shared_floor(plan, parameters, state), 0
+                    for k in range(size):
+                        if takes_shared_floor(parameters, state, int(arms[k])):
+                            sharing += 1
+                            floors[k] = posterior_hat(hats[k], plan, parameters, state, k, shared)
+                floors[chosen] = posterior_hat(hats[chosen], plan, parameters, state, chosen, shared)
                 t += 1
             curves[run, c] = regret(gaps, table)
