@@ -22,7 +22,7 @@ from meanbounds.bounds import Arm
 from meanbounds.kernels.arms import agent as kernel
 from meanbounds.kernels.arms import textbook
 from meanbounds.kernels.arms.delayed import middle_of
-from meanbounds.kernels.arms.tables import State
+from meanbounds.kernels.arms.tables import ADDED, State, complete
 from meanbounds.kernels.tally import new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Plan, Policy

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from meanbounds.agents.arms import ArmsLearner, check_statistics
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, checked_before
-from meanbounds.kernels.arms.tables import State
+from meanbounds.kernels.arms.tables import ADDED, State, complete
 from meanbounds.kernels.tally import new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Policy
