@@ -212,7 +212,7 @@ class TestForOneOrForAll:
 
 def test_columns_are_what_a_mapping_is() -> None:
     lower, upper = (np.array([getattr(own, side) for own in BOUNDS.values()]) for side in ("lower", "upper"))
-    one = mb.ContextualAgent.from_columns(mb.GLUE(), list(BOUNDS), lower=lower, upper=upper, arms="abc", seed=1)
+    one = mb.ContextualAgent.from_columns(mb.GLUE(), list(BOUNDS), lower=lower, upper=upper, arms=list("abc"), seed=1)
     assert one.to_dict() == agent().to_dict()
     for wrong, words in (
         ({"lower": lower[:2]}, r"a row for each of 3 contexts .* got shapes \(2, 3\) and \(3, 3\)"),
