@@ -251,7 +251,8 @@ class ArmsLearner(Learner):
         """Make the learner that `parts` described; everything is checked."""
         saved, known = Entries(parts, "agent"), parts["knowledge"]
         counts = read_counts(saved, known.bounds)
-        rows = [name for name in State._fields if name in saved or name not in ADDED]
+        old = not any(name in saved for name in ADDED)
+        rows = [name for name in State._fields if not (old and name in ADDED)]
         table = complete(np.array([saved.numbers(name, (len(known.bounds),)) for name in rows]))
         check_statistics(saved, table, counts.updates)
         tally = new_tally(counts.seed, counts.pending, counts.pulls, counts.updates)
