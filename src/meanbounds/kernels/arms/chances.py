@@ -136,10 +136,11 @@ def _fill_laws(plan: Plan, parameters: Floats, state: State, laws: _Laws) -> Non
     for k in range(plan.arm.size):
         floor = posterior_hat(hat, plan, parameters, state, k, shared)
         width = plan.span[k] * floor[1]
+        ends, bounds = (plan.low[k], plan.span[k], plan.high[k]), (plan.lower[k], plan.cap[k])
         mode, rise, fall = hat[3, 2], hat[3, 3], hat[3, 4]
-        laws.start[k] = in_raw_units(plan, k, floor, hat[3, 0])
-        laws.stop[k] = in_raw_units(plan, k, floor, hat[3, 1])
-        laws.mode[k] = min(laws.stop[k], max(laws.start[k], in_raw_units(plan, k, floor, mode)))
+        laws.start[k] = in_raw_units(hat[3, 0], floor, ends, bounds)
+        laws.stop[k] = in_raw_units(hat[3, 1], floor, ends, bounds)
+        laws.mode[k] = min(laws.stop[k], max(laws.start[k], in_raw_units(mode, floor, ends, bounds)))
         laws.rise[k], laws.fall[k] = rise, fall
         laws.below[k], laws.above[k] = width * mode, width * (1.0 - mode)
         if laws.start[k] < laws.mode[k] < laws.stop[k]:

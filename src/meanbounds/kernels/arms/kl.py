@@ -27,7 +27,7 @@ def boost_upper(p: float, budget: float) -> float:
     q = min(q, 1.0 - (1.0 - p) * exp((entropy - budget) / (1.0 - p)))
     middle = (1.0 + p) / 2.0
     q = min(q, middle + (budget - kl(p, middle)) * middle)
-    return max(p, top(q))
+    return top(max(p, q))
 
 
 @compiled

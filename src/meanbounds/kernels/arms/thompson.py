@@ -17,6 +17,7 @@ __all__ = [
     "build_hat",
     "choose_thompson",
     "in_raw_units",
+    "offered_floor",
     "posterior_hat",
     "sample_hat",
     "shared_floor",
@@ -156,11 +157,18 @@ def shared_floor(plan: Plan, parameters: Floats, state: State) -> float:
     shared = -np.inf
     if parameters[2] == 2.0:
         for k in range(plan.arm.size):
-            arm = int(plan.arm[k])
-            if state.shortfall[arm] > 0.0:
-                _, room = floor_of(seen_of(state, arm))
-                shared = max(shared, min(plan.cap[k], plan.high[k] - plan.span[k] * (_FARTHER * room)))
+            shared = max(shared, offered_floor(plan, state, k))
     return shared
+
+
+@compiled
+def offered_floor(plan: Plan, state: State, k: int) -> float:
+    """What one candidate gives to `shared_floor`; minus infinity if its rewards do not say how low they go."""
+    seen = seen_of(state, int(plan.arm[k]))
+    if not seen[3] > 0.0:
+        return -np.inf
+    _, room = floor_of(seen)
+    return float(min(plan.cap[k], plan.high[k] - plan.span[k] * (_FARTHER * room)))
 
 
 @compiled
@@ -200,16 +208,18 @@ def posterior_hat(
 
 
 @compiled
-def in_raw_units(plan: Plan, k: int, floor: tuple[float, float], x: float) -> float:
+def in_raw_units(
+    x: float, floor: tuple[float, float], ends: tuple[float, float, float], bounds: tuple[float, float]
+) -> float:
     """The mean of which x is (mean - floor) / (1 - floor), clipped to the bounds; `floor` is both of `posterior_hat`.
 
-    It stays within the bounds even where they exclude everything that was seen.
+    It stays within the bounds even where they exclude everything that was seen. ``ends`` are low, span and high of the
+    arm. Numbers rather than a plan: handing over its arrays would cost a tenth of a round.
     """
-    if floor[0] > 0.5:
-        value = plan.high[k] - plan.span[k] * (floor[1] * (1.0 - x))
-    else:
-        value = plan.low[k] + plan.span[k] * (floor[0] + floor[1] * x)
-    return float(min(plan.cap[k], max(plan.lower[k], value)))
+    low, span, high = ends
+    lower, cap = bounds
+    value = high - span * (floor[1] * (1.0 - x)) if floor[0] > 0.5 else low + span * (floor[0] + floor[1] * x)
+    return min(cap, max(lower, value))
 
 
 @compiled
@@ -221,5 +231,6 @@ def choose_thompson(plan: Plan, parameters: Floats, state: State, number: int, k
     shared = shared_floor(plan, parameters, state)
     for k in range(plan.arm.size):
         floor = posterior_hat(hat, plan, parameters, state, k, shared)
-        scores[k] = in_raw_units(plan, k, floor, sample_hat(hat, child(stream, int(plan.arm[k]))))
+        ends, bounds = (plan.low[k], plan.span[k], plan.high[k]), (plan.lower[k], plan.cap[k])
+        scores[k] = in_raw_units(sample_hat(hat, child(stream, int(plan.arm[k]))), floor, ends, bounds)
     return argmax(scores, key, number)

@@ -10,6 +10,7 @@ from meanbounds.kernels.arms.textbook import observe, regret
 from meanbounds.kernels.arms.thompson import (
     HAT_SHAPE,
     in_raw_units,
+    offered_floor,
     posterior_hat,
     sample_hat,
     shared_floor,
@@ -30,10 +31,11 @@ def play_thompson(plan_table: Floats, parameters: Floats, block: Block) -> None:
     seed, first_run, first_round = block.seed, block.first_run, block.first_round
     gaps, curves = block.gaps, block.curves
     plan = plan_of(plan_table)
-    arms = plan.arm
+    arms, low, span, lower, cap, high = plan.arm, plan.low, plan.span, plan.lower, plan.cap, plan.high
     size = arms.size
     hats = np.empty((size, HAT_SHAPE[0], HAT_SHAPE[1]))
-    floors, score = np.empty((size, 2)), np.empty(size)
+    floors, rooms, score = np.empty(size), np.empty(size), np.empty(size)
+    offered = np.empty(size)  # the floor that each candidate offers to those without one
     for run in range(states.shape[0]):
         table = states[run]
         state = state_of(table)
@@ -43,24 +45,28 @@ def play_thompson(plan_table: Floats, parameters: Floats, block: Block) -> None:
         sharing = 0  # candidates that take the shared floor
         for k in range(size):
             sharing += takes_shared_floor(parameters, state, int(arms[k]))
-            floors[k] = posterior_hat(hats[k], plan, parameters, state, k, shared)
+            offered[k] = offered_floor(plan, state, k)
+            floors[k], rooms[k] = posterior_hat(hats[k], plan, parameters, state, k, shared)
         t = first_round
         for c in range(stops.size):
             while t <= stops[c]:
                 stream = child(key, t - 1)
                 for k in range(size):
                     x = sample_hat(hats[k], child(stream, int(arms[k])))
-                    score[k] = in_raw_units(plan, k, (floors[k, 0], floors[k, 1]), x)
+                    ends, bounds = (low[k], span[k], high[k]), (lower[k], cap[k])
+                    score[k] = in_raw_units(x, (floors[k], rooms[k]), ends, bounds)
                 chosen = argmax(score, key, t - 1)
                 arm = int(plan.arm[chosen])
                 reward = draw(rewards, arm, child(streams, arm), int(state.plays[arm]))
                 observe(table, arm, reward, 1.0 - reward, t - 1, rounding)
                 if sharing > 0:
-                    shared, sharing = shared_floor(plan, parameters, state), 0
-                    for k in range(size):
-                        if takes_shared_floor(parameters, state, int(arms[k])):
-                            sharing += 1
-                            floors[k] = posterior_hat(hats[k], plan, parameters, state, k, shared)
-                floors[chosen] = posterior_hat(hats[chosen], plan, parameters, state, chosen, shared)
+                    if offered[chosen] == -np.inf and state.shortfall[arm] > 0.0:
+                        sharing -= 1
+                    offered[chosen] = offered_floor(plan, state, chosen)
+                    before, shared = shared, offered.max()
+                    for k in range(size if shared != before else 0):
+                        if offered[k] == -np.inf:
+                            floors[k], rooms[k] = posterior_hat(hats[k], plan, parameters, state, k, shared)
+                floors[chosen], rooms[chosen] = posterior_hat(hats[chosen], plan, parameters, state, chosen, shared)
                 t += 1
             curves[run, c] = regret(gaps, table)
