@@ -18,6 +18,7 @@ from meanbounds.support.checks import (
     as_floats,
     as_mapping,
     is_masked,
+    is_whole,
     shown,
 )
 from meanbounds.support.optional import optional
@@ -157,7 +158,7 @@ class MeanBounds(Saved):
         >>> mb.MeanBounds.vacuous(["old", "new"], high=[1.0, 10.0])
         MeanBounds([0.0, 0.0], [1.0, 10.0], arms=['old', 'new'], low=0.0, high=[1.0, 10.0])
         """
-        names = _numbered(int(arms)) if isinstance(arms, int | np.integer) and arms is not True else _listed(arms)
+        names = _listed(arms) if isinstance(arms, Iterable) else _numbered(arms)
         ends = {"low": _column("low", low), "high": _column("high", high)}
         for name, end in ends.items():
             _check_size(name, end, len(names))
@@ -536,9 +537,11 @@ def _check_size(name: str, array: NDArray[np.float64], size: int) -> None:
 
 
 def _numbered(size: int) -> tuple[Arm, ...]:
+    if not is_whole(size):
+        raise BoundsError(f"arms must be a whole number of arms, or a list of names; got {shown(size)}")
     if not 0 <= size <= _MOST_ARMS:
         raise BoundsError(f"the number of arms must be a whole number from 1 to {_MOST_ARMS}; got {shown(size)}")
-    return tuple(range(size))
+    return tuple(range(int(size)))
 
 
 def _listed(arms: Any) -> tuple[Any, ...]:
@@ -559,7 +562,7 @@ def _chosen(positions: Any, size: int) -> NDArray[np.intp]:
         if given.ndim == 1 and not given.size:
             chosen = np.zeros(0, dtype=np.intp)
         elif given.ndim == 1 and (
-            given.dtype == np.bool_ or (given.dtype.kind in "iu" and np.all(given < size))  # unsigned ones would wrap
+            given.dtype.kind in "ib" or (given.dtype.kind == "u" and np.all(given < size))  # unsigned ones would wrap
         ):
             chosen = np.arange(size)[given]
     except (ValueError, IndexError):  # rows of different lengths, or a place where there is no arm

@@ -41,7 +41,8 @@ def bernoulli_kl(p: ArrayLike, q: ArrayLike) -> float | NDArray[np.float64]:
     array([0.      , 0.693147,      inf])
     """
     means = broadcast_floats(p=p, q=q)
-    _check_unit(p=means[0], q=means[1])
+    _check_unit("p", means[0])
+    _check_unit("q", means[1])
     return _scalar_or_array(_each(_kl, *means))
 
 
@@ -71,16 +72,15 @@ def bernoulli_kl_upper(p: ArrayLike, budget: ArrayLike) -> float | NDArray[np.fl
     array([0.933, 0.68 , 0.559])
     """
     mean, limit = broadcast_floats(p=p, budget=budget)
-    _check_unit(p=mean)
+    _check_unit("p", mean)
     if not np.all(limit >= 0.0):
         raise ValueError(f"bernoulli_kl_upper needs budget >= 0; got budget={shown(budget)}")
     return _scalar_or_array(_each(_kl_upper, mean, limit))
 
 
-def _check_unit(**means: Floats) -> None:
-    for name, array in means.items():
-        if not np.all((array >= 0.0) & (array <= 1.0)):
-            raise ValueError(f"{name} must lie in [0, 1]; got {array}")
+def _check_unit(name: str, means: Floats) -> None:
+    if not np.all((means >= 0.0) & (means <= 1.0)):
+        raise ValueError(f"{name} must lie in [0, 1]; got {means}")
 
 
 def _each(function: Callable[..., Floats], *arrays: Floats) -> Floats:

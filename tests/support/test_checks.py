@@ -44,7 +44,9 @@ def test_floats_beyond_the_range_are_infinite_and_missing_ones_are_nan() -> None
     assert np.isnan(as_floats("reward", pd.Series([1.0, None], dtype="Float64"))[1])
 
 
-@pytest.mark.parametrize("value", [0, -1, 1.0, True, "1", None, np.float64(3), 2**63, 10**400, [1]])
+@pytest.mark.parametrize(
+    "value", [0, -1, 1.0, True, "1", None, np.float64(3), np.timedelta64(3, "D"), 2**63, 10**400, [1]]
+)
 def test_sizes_are_whole_numbers(value: Any) -> None:
     with pytest.raises(ValueError, match="runs must be a whole number, at least 1"):
         as_whole("runs", value)

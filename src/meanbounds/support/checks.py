@@ -22,6 +22,7 @@ __all__ = [
     "check_choice",
     "fits_range",
     "is_masked",
+    "is_whole",
     "shown",
 ]
 
@@ -32,6 +33,7 @@ SMALLEST_WIDTH = 1e-150
 """A reward range is at least this wide, so that the square of its width is not rounded to 0."""
 
 _LONGEST = 200  # characters of a value in a message
+_PLAIN = frozenset((float, int, bool, str))  # types whose values are never masked
 
 
 def as_floats(name: str, value: Any, *, error: type[ValueError] = ValueError) -> Floats:
@@ -70,6 +72,8 @@ def as_floats(name: str, value: Any, *, error: type[ValueError] = ValueError) ->
             masked = ", and some are masked, which means missing"
             raise ValueError
         array = np.asarray(value)
+        if array.dtype == np.float64:
+            return array
         if array.dtype.kind in "biuf":
             with np.errstate(over="ignore"):  # a longer float may be infinite as a float of 64 bits
                 return array.astype(np.float64)
@@ -90,7 +94,9 @@ def is_masked(value: Any) -> bool:
     """
     if isinstance(value, np.ma.MaskedArray):
         return bool(np.ma.is_masked(value))
-    return type(value) in (list, tuple) and any(is_masked(part) for part in value if type(part) is not float)
+    if type(value) not in (list, tuple) or _PLAIN.issuperset(map(type, value)):
+        return False
+    return any(is_masked(part) for part in value)
 
 
 def _float(part: Any) -> float:
@@ -141,10 +147,21 @@ def as_whole(name: str, value: Any, *, least: int = 1, most: int = 2**63 - 1) ->
     Traceback (most recent call last):
     ValueError: rows must be a whole number, at least 1; got 0.5
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= int(value) <= most:
+    if not (is_whole(value) and least <= int(value) <= most):
         limit = f", at least {least}" if most == 2**63 - 1 else f" from {least} to {most}"
         raise ValueError(f"{name} must be a whole number{limit}; got {shown(value)}")
     return int(value)
+
+
+def is_whole(value: object) -> bool:
+    """Whether this is an int or an integer of numpy; True, False and spans of time are not.
+
+    Examples
+    --------
+    >>> is_whole(np.int8(3)), is_whole(True), is_whole(np.timedelta64(3, "D"))  # numpy counts the last as an integer
+    (True, False, False)
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
 def as_mapping(what: str, data: Any, *, error: type[ValueError] = ValueError) -> Mapping[Any, Any]:

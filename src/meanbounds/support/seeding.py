@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanbounds.support.checks import shown
+from meanbounds.support.checks import is_whole, shown
 
 __all__ = ["Seed", "as_seed"]
 
@@ -34,7 +34,7 @@ def as_seed(seed: Seed) -> int:
         return int(seed.integers(2**63))
     if seed is None:
         return as_seed(np.random.default_rng())
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= int(seed) < 2**63:
+    if not (is_whole(seed) and 0 <= int(seed) < 2**63):
         raise ValueError(
             f"seed must be a whole number from 0 to 2**63 - 1, a numpy Generator or None; got {shown(seed)}"
         )

@@ -17,7 +17,7 @@ from meanbounds.policies import AnyPolicy
 from meanbounds.simulation.environments import Table
 from meanbounds.simulation.regret import Regret
 from meanbounds.simulation.run import simulate
-from meanbounds.support.checks import as_float, as_floats, as_whole, fits_range, shown
+from meanbounds.support.checks import as_float, as_floats, as_whole, fits_range, is_whole, shown
 from meanbounds.support.optional import optional
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats
@@ -420,7 +420,7 @@ class HiddenContexts:
 
     def _chunks(self, rows: int, seed: Seed) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]]:
         """Visible context, arm and place of the reward among the values, of each row, some rows at a time."""
-        if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
+        if not is_whole(rows) or rows < 1:
             raise ValueError(f"a log needs at least one row, and a whole number of them; got rows={shown(rows)}")
         rows = int(rows)
         rng = np.random.default_rng(as_seed(seed))
