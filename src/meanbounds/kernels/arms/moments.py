@@ -13,7 +13,7 @@ from meanbounds.kernels.arms.divergence import kl_between
 from meanbounds.kernels.arms.tables import Seen
 from meanbounds.kernels.compiling import compiled
 
-__all__ = ["floor_of", "lifted_mean", "moment_divergence"]
+__all__ = ["divergence_above", "floor_of", "lifted_mean", "moment_divergence"]
 
 
 @compiled
@@ -46,6 +46,12 @@ def moment_divergence(seen: Seen, goal: float, goal_lack: float) -> float:
     ``goal_lack`` is 1 - goal.
     """
     floor, room = floor_of(seen)
+    return divergence_above(seen, floor, room, goal, goal_lack)
+
+
+@compiled
+def divergence_above(seen: Seen, floor: float, room: float, goal: float, goal_lack: float) -> float:
+    """The same for a floor that is known, `room` below 1."""
     p, not_p = lifted_mean(seen, floor, room)
     not_q = goal_lack / room
     return kl_between(p, not_p, (goal - floor) / room if seen[1] <= seen[3] else 1.0 - not_q, not_q)

@@ -7,7 +7,7 @@ from math import exp, log
 import numpy as np
 
 from meanbounds.kernels.arms.imed import imed_cost, reaches
-from meanbounds.kernels.arms.moments import floor_of
+from meanbounds.kernels.arms.moments import divergence_above, floor_of
 from meanbounds.kernels.arms.tables import Plan, Seen
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.fast.search import COST_MARGIN
@@ -26,10 +26,14 @@ def imed_line(seen: Seen, plan: Plan, k: int, leader: float, moments: float) -> 
     plays, total, _, shortfall, _ = seen
     span = plan.span[k]
     goal, lack = (leader - plan.low[k]) / span, (plan.high[k] - leader) / span
-    cost = imed_cost(seen, goal, lack, moments)
-    if reaches(seen, goal, lack) or lack <= 0.0:
-        return cost, log(plays), 0.0
-    floor, room = floor_of(seen) if moments == 2.0 else (0.0, 1.0)
+    if lack <= 0.0 or reaches(seen, goal, lack):
+        return imed_cost(seen, goal, lack, moments), log(plays), 0.0
+    if moments == 2.0:
+        floor, room = floor_of(seen)
+        cost = plays * divergence_above(seen, floor, room, goal, lack) + log(plays)
+    else:
+        floor, room = 0.0, 1.0
+        cost = imed_cost(seen, goal, lack, moments)
     near_top = total > shortfall
     distance = shortfall / plays - lack if near_top else goal - total / plays
     slope = plays * distance / ((room - lack if near_top else goal - floor) * lack * span)
