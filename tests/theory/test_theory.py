@@ -318,22 +318,23 @@ class TestOSSB:
     @pytest.mark.slow
     @pytest.mark.parametrize(("epsilon", "gamma"), [(0.1, 1.0), (0.2, 3.0), (0.4, 0.5), (0.9, 2.0)])
     def test_simulated_slopes(self, epsilon: float, gamma: float) -> None:
-        """From 3,000 to 300,000 rounds the slope is below the constant, on its way to it, and above the limit's.
+        """From 3,000 to 300,000 rounds the slope is near the constant, and above it by no more than chance allows.
 
-        The limit, for epsilon and gamma near 0, was promised whatever they are. The seed is fixed.
+        The constant as epsilon and gamma tend to 0 was promised whatever they are.
         """
         means, bounds = [0.8, 0.4, 0.6, 0.1], mb.MeanBounds([0.0] * 4, [1.0, 1.0, 0.7, 0.75])
         policy = mb.OSSB(epsilon=epsilon, gamma=gamma)
         regret = mb.simulate(
             {"p": policy}, mb.Bernoulli(means), bounds, horizon=300_000, runs=20, seed=5, checkpoints=[3_000, 300_000]
         )
-        first, last = regret.mean("p")
-        slope = (last - first) / math.log(100)
+        slopes = (regret.curves["p"][:, 1] - regret.curves["p"][:, 0]) / math.log(100)
+        slope, error = slopes.mean(), slopes.std(ddof=1) / math.sqrt(len(slopes))
         values = mb.theory.regret_slopes(regret)["p"].values
         assert values is not None
         constant = (values[1] - values[0]) / math.log(100)
         assert mb.theory.lower_bound(means, bounds) < slope
-        assert 0.6 * constant <= slope <= constant
+        assert 0.6 * constant <= slope <= constant + 4.0 * error
+        assert error < 0.1 * constant
 
     def test_where_there_is_no_theorem(self) -> None:
         tied = mb.MeanBounds.vacuous(3)
