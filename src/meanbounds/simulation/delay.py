@@ -10,6 +10,7 @@ import numpy as np
 
 from meanbounds.agents import Pending
 from meanbounds.kernels.arms.delayed import Delays
+from meanbounds.support.checks import as_whole, shown
 
 __all__ = ["Delay", "Law", "as_delay", "check_pending"]
 
@@ -53,14 +54,18 @@ class Delay:
     lost: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.law not in get_args(Law):
-            raise ValueError(f'law must be "fixed" or "geometric"; got {self.law!r}')
-        if not _is_number(self.mean) or not 0.0 <= self.mean < math.inf:
-            raise ValueError(f"the mean delay must be a number of rounds, at least 0; got {self.mean!r}")
-        if self.law == "fixed" and self.mean != int(self.mean):
-            raise ValueError(f"a fixed delay must be a whole number of rounds; got {self.mean!r}")
-        if not _is_number(self.lost) or not 0.0 <= self.lost <= 1.0:
-            raise ValueError(f"lost must be a share of the rewards, from 0 to 1; got {self.lost!r}")
+        if not isinstance(self.law, str) or self.law not in get_args(Law):
+            raise ValueError(f'law must be "fixed" or "geometric"; got {shown(self.law)}')
+        mean, lost = _number(self.mean), _number(self.lost)
+        if not 0.0 <= mean < math.inf:
+            raise ValueError(f"the mean delay must be a number of rounds, at least 0; got {shown(self.mean)}")
+        if self.law == "fixed" and not mean.is_integer():
+            raise ValueError(f"a fixed delay must be a whole number of rounds; got {shown(self.mean)}")
+        if not 0.0 <= lost <= 1.0:
+            raise ValueError(f"lost must be a share of the rewards, from 0 to 1; got {shown(self.lost)}")
+        # Numbers of numpy would round what is computed from them to their own width.
+        object.__setattr__(self, "mean", int(self.mean) if isinstance(self.mean, int | np.integer) else mean)
+        object.__setattr__(self, "lost", lost)
 
     def settings(self) -> dict[str, Any]:
         """The parameters, in values that JSON can hold; they are kept with the result of a simulation.
@@ -70,7 +75,7 @@ class Delay:
         >>> Delay(20).settings()
         {'mean': 20.0, 'law': 'fixed', 'lost': 0.0}
         """
-        return {**asdict(self), "mean": float(self.mean), "lost": float(self.lost)}
+        return {**asdict(self), "mean": float(self.mean)}
 
     def delays(self, horizon: int) -> Delays:
         """The same in the form that the kernel takes.
@@ -87,12 +92,13 @@ class Delay:
         >>> Delay(20).delays(horizon=1000).longest, Delay(20).delays(horizon=5).longest
         (20, 5)
         """
+        horizon = as_whole("horizon", horizon)
         if self.law == "fixed" or self.mean == 0.0:
             fixed = min(int(self.mean), horizon)
-            return Delays(fixed, 0.0, fixed, float(self.lost))
+            return Delays(fixed, 0.0, fixed, self.lost)
         log_late = -math.log1p(1.0 / self.mean)
         longest = int(min(math.log(_SMALLEST_CHANCE) / log_late, horizon))
-        return Delays(0, log_late, longest, float(self.lost))
+        return Delays(0, log_late, longest, self.lost)
 
 
 def as_delay(delay: int | Delay | None) -> Delay | None:
@@ -108,7 +114,9 @@ def as_delay(delay: int | Delay | None) -> Delay | None:
     if delay is None or isinstance(delay, Delay):
         return delay
     if isinstance(delay, bool) or not isinstance(delay, int | np.integer) or delay < 0:
-        raise ValueError(f"delay must be a whole number of rounds, at least 0, or mb.simulation.Delay(); got {delay!r}")
+        raise ValueError(
+            f"delay must be a whole number of rounds, at least 0, or mb.simulation.Delay(); got {shown(delay)}"
+        )
     return Delay(int(delay))
 
 
@@ -122,9 +130,15 @@ def check_pending(pending: str) -> None:
     Traceback (most recent call last):
     ValueError: pending must be "ignore" or "count"; got 'guess'
     """
-    if pending not in get_args(Pending):
-        raise ValueError(f'pending must be "ignore" or "count"; got {pending!r}')
+    if not isinstance(pending, str) or pending not in get_args(Pending):
+        raise ValueError(f'pending must be "ignore" or "count"; got {shown(pending)}')
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+def _number(value: object) -> float:
+    """A number as a float; NaN, which no limit allows, for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond 1.8e308
+        return math.inf

@@ -12,6 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.kernels.random import rewards as kinds
 from meanbounds.kernels.random.rewards import Rewards
+from meanbounds.support.checks import (
+    LARGEST,
+    SMALLEST_WIDTH,
+    as_float,
+    as_floats,
+    as_list,
+    check_choice,
+    fits_range,
+    shown,
+)
 from meanbounds.support.types import Floats
 
 __all__ = ["Bernoulli", "Beta", "Environment", "Linear", "Table", "Uniform"]
@@ -46,11 +56,16 @@ class Environment(ABC):
     high: Floats
 
     def __init__(self, means: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> None:
-        means = np.array(means, dtype=np.float64)
+        given, means = means, as_floats("means", means).copy()
         if means.ndim != 1 or means.size == 0:
-            raise ValueError(f"means must be a sequence with one number per arm; got {means!r}")
+            raise ValueError(f"means must be a sequence with one number per arm; got {shown(given)}")
         low, high = (_per_arm(name, end, means.size) for name, end in (("low", low), ("high", high)))
-        for k in np.flatnonzero(~((low <= means) & (means <= high) & (low < high))):
+        for k in np.flatnonzero(~fits_range(low, high)):
+            raise ValueError(
+                f"arm {k}: the reward range [{low[k]}, {high[k]}] must be finite, with low below high, at least "
+                f"{SMALLEST_WIDTH:g} wide, and between {-LARGEST:g} and {LARGEST:g}"
+            )
+        for k in np.flatnonzero(~((low <= means) & (means <= high))):
             raise ValueError(f"arm {k}: its mean {means[k]} is not inside its reward range [{low[k]}, {high[k]}]")
         for name, array in (("means", means), ("low", low), ("high", high)):
             array.flags.writeable = False
@@ -93,6 +108,7 @@ class Environment(ABC):
 
 
 _NO_ATOMS = np.zeros((3, 0))
+_SMALLEST_SHAPE = 1e-300  # of a beta variable: the logarithm of a smaller one's gamma variable may be infinite
 
 
 class Bernoulli(Environment):
@@ -192,16 +208,22 @@ class Beta(Environment):
         super().__init__(means, low=low, high=high)
         for k in np.flatnonzero((self.means == self.low) | (self.means == self.high)):
             raise ValueError(f"arm {k}: a beta reward's mean is strictly inside its range; got {self.means[k]}")
-        if not 0.0 < concentration < np.inf:
-            raise ValueError(f"concentration must be a positive number; got {concentration}")
-        object.__setattr__(self, "concentration", float(concentration))
+        object.__setattr__(self, "concentration", _positive("concentration", concentration))
+        for k in np.flatnonzero(self._shapes().min(axis=0) < _SMALLEST_SHAPE):
+            raise ValueError(
+                f"arm {k}: its mean {self.means[k]} is too close to an end of its range for concentration="
+                f"{self.concentration}; give a larger one, or use Bernoulli"
+            )
 
     def rewards(self, low: Floats, high: Floats) -> Rewards:
         """For each arm: both shape parameters, start and width of the range."""
-        share = (self.means - self.low) / (self.high - self.low)
-        shapes = [share * self.concentration, (1.0 - share) * self.concentration]
-        rows = np.array([*shapes, (self.low - low) / (high - low), (self.high - self.low) / (high - low)])
+        rows = np.array([*self._shapes(), (self.low - low) / (high - low), (self.high - self.low) / (high - low)])
         return Rewards(kinds.BETA, rows, _NO_ATOMS)
+
+    def _shapes(self) -> Floats:
+        """Both shape parameters of each arm."""
+        share = (self.means - self.low) / (self.high - self.low)
+        return np.array([share * self.concentration, (1.0 - share) * self.concentration])
 
     def settings(self) -> dict[str, Any]:
         """The parameters, with the concentration.
@@ -247,29 +269,26 @@ class Table(Environment):
         low: ArrayLike | None = None,
         high: ArrayLike | None = None,
     ) -> None:
-        lists = [np.asarray(v, dtype=np.float64).ravel() for v in values]
-        shares = (
-            [np.ones_like(v) for v in lists] if weights is None else [np.asarray(w, dtype=np.float64) for w in weights]
-        )
-        if len(shares) != len(lists):
-            raise ValueError(f"{len(shares)} lists of weights for {len(lists)} arms")
-        for k, (v, w) in enumerate(zip(lists, shares, strict=True)):
-            if v.size == 0 or not np.all(np.isfinite(v)):
-                raise ValueError(f"arm {k}: values must be finite numbers, at least one; got {v.tolist()}")
-            if v.shape != w.shape or not (np.all(w >= 0.0) and 0.0 < w.sum() < np.inf):
+        lists = [as_floats(f"arm {k}: values", v).ravel() for k, v in enumerate(as_list("values", values))]
+        if not lists:
+            raise ValueError("values must be one list of rewards for each arm, at least one; got none")
+        shares = _weights(weights, lists)
+        for k, v in enumerate(lists):
+            if v.size == 0 or not np.all(np.abs(v) < LARGEST):
                 raise ValueError(
-                    f"arm {k}: weights must be one for each of its {v.size} values, none negative and not all 0; got "
-                    f"{w.tolist()}"
+                    f"arm {k}: values must be finite numbers, at least one, between {-LARGEST:g} and {LARGEST:g}; got "
+                    f"{shown(v.tolist())}"
                 )
         smallest, largest = min(v.min() for v in lists), max(v.max() for v in lists)
-        means = [float(np.average(v, weights=w)) for v, w in zip(lists, shares, strict=True)]
+        # A mean of equal values may be rounded to a number above all of them.
+        means = [np.clip(np.average(v, weights=w), v.min(), v.max()) for v, w in zip(lists, shares, strict=True)]
         super().__init__(means, low=smallest if low is None else low, high=largest if high is None else high)
         for k, v in enumerate(lists):
             if v.min() < self.low[k] or v.max() > self.high[k]:
                 raise ValueError(
                     f"arm {k}: values from {v.min()} to {v.max()} leave the range [{self.low[k]}, {self.high[k]}]"
                 )
-        object.__setattr__(self, "values", tuple(lists))
+        object.__setattr__(self, "values", tuple(v.copy() for v in lists))
         object.__setattr__(self, "weights", tuple(w / w.sum() for w in shares))
 
     def rewards(self, low: Floats, high: Floats) -> Rewards:
@@ -357,13 +376,18 @@ class Linear(Environment):
         concentration: float = 5.0,
         variance: float = 0.8,
     ) -> None:
-        rows, parameter = (np.array(value, dtype=np.float64) for value in (features, theta))
-        if rows.ndim != 2 or parameter.shape != (rows.shape[1],):
+        rows, parameter = as_floats("features", features).copy(), as_floats("theta", theta).copy()
+        if rows.ndim != 2 or parameter.shape != (rows.shape[1],) or not parameter.size:
             raise ValueError(
                 f"features need a row for each arm and a column for each entry of theta; got shapes {rows.shape} "
                 f"and {parameter.shape}"
             )
         known = _per_arm("offset", offset, len(rows))
+        for name, array in (("features", rows), ("theta", parameter), ("offset", known)):
+            if not np.all(np.abs(array) < LARGEST):
+                raise ValueError(
+                    f"{name} must be finite numbers between {-LARGEST:g} and {LARGEST:g}; got {shown(array.tolist())}"
+                )
         means = known + rows @ parameter
         if low is None and high is None:
             low = np.where(means > 0.0, 0.0, -1.0)
@@ -371,14 +395,15 @@ class Linear(Environment):
             for k in np.flatnonzero(np.abs(means) > 1.0):
                 raise ValueError(f"arm {k}: its mean {means[k]} is outside [-1, 1]; give low= and high=")
         super().__init__(means, low=0.0 if low is None else low, high=1.0 if high is None else high)
-        if rewards not in _LAWS:
-            raise ValueError(f"rewards must be one of {', '.join(map(repr, _LAWS))}; got {rewards!r}")
-        if not (variance > 0.0 and np.isfinite(variance)):
-            raise ValueError(f"variance must be a positive number; got {variance}")
+        check_choice("rewards", rewards, _LAWS)
         parts = {"features": rows, "theta": parameter, "offset": known, "offered": _offers(offered, len(rows))}
-        numbers = {"law": rewards, "concentration": float(concentration), "variance": float(variance)}
-        for name, value in {**parts, **numbers}.items():
+        numbers = {
+            "concentration": _positive("concentration", concentration),
+            "variance": _positive("variance", variance),
+        }
+        for name, value in {**parts, **numbers, "law": rewards}.items():
             object.__setattr__(self, name, value)
+        _LAWS[rewards](self)  # refuses means that this distribution cannot have
 
     def rewards(self, low: Floats, high: Floats) -> Rewards:
         """The distribution named by the parameter `rewards`, which is kept as `law`."""
@@ -427,10 +452,36 @@ _LAWS: dict[str, Callable[[Linear], Environment]] = {
 
 def _per_arm(name: str, value: ArrayLike, arms: int) -> Floats:
     """One number for each arm, from one for all or one for each."""
-    numbers = np.asarray(value, dtype=np.float64)
+    numbers = as_floats(name, value)
     if numbers.shape not in ((), (1,), (arms,)):
         raise ValueError(f"{name} must be one number, or one for each of the {arms} arms; got shape {numbers.shape}")
     return np.broadcast_to(numbers, arms).copy()
+
+
+def _positive(name: str, value: float) -> float:
+    """A positive number whose root and quotients stay finite."""
+    number = as_float(name, value)
+    if not 0.0 < number < LARGEST:
+        raise ValueError(f"{name} must be a positive number below {LARGEST:g}; got {shown(value)}")
+    return number
+
+
+def _weights(weights: Sequence[ArrayLike] | None, lists: Sequence[Floats]) -> list[Floats]:
+    """How likely each value of each arm is, in any unit in which sums and products with values stay finite."""
+    if weights is None:
+        return [np.ones_like(v) for v in lists]
+    shares = [as_floats(f"arm {k}: weights", w) for k, w in enumerate(as_list("weights", weights))]
+    if len(shares) != len(lists):
+        raise ValueError(f"{len(shares)} lists of weights for {len(lists)} arms")
+    for k, (v, w) in enumerate(zip(lists, shares, strict=True)):
+        if v.shape != w.shape or not (np.all((w >= 0.0) & (w < np.inf)) and np.any(w > 0.0)):
+            raise ValueError(
+                f"arm {k}: weights must be one for each of its {v.size} values, none negative and not all 0; got "
+                f"{shown(w.tolist())}"
+            )
+        if not 1.0 / LARGEST < w.max() < LARGEST:
+            shares[k] = w / w.max()
+    return shares
 
 
 def _offers(offered: int | ArrayLike | None, arms: int) -> int | NDArray[np.int64] | None:
@@ -438,8 +489,9 @@ def _offers(offered: int | ArrayLike | None, arms: int) -> int | NDArray[np.int6
     if offered is None:
         return None
     try:
+        as_floats("offered", offered)  # refuses whatever is no number
         given = np.asarray(offered)
-    except ValueError:  # rows of different lengths
+    except ValueError:
         given = np.zeros(0)
     if given.ndim == 0 and np.issubdtype(given.dtype, np.integer) and 1 <= given <= arms:
         return int(given)
@@ -447,7 +499,7 @@ def _offers(offered: int | ArrayLike | None, arms: int) -> int | NDArray[np.int6
     if not places or given.min() < 0 or given.max() >= arms:
         raise ValueError(
             f"offered must be a number of arms from 1 to {arms}, None for all, or a table of arms' places with a row "
-            f"for each round, all of one length; got {offered!r}"
+            f"for each round, all of one length; got {shown(offered)}"
         )
     for t, row in enumerate(given):
         if len(set(row.tolist())) < len(row):

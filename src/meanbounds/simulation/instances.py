@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from meanbounds.bounds import MeanBounds
 from meanbounds.simulation.environments import Linear
+from meanbounds.support.seeding import as_seed
 
 __all__ = ["INSTANCES", "Instance", "LinearInstance"]
 
@@ -165,7 +166,7 @@ class LinearInstance:
         >>> instance.features.shape, bool(np.all(instance.bounds.lower <= instance.means))
         ((100, 10), True)
         """
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(as_seed(seed))
         features = rng.normal(size=(100, 10))
         features /= np.linalg.norm(features, axis=1)[:, None]
         theta = np.arange(10) / np.linalg.norm(np.arange(10))

@@ -8,6 +8,8 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike
 
+from meanbounds.support.checks import as_floats
+
 __all__ = ["SignTest", "sign_test"]
 
 
@@ -78,9 +80,11 @@ def sign_test(first: ArrayLike, second: ArrayLike) -> SignTest:
     >>> sign_test([1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 3.0, 3.5])
     SignTest(won=2, lost=1, tied=1, p_value=0.5, first=2.5, second=2.875)
     """
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    a, b = as_floats("first", first), as_floats("second", second)
     if a.shape != b.shape or a.ndim != 1 or not a.size:
         raise ValueError(f"pairs need two lists of the same length, at least 1; got shapes {a.shape} and {b.shape}")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ValueError("pairs need finite numbers; some are infinite or NaN")
     won, lost = int(np.sum(a < b)), int(np.sum(a > b))
     decided = won + lost
     p_value = sum(comb(decided, k) for k in range(won, decided + 1)) / 2**decided

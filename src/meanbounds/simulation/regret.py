@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from meanbounds.support.checks import LARGEST, as_float, as_floats, as_list, as_mapping, shown
+from meanbounds.support.entries import Entries
 from meanbounds.support.optional import optional
 from meanbounds.support.tables import text_table
 from meanbounds.support.writing import write_atomically
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Regret"]
 
 _FORMAT = 2
+_SLACK = 1e-9  # by which sums that were rounded may fall, relative to their size
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,25 +108,26 @@ class Regret:
         >>> mb.Regret.concat(parts).curves["UCB"].shape
         (20, 100)
         """
-        if not parts:
-            raise ValueError("give at least one simulation")
-        first = parts[0]
-        names = [name for name in first.measures if all(name in part.measures for part in parts)]
-        for part in parts:
+        several = _simulations(as_list("parts", parts))
+        first = several[0]
+        for part in several:
             if part.labels != first.labels or not np.array_equal(part.rounds, first.rounds):
                 raise ValueError("runs can be pooled only if policies and checkpoints are the same in each simulation")
+            if any(part.plays[label].shape[1] != first.plays[label].shape[1] for label in first.labels):
+                raise ValueError("runs can be pooled only if the number of arms is the same in each simulation")
+        measures: dict[str, dict[str, NDArray[np.float64]]] = {}
+        for name in first.measures:
+            in_all = [label for label in first.labels if all(label in part.measures.get(name, ()) for part in several)]
+            if in_all:
+                measures[name] = {
+                    label: np.concatenate([part.measures[name][label] for part in several]) for label in in_all
+                }
         return cls(
             first.rounds,
-            {label: np.concatenate([part.curves[label] for part in parts]) for label in first.labels},
-            {label: np.concatenate([part.plays[label] for part in parts]) for label in first.labels},
-            {**_shared(parts), "runs": sum(part.settings["runs"] for part in parts)},
-            {
-                name: {
-                    label: np.concatenate([part.measures[name][label] for part in parts])
-                    for label in first.measures[name]
-                }
-                for name in names
-            },
+            {label: np.concatenate([part.curves[label] for part in several]) for label in first.labels},
+            {label: np.concatenate([part.plays[label] for part in several]) for label in first.labels},
+            {**_shared(several), "runs": sum(len(part.curves[first.labels[0]]) for part in several)},
+            measures,
         )
 
     @classmethod
@@ -149,10 +153,11 @@ class Regret:
         >>> mb.Regret.beside(parts).labels
         ('wide', 'narrow')
         """
-        if not parts:
-            raise ValueError("give at least one simulation")
-        rounds = next(iter(parts.values())).rounds
+        parts = as_mapping("parts", parts)
+        rounds = _simulations(list(parts.values()))[0].rounds
         for label, part in parts.items():
+            if not isinstance(label, str):
+                raise ValueError(f"labels must be texts; got {shown(label)}")
             if len(part.labels) != 1 or not np.array_equal(part.rounds, rounds):
                 raise ValueError(f"{label}: give simulations of one policy each, with the same checkpoints")
         measured = {name for part in parts.values() for name in part.measures}
@@ -199,16 +204,25 @@ class Regret:
         >>> regret.select(["GLUE"]).labels
         ('GLUE',)
         """
-        kept = tuple(labels)
-        unknown = [label for label in kept if label not in self.curves]
-        if unknown or not kept:
-            raise ValueError(f"no policy is labelled {', '.join(map(repr, unknown)) or 'so'}; there are {self.labels}")
+        kept = tuple(as_list("labels", labels))
+        self._check_labels(kept)
         curves = {label: self.curves[label] for label in kept}
         plays = {label: self.plays[label] for label in kept}
         measures = {
             name: {label: part[label] for label in kept if label in part} for name, part in self.measures.items()
         }
         return Regret(self.rounds, curves, plays, _settings_of(self.settings, kept), measures)
+
+    def _check_labels(self, labels: Sequence[object]) -> None:
+        """Refuse labels that no policy has."""
+        unknown = [label for label in labels if not (isinstance(label, str) and label in self.curves)]
+        if unknown or not labels:
+            raise ValueError(f"no policy is labelled {', '.join(map(shown, unknown)) or 'so'}; there are {self.labels}")
+
+    def _curve(self, label: str) -> NDArray[np.float64]:
+        """The regret of one policy, runs x checkpoints."""
+        self._check_labels([label])
+        return self.curves[label]
 
     def mean(self, label: str) -> NDArray[np.float64]:
         """Mean regret over the runs at each checkpoint.
@@ -220,7 +234,7 @@ class Regret:
         >>> regret.mean("UCB")[1:]  # each arm is played once first: one of the two plays costs 1
         array([1., 1., 1.])
         """
-        mean: NDArray[np.float64] = self.curves[label].mean(axis=0)
+        mean: NDArray[np.float64] = self._curve(label).mean(axis=0)
         return mean
 
     def deviation(self, label: str) -> NDArray[np.float64]:
@@ -233,8 +247,12 @@ class Regret:
         >>> regret.deviation("UCB")[1:]  # every run plays each arm once in the first two rounds
         array([0., 0., 0.])
         """
-        curve = self.curves[label]
-        return curve.std(axis=0, ddof=1) if len(curve) > 1 else np.full(curve.shape[1], np.nan)
+        curve = self._curve(label)
+        if len(curve) < 2:
+            return np.full(curve.shape[1], np.nan)
+        unit = max(1.0, float(curve.max()) / LARGEST)  # in which squares stay finite
+        deviation: NDArray[np.float64] = (curve / unit).std(axis=0, ddof=1) * unit
+        return deviation
 
     def quantiles(self, label: str, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> NDArray[np.float64]:
         """Quantiles of the regret over the runs at each checkpoint: an array, levels x checkpoints.
@@ -253,7 +271,10 @@ class Regret:
         >>> regret.quantiles("UCB", [0.1, 0.9]).shape
         (2, 100)
         """
-        return np.quantile(self.curves[label], levels, axis=0)
+        chances = as_floats("levels", levels)
+        if chances.ndim > 1 or not np.all((chances >= 0.0) & (chances <= 1.0)):
+            raise ValueError(f"levels must be a list of probabilities, from 0 to 1; got {shown(levels)}")
+        return np.quantile(self._curve(label), chances, axis=0)
 
     def band(self, label: str, confidence: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Both ends of a confidence interval for the mean regret at each checkpoint, by the normal approximation.
@@ -273,8 +294,11 @@ class Regret:
         >>> bool(lower[-1] < regret.final["UCB"].mean() < upper[-1])
         True
         """
-        reach = NormalDist().inv_cdf(0.5 + confidence / 2.0)
-        half = reach * self.deviation(label) / np.sqrt(len(self.curves[label]))
+        covered = as_float("confidence", confidence)
+        if not 0.0 < covered < 1.0:
+            raise ValueError(f"confidence must be a probability between 0 and 1; got {shown(confidence)}")
+        reach = -NormalDist().inv_cdf((1.0 - covered) / 2.0)
+        half = reach * self.deviation(label) / np.sqrt(len(self._curve(label)))
         return self.mean(label) - half, self.mean(label) + half
 
     def summary(self) -> str:
@@ -374,8 +398,8 @@ class Regret:
         from meanbounds.plots import plot_regret
         from meanbounds.theory import regret_bounds, regret_slopes
 
-        if theory not in (None, "bounds", "slopes"):
-            raise ValueError(f"theory must be one of 'bounds', 'slopes' or None; got {theory!r}")
+        if not (theory is None or (isinstance(theory, str) and theory in ("bounds", "slopes"))):
+            raise ValueError(f"theory must be one of 'bounds', 'slopes' or None; got {shown(theory)}")
         return plot_regret(
             self,
             ax,
@@ -455,19 +479,39 @@ class Regret:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Regret:
-        """Return the result that `to_dict` described."""
-        if data.get("format") != _FORMAT:
-            raise ValueError(f"a result in format {data.get('format')!r} cannot be read; this version reads {_FORMAT}")
-        return cls(
-            rounds=np.array(data["rounds"], dtype=np.int64),
-            curves={label: np.array(rows, dtype=np.float64) for label, rows in data["curves"].items()},
-            plays={label: np.array(rows, dtype=np.int64) for label, rows in data["plays"].items()},
-            settings=data["settings"],
-            measures={
-                name: {label: np.array(rows, dtype=np.float64) for label, rows in part.items()}
-                for name, part in data["measures"].items()
-            },
+        """Return the result that `to_dict` described.
+
+        Raises
+        ------
+        ValueError
+            If an entry is missing or cannot be right: plays that do not add up to the rounds, regret that falls, ...
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> saved = mb.simulate(mb.UCB(), mb.Bernoulli([0.9, 0.8]), horizon=9, runs=2, seed=7, checkpoints=1).to_dict()
+        >>> saved["curves"]["UCB"] = [[0.4]]
+        >>> mb.Regret.from_dict(saved)
+        Traceback (most recent call last):
+        ValueError: the saved plays cannot be read: UCB has shape (2, 2); expected (1, 2)
+        """
+        saved = Entries(data, "regret")
+        found = data.get("format")
+        if type(found) is not int or found != _FORMAT:
+            raise ValueError(f"a result in format {shown(found)} cannot be read; this version reads {_FORMAT}")
+        rounds = saved.wholes("rounds", len(saved.sequence("rounds")))
+        curves = _tables(saved, "curves", rounds.size)
+        runs = {label: len(curve) for label, curve in curves.items()}
+        measures = Entries(saved.mapping("measures"), "measures")
+        regret = cls(
+            rounds=rounds,
+            curves=curves,
+            plays=_plays(saved, runs),
+            settings=saved.mapping("settings"),
+            measures={name: _tables(measures, name, rounds.size, runs) for name in saved.mapping("measures")},
         )
+        _check_lawful(regret, saved)
+        return regret
 
     @classmethod
     def load(cls, path: str | Path) -> Regret:
@@ -556,13 +600,112 @@ class NotWrittenHereError(ValueError):
     """Raised for a Parquet file that `Regret.save` of this version did not write."""
 
 
+def _tables(
+    saved: Entries, name: str, columns: int | None, runs: Mapping[str, int] | None = None
+) -> dict[str, NDArray[np.float64]]:
+    """An entry with a table of numbers for each label; with `runs`, those of these labels and numbers of rows.
+
+    A table has as many columns as given, or as its own first row has.
+    """
+    own = Entries(saved.mapping(name), name)
+    tables = {}
+    for label in saved.mapping(name):
+        if not isinstance(label, str) or (runs is not None and label not in runs):
+            raise saved.fail(f"{name} has {shown(label)}, which is no label of a policy")
+        rows = own.sequence(label)
+        width = columns
+        if width is None:
+            width = len(rows[0]) if rows and isinstance(rows[0], list | tuple) else 1
+        tables[label] = own.numbers(label, (len(rows) if runs is None else runs[label], width))
+    return tables
+
+
+def _plays(saved: Entries, runs: Mapping[str, int]) -> dict[str, NDArray[np.int64]]:
+    """The entry with the plays of each arm: whole numbers, for the same labels and runs as the regret."""
+    tables = _tables(saved, "plays", None, runs)
+    for label, table in tables.items():
+        if not ((table >= 0.0) & (table <= 2.0**53) & (table == np.floor(table))).all():
+            raise saved.fail(f"the plays of {label} must be whole numbers, at least 0")
+    if set(tables) != set(runs):
+        raise saved.fail(f"plays are of {tuple(tables)}; expected {tuple(runs)}, as the curves are")
+    return {label: tables[label].astype(np.int64) for label in runs}
+
+
+def _check_lawful(regret: Regret, saved: Entries) -> None:
+    """Refuse what no simulation returns."""
+    rounds = regret.rounds
+    if not rounds.size or rounds[0] < 1 or (np.diff(rounds) <= 0).any():
+        raise saved.fail(f"rounds must be increasing, from 1 on; got {shown(rounds.tolist())}")
+    if not regret.curves:
+        raise saved.fail("it has no policies")
+    for label, curve in regret.curves.items():
+        if not len(curve):
+            raise saved.fail(f"{label} has no runs")
+        if curve.max() > 2.0 * LARGEST * rounds[-1]:
+            raise saved.fail(f"the regret of {label}, {curve.max()}, is beyond any that so many rounds can have")
+        before = np.pad(curve, ((0, 0), (1, 0)))[:, :-1]
+        if (curve < before * (1.0 - _SLACK)).any():
+            raise saved.fail(f"the regret of {label} falls from one checkpoint to the next, or is negative")
+        if (regret.plays[label].sum(axis=1) != rounds[-1]).any():
+            raise saved.fail(f"the plays of {label} do not add up to {rounds[-1]} rounds in each run")
+    try:
+        json.dumps(dict(regret.settings))
+    except (TypeError, ValueError, RecursionError):
+        raise saved.fail(f"settings must be values that JSON can hold; got {shown(regret.settings)}") from None
+    arms = {label: plays.shape[1] for label, plays in regret.plays.items()}
+    _check_settings(Entries(regret.settings, "settings"), arms)
+
+
+def _check_settings(settings: Entries, arms: Mapping[str, int], *, renamed: bool = False) -> None:
+    """Refuse settings in which something that is read later has another form, also in those of each part.
+
+    Parameters
+    ----------
+    settings
+        The settings of a simulation, or of several that were put together.
+    arms
+        The number of arms by label.
+    renamed
+        Whether its policies had other labels: `Regret.beside` gives them new ones.
+    """
+    many = next(iter(arms.values()))
+    if "seed" in settings:
+        settings.whole("seed", high=2**63 - 1)
+    if "environment" in settings:
+        Entries(settings.mapping("environment"), "environment").numbers("means", (many,))
+    if "policies" in settings:
+        Entries(settings.mapping("policies"), "policies").need(() if renamed else arms)
+    if "parts" not in settings:
+        return
+    if isinstance(settings["parts"], Mapping):  # made by `beside`: labels name simulations
+        parts = Entries(settings["parts"], "parts")
+        parts.need(() if renamed else arms)
+        for label in settings["parts"]:
+            _check_settings(Entries(parts.mapping(label), "part"), {label: arms.get(label, many)}, renamed=True)
+    else:
+        for part in settings.sequence("parts"):
+            _check_settings(Entries(part, "part"), arms, renamed=renamed)
+
+
+def _simulations(parts: Sequence[Any]) -> Sequence[Regret]:
+    """Refuse a list that is empty, or holds anything else than results of simulations."""
+    if not parts:
+        raise ValueError("give at least one simulation")
+    for part in parts:
+        if not isinstance(part, Regret):
+            raise TypeError(f"each part must be the result of a simulation, a Regret; got {shown(part)}")
+    return parts
+
+
 def _lists(parts: Sequence[NDArray[Any]]) -> pa.ListArray[Any]:
-    """The rows of all parts, which are equally long, as a column of lists."""
+    """The rows of all parts as a column of lists; the rows of each part are equally long."""
     import pyarrow as pa
 
-    rows = np.concatenate(parts)
-    starts = np.arange(rows.shape[0] + 1, dtype=np.int32) * np.int32(rows.shape[1])
-    return pa.ListArray.from_arrays(pa.array(starts, type=pa.int32()), pa.array(rows.ravel()))
+    lengths = np.concatenate([np.full(len(part), part.shape[1]) for part in parts])
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    return pa.ListArray.from_arrays(
+        pa.array(starts, type=pa.int32()), pa.array(np.concatenate([part.ravel() for part in parts]))
+    )
 
 
 def _with_labels(settings: Mapping[str, Any], short: Mapping[str, str]) -> dict[str, Any]:

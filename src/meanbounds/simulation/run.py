@@ -24,6 +24,7 @@ from meanbounds.simulation.delay import Delay, as_delay, check_pending
 from meanbounds.simulation.environments import Environment
 from meanbounds.simulation.regret import Regret
 from meanbounds.simulation.tasks import Task, task_for
+from meanbounds.support.checks import as_flag, as_floats, as_list, as_whole, shown
 from meanbounds.support.progress import Progress
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.version import __version__
@@ -120,17 +121,18 @@ def simulate(
     """
     named = _labelled(policies)
     if not isinstance(environment, Environment):
-        raise TypeError(f"environment must be one such as mb.Bernoulli([0.9, 0.8]); got {environment!r}")
+        raise TypeError(f"environment must be one such as mb.Bernoulli([0.9, 0.8]); got {shown(environment)}")
     if bounds is None:
         bounds = MeanBounds.vacuous(len(environment), low=environment.low, high=environment.high)
     bounds = Knowledge.of(bounds).bounds
     check_fit(environment, bounds)
-    for name, value in (("horizon", horizon), ("runs", runs), ("block", block), ("workers", workers)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
-            raise ValueError(f"{name} must be a whole number, at least 1; got {value!r}")
-        if value is not None and value > LONGEST:
-            raise ValueError(f"{name} must be at most {LONGEST:,}")
-    rounds = _checkpoint_rounds(checkpoints, int(horizon))
+    horizon, runs = _size("horizon", horizon), _size("runs", runs)
+    block = None if block is None else _size("block", block)
+    workers = None if workers is None else _size("workers", workers)
+    progress = None if progress is None else as_flag("progress", progress)
+    if not (backend is None or isinstance(backend, str)):
+        raise TypeError(f"backend must be the name of a joblib backend, or None; got {shown(backend)}")
+    rounds = _checkpoint_rounds(checkpoints, horizon)
     number = as_seed(seed)
     late = as_delay(delay)
     check_pending(pending)
@@ -139,9 +141,9 @@ def simulate(
     parts = []
     for label, policy in named.items():
         task = task_for(policy, environment, bounds, number, rounds, delay=late, counts_pending=pending == "count")
-        size = block or _block(task, runs, int(horizon))
+        size = block or _block(task, runs, horizon)
         parts += [Block(label, first, min(size, runs - first), task) for first in range(0, runs, size)]
-    settings = _settings(named, environment, bounds, int(horizon), int(runs), number)
+    settings = _settings(named, environment, bounds, horizon, runs, number)
     if late is not None:
         settings |= {"delay": late.settings(), "pending": pending}
     measures: dict[str, dict[str, NDArray[np.float64]]] = {}
@@ -168,6 +170,14 @@ def simulate(
     return Regret(rounds, curves, plays, settings, measures)
 
 
+def _size(name: str, value: Any) -> int:
+    """A whole number from 1 to `LONGEST`."""
+    size = as_whole(name, value)
+    if size > LONGEST:
+        raise ValueError(f"{name} must be at most {LONGEST:,}")
+    return size
+
+
 def _block(task: Task, runs: int, horizon: int) -> int:
     """Runs in a block: enough blocks for every worker, and not too few runs in each."""
     fine = -(-runs // min(runs, max(_FEWEST_BLOCKS, runs * horizon // task.rounds_at_once)))
@@ -177,19 +187,27 @@ def _block(task: Task, runs: int, horizon: int) -> int:
 def _labelled(policies: AnyPolicy | Sequence[AnyPolicy] | Mapping[str, AnyPolicy]) -> dict[str, AnyPolicy]:
     if isinstance(policies, Mapping):
         named = dict(policies)
+        for label, policy in named.items():
+            if not isinstance(label, str):
+                raise TypeError(f"the label of a policy must be a text; got {shown(label)}")
+            _check_policy(repr(label), policy)
     else:
-        several = [policies] if isinstance(policies, Policy | LinearPolicy) else list(policies)
+        several = [policies] if isinstance(policies, Policy | LinearPolicy) else as_list("policies", policies)
+        for place, policy in enumerate(several):
+            _check_policy(f"number {place}", policy)
         named = {str(policy): policy for policy in several}
         if len(named) < len(several):
             raise ValueError(
                 "the same policy is given twice; give a mapping from labels to policies to tell them apart"
             )
-    for label, policy in named.items():
-        if not isinstance(policy, Policy | LinearPolicy):
-            raise TypeError(f"{label!r} is not a policy but {policy!r}; give an object such as mb.GLUE()")
     if not named:
         raise ValueError("give at least one policy")
     return named
+
+
+def _check_policy(which: str, policy: object) -> None:
+    if not isinstance(policy, Policy | LinearPolicy):
+        raise TypeError(f"{which} is not a policy but {shown(policy)}; give an object such as mb.GLUE()")
 
 
 def check_fit(environment: Environment, bounds: MeanBounds) -> None:
@@ -213,17 +231,17 @@ def check_fit(environment: Environment, bounds: MeanBounds) -> None:
 
 def _checkpoint_rounds(checkpoints: int | Sequence[int], horizon: int) -> NDArray[np.int64]:
     if isinstance(checkpoints, int | np.integer):
-        if checkpoints < 1:
-            raise ValueError(f"checkpoints must be at least 1; got {checkpoints}")
-        checkpoints = min(int(checkpoints), horizon)  # there are no more rounds than that
+        checkpoints = min(as_whole("checkpoints", checkpoints), horizon)  # there are no more rounds than that
         if horizon * checkpoints >= 2**63:
             raise ValueError(f"{checkpoints:,} checkpoints in {horizon:,} rounds are too many; ask for fewer")
         return np.unique(-(-horizon * np.arange(1, checkpoints + 1) // checkpoints)).astype(np.int64)
+    as_floats("checkpoints", checkpoints)  # refuses whatever is no number
     given = np.asarray(checkpoints)
     rounds = given.astype(np.int64) if given.ndim == 1 and np.issubdtype(given.dtype, np.integer) else np.empty(0, int)
     if rounds.size == 0 or rounds[0] < 1 or rounds[-1] != horizon or np.any(np.diff(rounds) <= 0):
         raise ValueError(
-            f"checkpoints must be increasing rounds from 1 on, the last one the horizon {horizon}; got {given}"
+            f"checkpoints must be increasing rounds from 1 on, the last one the horizon {horizon}; got "
+            f"{shown(checkpoints)}"
         )
     return rounds
 
