@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meanbounds.support.types import Booleans, Floats
+from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = [
     "LARGEST",
@@ -17,6 +17,7 @@ __all__ = [
     "as_floats",
     "as_list",
     "as_mapping",
+    "as_positions",
     "as_whole",
     "broadcast_floats",
     "check_choice",
@@ -32,6 +33,7 @@ SMALLEST_WIDTH = 1e-150
 """A reward range is at least this wide, so that the square of its width is not rounded to 0."""
 
 _LONGEST = 200  # characters of a value in a message
+_NEVER_MASKED = frozenset((float, int, bool, str))
 
 
 def as_floats(name: str, value: Any, *, error: type[ValueError] = ValueError) -> Floats:
@@ -90,7 +92,7 @@ def is_masked(value: Any) -> bool:
     """
     if isinstance(value, np.ma.MaskedArray):
         return bool(np.ma.is_masked(value))
-    return type(value) in (list, tuple) and any(is_masked(part) for part in value if type(part) is not float)
+    return type(value) in (list, tuple) and any(is_masked(part) for part in value if type(part) not in _NEVER_MASKED)
 
 
 def _float(part: Any) -> float:
@@ -145,6 +147,31 @@ def as_whole(name: str, value: Any, *, least: int = 1, most: int = 2**63 - 1) ->
         limit = f", at least {least}" if most == 2**63 - 1 else f" from {least} to {most}"
         raise ValueError(f"{name} must be a whole number{limit}; got {shown(value)}")
     return int(value)
+
+
+def as_positions(value: Any, size: int) -> Integers:
+    """Read positions of some of `size` arms, or a mask over them, as positions.
+
+    Examples
+    --------
+    >>> as_positions([2, 0], 3), as_positions([True, False, True], 3)
+    (array([2, 0]), array([0, 2]))
+    >>> as_positions([3], 3)
+    Traceback (most recent call last):
+    ValueError: positions must be places of 3 arms, or a mask over them; got [3]
+    """
+    try:
+        given = np.asarray(None if is_masked(value) else value)
+        if given.ndim == 1 and not given.size:
+            return np.zeros(0, dtype=np.int64)
+        if given.ndim == 1 and (
+            given.dtype == np.bool_ or (given.dtype.kind in "iu" and np.all(given < size))  # unsigned ones would wrap
+        ):
+            chosen: Integers = np.arange(size)[given]
+            return chosen
+    except (ValueError, IndexError):  # rows of different lengths, or a place where there is no arm
+        pass
+    raise ValueError(f"positions must be places of {size} arms, or a mask over them; got {shown(value)}")
 
 
 def as_mapping(what: str, data: Any, *, error: type[ValueError] = ValueError) -> Mapping[Any, Any]:
