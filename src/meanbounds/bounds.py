@@ -17,7 +17,7 @@ from meanbounds.support.checks import (
     as_float,
     as_floats,
     as_mapping,
-    is_masked,
+    as_positions,
     is_whole,
     shown,
 )
@@ -326,7 +326,9 @@ class MeanBounds(Saved):
         >>> bounds.subset(bounds.upper > 0.8).arms
         ('tPA', 'medical')
         """
-        chosen = _chosen(positions, len(self))
+        chosen = as_positions(positions, len(self))
+        if not chosen.size:
+            raise ValueError(f"positions: bounds need at least one arm; got {shown(positions)}")
         columns = (getattr(self, name)[chosen] for name in ("lower", "upper", "low", "high"))
         places = {self.arms[k]: place for place, k in enumerate(chosen)}
         if len(places) < chosen.size:
@@ -552,26 +554,6 @@ def _listed(arms: Any) -> tuple[Any, ...]:
         return tuple(_plain(arm) for arm in arms)
     except TypeError:
         raise BoundsError(f"arms must be a list of names, one per arm; got {shown(arms)}") from None
-
-
-def _chosen(positions: Any, size: int) -> NDArray[np.intp]:
-    """Positions of some of `size` arms, from positions or a mask."""
-    chosen: NDArray[np.intp] | None = None
-    try:
-        given = np.asarray(None if is_masked(positions) else positions)
-        if given.ndim == 1 and not given.size:
-            chosen = np.zeros(0, dtype=np.intp)
-        elif given.ndim == 1 and (
-            given.dtype.kind in "ib" or (given.dtype.kind == "u" and np.all(given < size))  # unsigned ones would wrap
-        ):
-            chosen = np.arange(size)[given]
-    except (ValueError, IndexError):  # rows of different lengths, or a place where there is no arm
-        pass
-    if chosen is None:
-        raise ValueError(f"positions must be places of {size} arms, or a mask over them; got {shown(positions)}")
-    if not chosen.size:
-        raise ValueError(f"positions: bounds need at least one arm; got {shown(positions)}")
-    return chosen
 
 
 def _names(arms: Iterable[Arm] | None, size: int) -> tuple[Arm, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from meanbounds.support.checks import as_mapping, shown
 from meanbounds.support.saving import Saved
 
 __all__ = ["Described"]
@@ -105,16 +106,16 @@ class Described(Saved):
         >>> mb.Policy.from_dict({"policy": "OSSB", "gamma": 0.1})
         OSSB(gamma=0.1)
         """
-        settings = dict(data)
+        settings = dict(as_mapping("a saved policy", data))
         name = settings.pop("policy", None)
-        if name not in _REGISTRY:
+        if not (isinstance(name, str) and name in _REGISTRY):
             known = sorted(name for name, kind in _REGISTRY.items() if not getattr(kind, "__abstractmethods__", None))
-            raise ValueError(f"unknown policy {name!r}; the policies are {', '.join(known)}")
+            raise ValueError(f"unknown policy {shown(name)}; the policies are {', '.join(known)}")
         kind: Callable[..., Described] = _REGISTRY[name]
         parameters = [field.name for field in fields(_REGISTRY[name])]
         for key in settings:
-            if key not in parameters:
-                raise ValueError(f"{name} has no parameter {key!r}; its parameters are {', '.join(parameters)}")
+            if not (isinstance(key, str) and key in parameters):
+                raise ValueError(f"{name} has no parameter {shown(key)}; its parameters are {', '.join(parameters)}")
         return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()})
 
 

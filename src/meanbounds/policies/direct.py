@@ -13,6 +13,7 @@ from meanbounds.knowledge import Knowledge
 from meanbounds.policies.base import Policy
 from meanbounds.policies.exploration import Exploration
 from meanbounds.policies.plan import Plan, make_plan
+from meanbounds.support.checks import as_float, as_list, shown
 
 __all__ = ["BIMED", "OSSB", "ThompsonSampling"]
 
@@ -65,7 +66,7 @@ class BIMED(_BoundsPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_moments(self.moments)
+        object.__setattr__(self, "moments", _moments(self.moments))
 
     @property
     def parameters(self) -> NDArray[np.float64]:
@@ -117,13 +118,17 @@ class OSSB(_BoundsPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        numbers = all(isinstance(value, int | float) for value in (self.epsilon, self.gamma))
-        if not (numbers and 0.0 < self.epsilon < 1.0 and 0.0 <= self.gamma < np.inf):
+        given = {name: getattr(self, name) for name in ("epsilon", "gamma")}
+        numbers = all(isinstance(value, int | float) for value in given.values())
+        epsilon, gamma = (as_float(f"OSSB: {name}", value) if numbers else np.nan for name, value in given.items())
+        if not (0.0 < epsilon < 1.0 and 0.0 <= gamma < np.inf):
             linear = "; with epsilon = 0 its regret would be linear: take a small share such as 0.01"
             raise ValueError(
-                f"OSSB needs 0 < epsilon < 1 and gamma >= 0; got epsilon={self.epsilon!r}, gamma={self.gamma!r}"
-                + (linear if self.epsilon == 0 else "")
+                f"OSSB needs 0 < epsilon < 1 and gamma >= 0; got epsilon={shown(self.epsilon)}, "
+                f"gamma={shown(self.gamma)}" + (linear if epsilon == 0.0 else "")
             )
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "gamma", gamma)
 
     @property
     def parameters(self) -> NDArray[np.float64]:
@@ -179,16 +184,16 @@ class ThompsonSampling(_BoundsPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         try:
-            prior = tuple(float(value) for value in self.prior)
+            prior = tuple(as_float("prior", value) for value in as_list("prior", self.prior))
         except (TypeError, ValueError):
             prior = ()
         if len(prior) != 2 or not all(1.0 <= value <= _STRONGEST for value in prior):
             raise ValueError(
                 f"the prior of ThompsonSampling is two numbers, each at least 1 and at most {_STRONGEST:g}; "
-                f"got {self.prior!r}"
+                f"got {shown(self.prior)}"
             )
         object.__setattr__(self, "prior", prior)
-        _check_moments(self.moments)
+        object.__setattr__(self, "moments", _moments(self.moments))
 
     @property
     def parameters(self) -> NDArray[np.float64]:
@@ -196,6 +201,9 @@ class ThompsonSampling(_BoundsPolicy):
         return np.array([*self.prior, self.moments], dtype=np.float64)
 
 
-def _check_moments(moments: int) -> None:
-    if isinstance(moments, bool) or moments not in (1, 2):
-        raise ValueError(f"moments must be 1 or 2; got {moments!r}")
+def _moments(moments: object) -> int:
+    """1 or 2 as a plain int; anything else is refused."""
+    plain = isinstance(moments, int | float | np.integer) and not isinstance(moments, bool)
+    if not (plain and moments in (1, 2)):
+        raise ValueError(f"moments must be 1 or 2; got {shown(moments)}")
+    return 1 if moments == 1 else 2

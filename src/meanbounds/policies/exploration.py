@@ -8,6 +8,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from meanbounds.support.checks import as_floats, as_whole, shown
+
 __all__ = ["DEFAULT", "EXPLORATION", "TABULATED", "Exploration", "log_f", "log_f_table"]
 
 TABULATED = 4096
@@ -43,8 +45,12 @@ def log_f(f: Exploration, first: int, last: int) -> NDArray[np.float64]:
     Traceback (most recent call last):
     ValueError: f must be at least 1, finite and never fall; f(2) = 0.5 after f(1) = 1.0
     """
+    first, last = as_whole("first", first), as_whole("last", last, least=0)
     t = np.arange(first, last + 1, dtype=np.float64)
-    values = np.broadcast_to(np.asarray(_function(f)(t), dtype=np.float64), t.shape)
+    given = as_floats("f(t)", _function(f)(t))
+    if given.shape not in ((), t.shape):
+        raise ValueError(f"f must return one number for each of {t.size} rounds; got an array of shape {given.shape}")
+    values = np.broadcast_to(given, t.shape)
     wrong = np.flatnonzero(~((values >= 1.0) & (np.diff(values, prepend=1.0) >= 0.0) & np.isfinite(values)))
     if wrong.size:
         where = int(wrong[0])
@@ -90,6 +96,8 @@ _shared_table = lru_cache(maxsize=64)(_table)
 def _function(f: Exploration) -> Rate:
     if callable(f):
         return f
-    if f not in EXPLORATION:
-        raise ValueError(f"unknown f {f!r}; give a function of the round or one of {', '.join(map(repr, EXPLORATION))}")
+    if not (isinstance(f, str) and f in EXPLORATION):
+        raise ValueError(
+            f"unknown f {shown(f)}; give a function of the round or one of {', '.join(map(repr, EXPLORATION))}"
+        )
     return EXPLORATION[f]

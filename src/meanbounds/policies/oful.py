@@ -9,13 +9,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from meanbounds.bounds import MeanBounds
+from meanbounds.bounds import MeanBounds, check_bounds
 from meanbounds.kernels import linear as kernel
 from meanbounds.kernels.linear import Pool, Rule
 from meanbounds.kernels.solvers.cone import Known
 from meanbounds.linear import FeasibleSet, LinearArms, TightBounds
 from meanbounds.linear.arms import check_norms
 from meanbounds.policies.described import Described
+from meanbounds.support.checks import as_float, check_choice, shown
 
 __all__ = ["OFUL", "ROFUL", "LinearPlan", "LinearPolicy"]
 
@@ -115,16 +116,19 @@ class LinearPolicy(Described, ABC):
     def _check_number(self, name: str, what: str, above: float, below: float) -> None:
         """Refuse a value that is not a number strictly between the two limits, and store the others as plain floats."""
         value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not above < value < below:
-            raise ValueError(f"{type(self).__name__}: {name} must be {what}; got {value!r}")
-        object.__setattr__(self, name, float(value))
+        plain = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        number = as_float(f"{type(self).__name__}: {name}", value) if plain else np.nan
+        if not above < number < below:
+            raise ValueError(f"{type(self).__name__}: {name} must be {what}; got {shown(value)}")
+        object.__setattr__(self, name, number)
 
     def _check_choice(self, name: str, choices: Iterable[object]) -> None:
-        """Refuse a value that is not one of these choices."""
+        """Refuse a value that is not one of these choices; what numpy calls True is stored as True."""
         value = getattr(self, name)
-        if value not in list(choices):
+        if not (isinstance(value, str | bool | np.bool_) and value in list(choices)):
             known = ", ".join(map(repr, choices))
-            raise ValueError(f"{type(self).__name__}: {name} must be one of {known}; got {value!r}")
+            raise ValueError(f"{type(self).__name__}: {name} must be one of {known}; got {shown(value)}")
+        object.__setattr__(self, name, value if isinstance(value, str) else bool(value))
 
     def check_scale(self, length: float) -> None:
         """Refuse features so long that adding their squares would round the regularisation away.
@@ -142,7 +146,8 @@ class LinearPolicy(Described, ABC):
         Traceback (most recent call last):
         ValueError: OFUL: features of length 1e+09 against regularisation 1: their squares would round it away...
         """
-        if length**2 > _LONGEST * self.regularisation:
+        length = as_float("length", length)
+        if not length * length <= _LONGEST * self.regularisation:
             raise ValueError(
                 f"{type(self).__name__}: features of length {length:.3g} against regularisation "
                 f"{self.regularisation:g}: their squares would round it away. Divide the features by some number and "
@@ -193,6 +198,9 @@ class LinearPolicy(Described, ABC):
         >>> plan.pool.upper, plan.rule.prune
         (array([0.9, 0.7]), True)
         """
+        _check_arms(arms)
+        check_bounds(bounds)
+        check_choice("index", index, _INDEX)
         own = bounds.variance_proxy
         fixed = bounds.worst_variance_proxy.max() if self.noise == "weighted" else own.max()
         self.check_scale(float(arms.length.max()))
@@ -265,6 +273,7 @@ class OFUL(LinearPolicy):
         >>> mb.OFUL().plan(mb.LinearArms([[1.0], [0.5]], mb.MeanBounds([0.6, 0.0], [0.9, 0.5]))).pool.upper
         array([1., 1.])
         """
+        _check_arms(arms)
         bounds = MeanBounds.vacuous(arms.bounds.arms, low=arms.bounds.low, high=arms.bounds.high)
         return self.make_plan(arms, bounds, "plain", prune=False)
 
@@ -365,6 +374,7 @@ class ROFUL(LinearPolicy):
         >>> mb.ROFUL().plan(arms).pool.upper.round(3), mb.ROFUL(tighten="none", index="clip").plan(arms).pool.upper
         (array([0.9, 0.8]), array([0.9, 1. ]))
         """
+        _check_arms(arms)
         for k in np.flatnonzero((np.abs(arms.length - 1.0) > 1e-9) | (arms.offset != 0.0)) if self.printed else ():
             raise ValueError(
                 f"arm {arms.bounds.arms[k]!r} has norm {arms.length[k]:.6g} and offset {arms.offset[k]:g}; the printed "
@@ -383,3 +393,9 @@ class ROFUL(LinearPolicy):
             online=self.online,
             printed=self.printed,
         )
+
+
+def _check_arms(arms: object) -> None:
+    """Refuse anything but arms with features."""
+    if not isinstance(arms, LinearArms):
+        raise TypeError(f"arms must be LinearArms, such as mb.LinearArms(features, bounds); got {shown(arms)}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meanbounds.bounds import MeanBounds
+from meanbounds.bounds import MeanBounds, check_bounds
+from meanbounds.support.checks import as_floats, as_positions, is_masked, shown
 from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = ["Plan", "make_plan"]
@@ -105,7 +107,7 @@ class Plan:
         >>> plan.select(plan.cap > 0.85).arms
         array([1])
         """
-        return Plan(np.ascontiguousarray(self.table[:, keep]))
+        return Plan(np.ascontiguousarray(self.table[:, as_positions(keep, len(self))]))
 
     def placed(self, positions: ArrayLike) -> Plan:
         """The same plan, renumbered for arms that are some of a larger set.
@@ -124,7 +126,12 @@ class Plan:
         array([3, 7])
         """
         table = self.table.copy()
-        table[0] = np.asarray(positions)[self.arms]
+        try:
+            table[0] = _places(positions)[self.arms]
+        except IndexError:
+            raise ValueError(
+                f"positions must have one entry for each arm that the plan was made for; got {shown(positions)}"
+            ) from None
         return Plan(table)
 
 
@@ -159,15 +166,36 @@ def make_plan(
     >>> plan.arms, plan.cap, plan.proxy
     (array([0, 2]), array([0.9, 0.8]), array([0.25, 0.25]))
     """
-    rows = (
-        np.arange(len(bounds)),
-        bounds.low,
-        bounds.high - bounds.low,
-        bounds.low if lower is None else lower,
-        cap,
-        proxy,
-        bounds.high,
-    )
-    table = np.array([np.broadcast_to(row, len(bounds)) for row in rows], dtype=np.float64)
+    check_bounds(bounds)
+    size = len(bounds)
+    table = np.empty((7, size))
+    table[0] = np.arange(size)
+    table[1] = bounds.low
+    table[2] = bounds.high - bounds.low
+    table[3] = bounds.low if lower is None else _for_each("lower", lower, size)
+    table[4] = _for_each("cap", cap, size)
+    table[5] = _for_each("proxy", proxy, size)
+    table[6] = bounds.high
+    if np.isnan(table).any():
+        raise ValueError("a plan needs numbers for each arm; one of lower, cap and proxy is not a number (NaN)")
     plan = Plan(table)
     return plan if keep is None else plan.select(keep)
+
+
+def _for_each(name: str, value: Any, size: int) -> Floats:
+    """One number, or one for each arm."""
+    array = as_floats(name, value)
+    if array.shape not in ((), (size,)):
+        raise ValueError(f"{name} has shape {array.shape}; give one number or one for each of {size} arms")
+    return array
+
+
+def _places(positions: Any) -> Integers:
+    """Positions among all arms: whole numbers from 0 on."""
+    try:
+        places = np.asarray(None if is_masked(positions) else positions)
+    except ValueError:  # rows of different lengths
+        places = np.zeros(())
+    if places.ndim != 1 or places.dtype.kind not in "iu" or np.any(places < 0):
+        raise ValueError(f"positions must be whole numbers from 0 on, one for each arm; got {shown(positions)}")
+    return places

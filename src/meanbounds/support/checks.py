@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meanbounds.support.types import Booleans, Floats
+from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = [
     "LARGEST",
@@ -17,6 +17,7 @@ __all__ = [
     "as_floats",
     "as_list",
     "as_mapping",
+    "as_positions",
     "as_whole",
     "broadcast_floats",
     "check_choice",
@@ -162,6 +163,31 @@ def is_whole(value: object) -> bool:
     (True, False, False)
     """
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
+
+
+def as_positions(value: Any, size: int) -> Integers:
+    """Read positions of some of `size` arms, or a mask over them, as positions.
+
+    Examples
+    --------
+    >>> as_positions([2, 0], 3), as_positions([True, False, True], 3)
+    (array([2, 0]), array([0, 2]))
+    >>> as_positions([3], 3)
+    Traceback (most recent call last):
+    ValueError: positions must be places of 3 arms, or a mask over them; got [3]
+    """
+    try:
+        given = np.asarray(None if is_masked(value) else value)
+        if given.ndim == 1 and not given.size:
+            return np.zeros(0, dtype=np.int64)
+        if given.ndim == 1 and (
+            given.dtype == np.bool_ or (given.dtype.kind in "iu" and np.all(given < size))  # unsigned ones would wrap
+        ):
+            chosen: Integers = np.arange(size)[given]
+            return chosen
+    except (ValueError, IndexError):  # rows of different lengths, or a place where there is no arm
+        pass
+    raise ValueError(f"positions must be places of {size} arms, or a mask over them; got {shown(value)}")
 
 
 def as_mapping(what: str, data: Any, *, error: type[ValueError] = ValueError) -> Mapping[Any, Any]:
