@@ -10,7 +10,7 @@ import numpy as np
 
 from meanbounds.agents import Pending
 from meanbounds.kernels.arms.delayed import Delays
-from meanbounds.support.checks import as_whole, shown
+from meanbounds.support.checks import as_whole, is_whole, shown
 
 __all__ = ["Delay", "Law", "as_delay", "check_pending"]
 
@@ -64,7 +64,7 @@ class Delay:
         if not 0.0 <= lost <= 1.0:
             raise ValueError(f"lost must be a share of the rewards, from 0 to 1; got {shown(self.lost)}")
         # Numbers of numpy would round what is computed from them to their own width.
-        object.__setattr__(self, "mean", int(self.mean) if isinstance(self.mean, int | np.integer) else mean)
+        object.__setattr__(self, "mean", int(self.mean) if is_whole(self.mean) else mean)
         object.__setattr__(self, "lost", lost)
 
     def settings(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def as_delay(delay: int | Delay | None) -> Delay | None:
     """
     if delay is None or isinstance(delay, Delay):
         return delay
-    if isinstance(delay, bool) or not isinstance(delay, int | np.integer) or delay < 0:
+    if not is_whole(delay) or delay < 0:
         raise ValueError(
             f"delay must be a whole number of rounds, at least 0, or mb.simulation.Delay(); got {shown(delay)}"
         )
@@ -134,9 +134,9 @@ def check_pending(pending: str) -> None:
         raise ValueError(f'pending must be "ignore" or "count"; got {shown(pending)}')
 
 
-def _number(value: object) -> float:
+def _number(value: Any) -> float:
     """A number as a float; NaN, which no limit allows, for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+    if not (is_whole(value) or isinstance(value, float | np.floating)):
         return math.nan
     try:
         return float(value)

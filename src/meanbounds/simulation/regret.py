@@ -170,7 +170,9 @@ class Regret:
             {**shared, "parts": {k: dict(v.settings) for k, v in parts.items()}},
             {
                 name: {
-                    label: part.measures[name][part.labels[0]] for label, part in parts.items() if name in part.measures
+                    label: part.measures[name][part.labels[0]]
+                    for label, part in parts.items()
+                    if part.labels[0] in part.measures.get(name, ())
                 }
                 for name in sorted(measured)
             },
