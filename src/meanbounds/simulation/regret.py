@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -90,7 +90,7 @@ class Regret:
         return int(self.settings["seed"])
 
     @classmethod
-    def concat(cls, parts: Sequence[Regret]) -> Regret:
+    def concat(cls, parts: Iterable[Regret]) -> Regret:
         """Put the runs of several simulations of the same policies together, for example on several draws of the arms.
 
         Settings that all share are kept; those of each simulation are under ``parts``. Runs stay paired.
@@ -509,11 +509,11 @@ class Regret:
             rounds=rounds,
             curves=curves,
             plays=_plays(saved, runs),
-            settings=saved.mapping("settings"),
+            settings={},
             measures={name: _tables(measures, name, rounds.size, runs) for name in saved.mapping("measures")},
         )
         _check_lawful(regret, saved)
-        return regret
+        return replace(regret, settings=_read_settings(saved, regret.plays))
 
     @classmethod
     def load(cls, path: str | Path) -> Regret:
@@ -581,6 +581,7 @@ class Regret:
         )
         if "digest" in header and header["digest"] != found._digest():
             raise ValueError("its content does not fit its checksum")
+        _check_lawful(found, Entries(header, "regret"))
         return found
 
     def _digest(self) -> str:
@@ -628,34 +629,38 @@ def _plays(saved: Entries, runs: Mapping[str, int]) -> dict[str, NDArray[np.int6
     for label, table in tables.items():
         if not ((table >= 0.0) & (table <= 2.0**53) & (table == np.floor(table))).all():
             raise saved.fail(f"the plays of {label} must be whole numbers, at least 0")
-    if set(tables) != set(runs):
-        raise saved.fail(f"plays are of {tuple(tables)}; expected {tuple(runs)}, as the curves are")
-    return {label: tables[label].astype(np.int64) for label in runs}
+    return {label: table.astype(np.int64) for label, table in tables.items()}
 
 
 def _check_lawful(regret: Regret, saved: Entries) -> None:
-    """Refuse what no simulation returns."""
+    """Refuse numbers that no simulation returns."""
     rounds = regret.rounds
     if not rounds.size or rounds[0] < 1 or (np.diff(rounds) <= 0).any():
         raise saved.fail(f"rounds must be increasing, from 1 on; got {shown(rounds.tolist())}")
-    if not regret.curves:
-        raise saved.fail("it has no policies")
+    if not regret.curves or set(regret.plays) != set(regret.curves):
+        raise saved.fail(f"regret is of {regret.labels}, plays are of {tuple(regret.plays)}")
     for label, curve in regret.curves.items():
-        if not len(curve):
-            raise saved.fail(f"{label} has no runs")
-        if curve.max() > 2.0 * LARGEST * rounds[-1]:
-            raise saved.fail(f"the regret of {label}, {curve.max()}, is beyond any that so many rounds can have")
+        plays = regret.plays[label]
+        if not len(plays) or curve.shape != (len(plays), rounds.size):
+            raise saved.fail(f"{label} has shapes {curve.shape} and {plays.shape} for {rounds.size} checkpoints")
+        if not (np.isfinite(curve).all() and curve.max() <= 2.0 * LARGEST * rounds[-1]):
+            raise saved.fail(f"the regret of {label} is beyond any that so many rounds can have")
         before = np.pad(curve, ((0, 0), (1, 0)))[:, :-1]
         if (curve < before * (1.0 - _SLACK)).any():
             raise saved.fail(f"the regret of {label} falls from one checkpoint to the next, or is negative")
-        if (regret.plays[label].sum(axis=1) != rounds[-1]).any():
+        if (plays < 0).any() or (plays.sum(axis=1) != rounds[-1]).any():
             raise saved.fail(f"the plays of {label} do not add up to {rounds[-1]} rounds in each run")
+
+
+def _read_settings(saved: Entries, plays: Mapping[str, NDArray[np.int64]]) -> dict[str, Any]:
+    """The entry with the settings, in the form that is relied on later."""
+    settings = dict(saved.mapping("settings"))
     try:
-        json.dumps(dict(regret.settings))
+        json.dumps(settings)
     except (TypeError, ValueError, RecursionError):
-        raise saved.fail(f"settings must be values that JSON can hold; got {shown(regret.settings)}") from None
-    arms = {label: plays.shape[1] for label, plays in regret.plays.items()}
-    _check_settings(Entries(regret.settings, "settings"), arms)
+        raise saved.fail(f"settings must be values that JSON can hold; got {shown(settings)}") from None
+    _check_settings(Entries(settings, "settings"), {label: table.shape[1] for label, table in plays.items()})
+    return settings
 
 
 def _check_settings(settings: Entries, arms: Mapping[str, int], *, renamed: bool = False) -> None:
