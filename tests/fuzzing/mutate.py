@@ -76,7 +76,7 @@ def _change(draw: Draw, parent: Any, key: Any) -> None:
         for _ in range(draw.pick((1, 2, 40, 300))):
             value = [value]
         parent[key] = value
-    elif kind == 4 and isinstance(value, int | float) and not isinstance(value, bool):
+    elif kind == 4 and isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
         parent[key] = draw.pick((-value, value + 1, value - 1, value * 2, value + 0.5, value * 1e9, str(value)))
     else:
         parent[key] = draw.pick(WRONG)
