@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from meanbounds.divergence import bernoulli_kl_upper
 from meanbounds.logs.histogram import Histogram
+from meanbounds.support.checks import as_flag, shown
 from meanbounds.support.types import Floats
 
 __all__ = ["DEFAULT_CONFIDENCE", "METHODS", "Samples", "check_confidence", "lower_limit", "nats", "upper_limit"]
@@ -127,11 +128,11 @@ def check_confidence(confidence: float, infinite: bool) -> float | None:
     Traceback (most recent call last):
     ValueError: infinite=True takes the log as it is, without a confidence; leave confidence=0.9 or infinite=True out
     """
-    if infinite:
+    if as_flag("infinite", infinite):
         if confidence is not DEFAULT_CONFIDENCE:
             raise ValueError(
                 f"infinite=True takes the log as it is, without a confidence; "
-                f"leave confidence={confidence!r} or infinite=True out"
+                f"leave confidence={shown(confidence)} or infinite=True out"
             )
         return None
     if confidence is None:
@@ -141,10 +142,10 @@ def check_confidence(confidence: float, infinite: bool) -> float | None:
         )
     if (
         isinstance(confidence, bool)
-        or not isinstance(confidence, float | int | np.number)
+        or not isinstance(confidence, float | int | np.integer | np.floating)
         or not 0.0 < confidence < 1.0
     ):
-        raise ValueError(f"confidence must be a probability such as 0.95, between 0 and 1; got {confidence!r}")
+        raise ValueError(f"confidence must be a probability such as 0.95, between 0 and 1; got {shown(confidence)}")
     return float(confidence)
 
 

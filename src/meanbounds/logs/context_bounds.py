@@ -9,8 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from meanbounds.bounds import BoundsError, MeanBounds
-from meanbounds.logs.names import Context
+from meanbounds.bounds import BoundsError, MeanBounds, check_bounds
+from meanbounds.logs.errors import LogError
+from meanbounds.logs.names import Context, context_names
+from meanbounds.support.checks import as_mapping, shown
 from meanbounds.support.saving import Saved
 
 __all__ = ["ContextBounds", "load_bounds", "save_bounds"]
@@ -48,8 +50,11 @@ class ContextBounds(dict[Context, MeanBounds], Saved):
     def __init__(
         self, found: Mapping[Context, MeanBounds] | None = None, assumptions: Mapping[str, Any] | None = None
     ) -> None:
-        super().__init__(found or {})
-        self.assumptions = dict(assumptions or {})
+        super().__init__({} if found is None else as_mapping("bounds by context", found, error=BoundsError))
+        for bounds in self.values():
+            check_bounds(bounds)
+        said = {} if assumptions is None else as_mapping("assumptions", assumptions, error=BoundsError)
+        self.assumptions = dict(said)
 
     def __repr__(self) -> str:
         arms = len({arm for own in self.values() for arm in own.arms})
@@ -90,15 +95,15 @@ class ContextBounds(dict[Context, MeanBounds], Saved):
         MeanBounds([0.1], [0.4])
         """
         contexts = data.get("contexts") if isinstance(data, Mapping) else None
-        if not isinstance(data, Mapping) or data.get("format") != _FORMAT or not isinstance(contexts, list):
+        form = data.get("format") if isinstance(data, Mapping) else None
+        if not (isinstance(form, int | float) and form == _FORMAT and isinstance(contexts, list)):
             raise BoundsError(f"this holds no bounds by context in format {_FORMAT}; write it with ContextBounds.save")
         found: dict[Context, MeanBounds] = {}
         for entry in contexts:
             if not isinstance(entry, Mapping) or "context" not in entry:
-                raise BoundsError(f"bounds of a context need its name beside lower and upper; got {entry!r}")
-            context = entry["context"]
-            own = {name: value for name, value in entry.items() if name != "context"}
-            found[tuple(context) if isinstance(context, list) else context] = MeanBounds.from_dict(own)
+                raise BoundsError(f"bounds of a context need its name beside lower and upper; got {shown(entry)}")
+        for context, entry in zip(_names(contexts), contexts, strict=True):
+            found[context] = MeanBounds.from_dict({name: value for name, value in entry.items() if name != "context"})
         return cls(found, data.get("assumptions"))
 
     @classmethod
@@ -175,6 +180,14 @@ def load_bounds(path: str | Path) -> ContextBounds:
     0.3
     """
     return ContextBounds.load(path)
+
+
+def _names(entries: list[Mapping[str, Any]]) -> tuple[Context, ...]:
+    """The names of saved contexts; none is there twice."""
+    try:
+        return context_names(entry["context"] for entry in entries) if entries else ()
+    except LogError as error:
+        raise BoundsError(str(error)) from None
 
 
 def _plain(value: Any) -> Any:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,9 +14,21 @@ from meanbounds.bounds import Arm
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.histogram import Histogram, read_only
 from meanbounds.logs.names import EVERYTHING, Context, arm_names, context_names, in_order
+from meanbounds.support.checks import (
+    LARGEST,
+    SMALLEST_WIDTH,
+    as_flag,
+    as_float,
+    as_floats,
+    as_list,
+    as_mapping,
+    as_whole,
+    fits_range,
+    shown,
+)
 from meanbounds.support.optional import optional
 from meanbounds.support.saving import Saved
-from meanbounds.support.types import Floats
+from meanbounds.support.types import Booleans, Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +37,9 @@ __all__ = ["ArmSums", "Counts", "check_range"]
 
 _FORMAT = 2  # 1 had the histogram's arrays side by side with the others
 _SUMS = ("count", "total", "squares")
+_MOST_ROWS = 2.0**53  # beyond, floats do not count one by one
+
+_Checked = TypeVar("_Checked")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +69,9 @@ class ArmSums:
     squares: Floats | None = None
 
     def __init__(self, count: ArrayLike, total: ArrayLike, squares: ArrayLike | None = None) -> None:
-        object.__setattr__(self, "count", np.asarray(count, dtype=np.float64))
-        object.__setattr__(self, "total", np.asarray(total, dtype=np.float64))
-        object.__setattr__(self, "squares", None if squares is None else np.asarray(squares, dtype=np.float64))
+        object.__setattr__(self, "count", as_floats("count", count, error=LogError))
+        object.__setattr__(self, "total", as_floats("total", total, error=LogError))
+        object.__setattr__(self, "squares", None if squares is None else as_floats("squares", squares, error=LogError))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,12 +155,10 @@ class Counts(Saved):
             **_named_arrays(contexts, arms, {"count": count, "total": total, "squares": squares}),
             "low": least,
             "high": most,
-            "dropped": {str(kind): int(number) for kind, number in (dropped or {}).items()},
+            **_checked_columns(context_names, arm_name, reward_name),
+            "dropped": _checked_dropped(dropped),
             "histogram": histogram,
-            "context_names": tuple(context_names),
-            "arm_name": arm_name,
-            "reward_name": reward_name,
-            "arms_listed": bool(arms_listed),
+            "arms_listed": _refused_as_log(as_flag, "arms_listed", arms_listed),
         }
         for name, part in parts.items():
             object.__setattr__(self, name, part)
@@ -199,7 +212,7 @@ class Counts(Saved):
             return self.contexts.index(context)
         except ValueError:
             known = ", ".join(map(repr, self.contexts[:10])) + (", ..." if len(self.contexts) > 10 else "")
-            raise LookupError(f"unknown context {context!r}; the contexts are {known}") from None
+            raise LookupError(f"unknown context {shown(context)}; the contexts are {known}") from None
 
     def sums(self, context: Context = EVERYTHING, arms: Sequence[Arm] | None = None) -> ArmSums:
         """Rows, sum and sum of squares of each arm in one context, in the order of `arms`; zeros for arms without rows.
@@ -211,7 +224,7 @@ class Counts(Saved):
         >>> counts.sums(arms=["b", "c"]).count
         array([1., 0.])
         """
-        c, names = self.position(context), self.arms if arms is None else tuple(arms)
+        c, names = self.position(context), self.arms if arms is None else arm_names(arms)
         here = {arm: k for k, arm in enumerate(self.arms)}
         columns = (getattr(self, name)[c] for name in _SUMS)
         return ArmSums(*(np.array([column[here[arm]] if arm in here else 0.0 for arm in names]) for column in columns))
@@ -335,21 +348,23 @@ class Counts(Saved):
         >>> mb.logs.Counts.from_dict(old).rows
         2
         """
-        given = dict(data)
+        given = dict(as_mapping("saved counts", data, error=LogError))
         form = given.pop("format", _FORMAT)
-        if form not in (1, _FORMAT):
-            raise LogError(f"counts of format {form!r}; this version reads formats 1 and {_FORMAT}")
+        if not (isinstance(form, int | float) and form in (1, _FORMAT)):
+            raise LogError(f"counts of format {shown(form)}; this version reads formats 1 and {_FORMAT}")
         if form == 1:
             edges = {name: given.pop(name, None) for name in ("values_low", "values_high")}
             if given.get("histogram") is not None:
                 given["histogram"] = {**edges, "count": given["histogram"]}
         missing = [name for name in ("contexts", "arms", *_SUMS) if name not in given]
-        unknown = [str(name) for name in given if name not in cls.__dataclass_fields__]
+        unknown = [
+            shown(name).strip("'") for name in given if not (isinstance(name, str) and name in cls.__dataclass_fields__)
+        ]
         if missing or unknown:
             said = [f"missing {', '.join(missing)}"] * bool(missing) + [f"unknown {', '.join(unknown)}"] * bool(unknown)
             raise LogError(f"these are not counts: {'; '.join(said)}")
         if given.get("histogram") is not None:
-            given["histogram"] = Histogram(**given["histogram"])
+            given["histogram"] = _saved_histogram(given["histogram"])
         return cls(**given)
 
     def to_frame(self) -> pd.DataFrame:
@@ -389,12 +404,54 @@ def check_range(low: float, high: float) -> tuple[float, float]:
     meanbounds.logs.errors.LogError: the reward range [5, 1] must be finite, with low below high
     """
     try:
-        ends = float(low), float(high)
-    except (TypeError, ValueError):
-        raise LogError(f"low and high must be numbers; got {low!r} and {high!r}") from None
-    if not (ends[0] < ends[1] and max(map(abs, ends)) < 1e150):  # beyond, the sum of squares overflows
-        raise LogError(f"the reward range [{low}, {high}] must be finite, with low below high")
+        ends = as_float("low", low), as_float("high", high)
+    except ValueError:
+        raise LogError(f"low and high must be numbers; got {shown(low)} and {shown(high)}") from None
+    if not fits_range(*map(np.array, ends)):
+        narrow = f", at least {SMALLEST_WIDTH:g} apart, and between {-LARGEST:g} and {LARGEST:g}"
+        raise LogError(
+            f"the reward range [{low}, {high}] must be finite, with low below high"
+            + (narrow if -np.inf < ends[0] < ends[1] < np.inf else "")
+        )
     return ends
+
+
+def _refused_as_log(check: Callable[[str, Any], _Checked], name: str, value: Any) -> _Checked:
+    """The checked value; what is refused is an error of the log."""
+    try:
+        return check(name, value)
+    except (TypeError, ValueError) as error:
+        raise LogError(str(error)) from None
+
+
+def _checked_columns(context_names: Any, arm_name: Any, reward_name: Any) -> dict[str, Any]:
+    """The names of columns: texts, or numbers where a table numbers its columns."""
+    contexts = tuple(_refused_as_log(as_list, "context_names", context_names))
+    single = {"arm_name": arm_name, "reward_name": reward_name}
+    for what, name in (*(("context_names", name) for name in contexts), *single.items()):
+        if isinstance(name, bool) or not isinstance(name, str | int):
+            raise LogError(f"{what}: the name of a column must be text; got {shown(name)}")
+    return {"context_names": contexts, **single}
+
+
+def _checked_dropped(dropped: Any) -> dict[str, int]:
+    """How many rows of each kind were left out."""
+    if dropped is None:
+        return {}
+    given = as_mapping("dropped", dropped, error=LogError)
+
+    def rows(name: str, value: Any) -> int:
+        return as_whole(name, value, least=0)
+
+    return {str(kind): _refused_as_log(rows, f"dropped {kind}", number) for kind, number in given.items()}
+
+
+def _saved_histogram(data: Any) -> Histogram:
+    given = as_mapping("the saved histogram", data, error=LogError)
+    if set(given) != set(Histogram.__dataclass_fields__):
+        names = ", ".join(Histogram.__dataclass_fields__)
+        raise LogError(f"a saved histogram has the entries {names}; got {shown(list(given))}")
+    return Histogram(**given)
 
 
 def _named_arrays(contexts: Sequence[Any], arms: Sequence[Any], sums: Mapping[str, ArrayLike]) -> dict[str, Any]:
@@ -409,12 +466,25 @@ def _named_arrays(contexts: Sequence[Any], arms: Sequence[Any], sums: Mapping[st
 
 def _check_sums(counts: Counts) -> None:
     """Refuse sums that no rewards in the range can have."""
+    low, high = counts.low, counts.high
+    size = max(abs(low), abs(high))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # sums of any size are refused below
+        slack = 1e-9 * size * np.maximum(counts.count, 1.0)
+        least = counts.total**2 / np.maximum(counts.count, 1e-300)
+        most = (low + high) * counts.total - low * high * counts.count
+        wrong = _impossible(counts, slack, least, most)
+    for mask, what in wrong:
+        for z, k in np.argwhere(mask)[:1]:
+            numbers = ", ".join(f"{name}={getattr(counts, name)[z, k]}" for name in _SUMS)
+            raise LogError(f"context {counts.contexts[z]!r}, arm {counts.arms[k]!r} has {what}: {numbers}")
+
+
+def _impossible(counts: Counts, slack: Floats, least: Floats, most: Floats) -> tuple[tuple[Booleans, str], ...]:
+    """Where sums are impossible, and why."""
     low, high, size = counts.low, counts.high, max(abs(counts.low), abs(counts.high))
-    slack = 1e-9 * size * np.maximum(counts.count, 1.0)
-    least = counts.total**2 / np.maximum(counts.count, 1e-300)
-    most = (low + high) * counts.total - low * high * counts.count
-    wrong = (
+    return (
         (counts.count < 0.0, "a negative number of rows"),
+        (counts.count > _MOST_ROWS, "more rows than can be counted"),
         (
             (counts.total < low * counts.count - slack) | (counts.total > high * counts.count + slack),
             f"a total that rewards in [{low}, {high}] cannot have",
@@ -424,16 +494,14 @@ def _check_sums(counts: Counts) -> None:
             f"a sum of squares that rewards in [{low}, {high}] with this total cannot have",
         ),
     )
-    for mask, what in wrong:
-        for z, k in np.argwhere(mask)[:1]:
-            numbers = ", ".join(f"{name}={getattr(counts, name)[z, k]}" for name in _SUMS)
-            raise LogError(f"context {counts.contexts[z]!r}, arm {counts.arms[k]!r} has {what}: {numbers}")
 
 
 def _check_histogram(counts: Counts) -> None:
     own = counts.histogram
     if own is None:
         return
+    if not isinstance(own, Histogram):
+        raise LogError(f"histogram must be a logs.Histogram, or None; got {shown(own)}")
     shape = (*counts.count.shape, len(own))
     if own.count.shape != shape:
         raise LogError(f"the histogram's count must have the shape {shape}; it has {own.count.shape}")

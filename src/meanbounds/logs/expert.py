@@ -20,10 +20,11 @@ from meanbounds.logs.errors import LogError
 from meanbounds.logs.finite import Cells, largest_gap_above_bottom, limits_any_expert, limits_optimal_expert
 from meanbounds.logs.names import Context
 from meanbounds.logs.shares import Shares
+from meanbounds.support.checks import as_float, as_floats, as_list, check_choice, fits_range, shown
 from meanbounds.support.rounding import rounding
 from meanbounds.support.types import Floats
 
-__all__ = ["ASSUMPTIONS", "Assumed", "Gaps", "bounds", "bounds_in", "expert_bounds", "listed_arms"]
+__all__ = ["ASSUMPTIONS", "Assumed", "Gaps", "bounds", "bounds_in", "by_context", "expert_bounds", "listed_arms"]
 
 
 Gaps = float | Sequence[float] | Floats | Mapping[Context, float]
@@ -53,12 +54,12 @@ class Assumed:
     assumption: str = "optimal-expert"
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}; got {self.method!r}")
+        for name in ("gap_low", "gap_high", "shift"):
+            object.__setattr__(self, name, as_float(name, getattr(self, name)))
+        check_choice("method", self.method, METHODS)
         if not 0.0 <= self.shift <= 1.0:
             raise ValueError(f"shift is a total variation distance between 0 and 1; got {self.shift!r}")
-        if self.assumption not in ASSUMPTIONS:
-            raise ValueError(f"assumption must be one of {', '.join(map(repr, ASSUMPTIONS))}; got {self.assumption!r}")
+        check_choice("assumption", self.assumption, ASSUMPTIONS)
 
 
 def expert_bounds(
@@ -119,18 +120,25 @@ def expert_bounds(
     >>> found.lower.round(3), found.upper.round(3)
     (array([0.6, 0.2]), array([0.85, 0.95]))
     """
-    shares, parts = (np.atleast_1d(np.asarray(values, dtype=np.float64)) for values in (share, contribution))
+    shares = np.atleast_1d(as_floats("share", share, error=BoundsError))
+    parts = np.atleast_1d(as_floats("contribution", contribution, error=BoundsError))
+    low, high = as_float("low", low, error=BoundsError), as_float("high", high, error=BoundsError)
     if shares.ndim != 1 or shares.shape != parts.shape:
         raise BoundsError(f"share and contribution need one number for each arm; got {shares} and {parts}")
-    if not (np.all(shares >= 0.0) and abs(shares.sum() - 1.0) < 1e-9):
+    if not (np.all((shares >= 0.0) & (shares <= 2.0)) and abs(shares.sum() - 1.0) < 1e-9):
         raise BoundsError(f"the shares of all arms sum to 1, and none is negative; got {shares.tolist()}")
     span, slack = high - low, rounding(low, high)
-    if not (span > 0.0 and np.all((parts >= low * shares - slack) & (parts <= high * shares + slack))):
+    if not (
+        fits_range(np.array(low), np.array(high))
+        and np.all((parts >= low * shares - slack) & (parts <= high * shares + slack))
+    ):
         raise BoundsError(
             f"each contribution is between low and high times its share: with low={low}, high={high}, "
             f"got {parts.tolist()} for shares {shares.tolist()}"
         )
-    names = tuple(range(shares.size)) if arms is None else tuple(arms)
+    names = MeanBounds.vacuous(shares.size if arms is None else as_list("arms", arms)).arms
+    if len(names) != shares.size:
+        raise BoundsError(f"{len(names)} arm names for {shares.size} arms: {shown(list(names))}")
     assumed = Assumed(gap_low, span if gap_high is None else gap_high, None, assumption=assumption)
     case = _Case("the log", names, low, high, assumed)
     lower, upper = case.infinite(shares, np.clip((parts - low * shares) / span, 0.0, shares))
@@ -219,11 +227,11 @@ def bounds(
     True
     """
     level = check_confidence(confidence, infinite)
+    counts = listed_arms(counts, arms)
     if level is not None and arms is None:
         _warn_of_rare_arms(counts)
-    counts = listed_arms(counts, arms)
-    lows = _by_context(gap_low, counts.contexts, "gap_low")
-    highs = _by_context(counts.high - counts.low if gap_high is None else gap_high, counts.contexts, "gap_high")
+    lows = by_context("gap_low", gap_low, counts.contexts)
+    highs = by_context("gap_high", counts.high - counts.low if gap_high is None else gap_high, counts.contexts)
     found = {}
     for place, (context, least, most) in enumerate(zip(counts.contexts, lows, highs, strict=True)):
         assumed = Assumed(least, most, level, method, shift, assumption)
@@ -259,10 +267,12 @@ def bounds_in(counts: Counts, place: int, assumed: Assumed) -> MeanBounds:
 
 def listed_arms(counts: Counts, arms: Iterable[Arm] | None) -> Counts:
     """Return the counts with the arms that a user lists; as they are if the user lists none."""
+    if not isinstance(counts, Counts):
+        raise TypeError(f"counts must be those of a log, as meanbounds.logs.read returns; got {shown(counts)}")
     if arms is None:
         return counts
     try:
-        return counts.with_arms(tuple(arms))
+        return counts.with_arms(as_list("arms", arms))
     except LogError as error:
         raise BoundsError(str(error)) from error
 
@@ -278,18 +288,26 @@ def _warn_of_rare_arms(counts: Counts) -> None:
         )
 
 
-def _by_context(gap: Gaps, contexts: Sequence[Context], name: str) -> list[float]:
-    """The gap of each context."""
+def by_context(name: str, gap: Gaps, contexts: Sequence[Context]) -> list[float]:
+    """Read the gap of each context: from one number, one for each in order, or a mapping.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.expert import by_context
+    >>> by_context("gap_low", {"young": 0.1, "old": 0}, ["old", "young"])
+    [0.0, 0.1]
+    """
     if isinstance(gap, Mapping):
         for context in contexts:
             if context not in gap:
                 raise BoundsError(f"context {context!r}: {name} has no entry for it")
-        return [float(gap[context]) for context in contexts]
-    if isinstance(gap, int | float | np.number):
-        return [float(gap)] * len(contexts)
-    if len(gap) != len(contexts):
-        raise BoundsError(f"{name} has {len(gap)} numbers for {len(contexts)} contexts; give one, or one for each")
-    return [float(part) for part in gap]
+        return [as_float(f"context {context!r}: {name}", gap[context]) for context in contexts]
+    given = as_floats(name, gap)
+    if not given.ndim:
+        return [float(given)] * len(contexts)
+    if given.shape != (len(contexts),):
+        raise BoundsError(f"{name} has {given.size} numbers for {len(contexts)} contexts; give one, or one for each")
+    return [float(part) for part in given]
 
 
 def _shortest(gaps: list[float]) -> float | list[float]:

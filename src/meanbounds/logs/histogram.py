@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanbounds.logs.errors import LogError
+from meanbounds.support.checks import as_floats, shown
 from meanbounds.support.types import Floats
 
 __all__ = ["MOST_VALUES", "Histogram", "bin_edges", "binned"]
@@ -146,9 +147,9 @@ def read_only(name: str, values: Any) -> Floats:
     meanbounds.logs.errors.LogError: count holds a number that is not finite
     """
     try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise LogError(f"{name} must be an array of numbers; got {values!r}") from error
+        array = np.array(as_floats(name, values))
+    except ValueError:
+        raise LogError(f"{name} must be an array of numbers; got {shown(values)}") from None
     if not np.all(np.isfinite(array)):
         raise LogError(f"{name} holds a number that is not finite")
     array.flags.writeable = False

@@ -10,6 +10,7 @@ import numpy as np
 
 from meanbounds.bounds import Arm
 from meanbounds.logs.errors import LogError
+from meanbounds.support.checks import as_list, shown
 
 __all__ = ["EVERYTHING", "Context", "arm_names", "context_names", "in_order", "natural_order"]
 
@@ -83,7 +84,8 @@ def in_order(what: str, found: Iterable[Any], listed: Sequence[Any] | None) -> l
     names = set(found)
     if listed is None:
         return sorted(names, key=natural_order)
-    order = [_plain_parts(name) for name in listed]
+    order = list(_plain_names(what, listed))
+    _check_kinds(what, order)
     missing = sorted(names.difference(order), key=natural_order)
     if missing:
         raise LogError(
@@ -102,7 +104,7 @@ def context_names(names: Iterable[Any]) -> tuple[Context, ...]:
     >>> context_names([("old", 1), ["young", 2]])
     (('old', 1), ('young', 2))
     """
-    plain = tuple(map(_plain_parts, names))
+    plain = _plain_names("context", names)
     _check("context", plain)
     return plain
 
@@ -120,9 +122,17 @@ def arm_names(names: Iterable[Any]) -> tuple[Arm, ...]:
     Traceback (most recent call last):
     meanbounds.logs.errors.LogError: arm 'a' is named twice
     """
-    plain = tuple(map(_plain, names))
+    plain = _plain_names("arm", names)
     _check("arm", plain)
     return plain
+
+
+def _plain_names(what: str, names: Any) -> tuple[Any, ...]:
+    try:
+        listed = as_list(f"{what}s", names)
+    except TypeError as error:
+        raise LogError(str(error)) from None
+    return tuple(map(_plain_parts if what == "context" else _plain, listed))
 
 
 def _plain_parts(name: Any) -> Any:
@@ -136,11 +146,16 @@ def _plain(name: Any) -> Any:
 def _check(what: str, names: Sequence[Any]) -> None:
     if not names:
         raise LogError(f"counts need at least one {what}")
+    _check_kinds(what, names)
     seen: set[Hashable] = set()
     for name in names:
-        parts = name if isinstance(name, tuple) and what == "context" else (name,)
-        if any(isinstance(part, bool) or not isinstance(part, str | int) for part in parts):
-            raise LogError(f"names of {what}s must be text or integers; got {name!r}")
         if name in seen:
             raise LogError(f"{what} {name!r} is named twice")
         seen.add(name)
+
+
+def _check_kinds(what: str, names: Sequence[Any]) -> None:
+    for name in names:
+        parts = name if isinstance(name, tuple) and what == "context" else (name,)
+        if any(isinstance(part, bool) or not isinstance(part, str | int) for part in parts):
+            raise LogError(f"names of {what}s must be text or integers; got {shown(name)}")

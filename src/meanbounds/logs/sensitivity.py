@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import floor, log10
@@ -13,8 +13,9 @@ import numpy as np
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
 from meanbounds.logs.confidence import DEFAULT_CONFIDENCE, check_confidence
 from meanbounds.logs.counts import Counts
-from meanbounds.logs.expert import Assumed, bounds_in, listed_arms
+from meanbounds.logs.expert import Assumed, bounds_in, by_context, listed_arms
 from meanbounds.logs.names import Context
+from meanbounds.support.checks import as_float, shown
 from meanbounds.support.optional import optional
 
 if TYPE_CHECKING:
@@ -248,12 +249,11 @@ def sensitivity(
     """
     counts = listed_arms(counts, arms)
     span = counts.high - counts.low
-    levels = confidence if isinstance(confidence, Sequence | np.ndarray) else [confidence]
     grids: dict[str, list[Any]] = {
-        "gap_low": _several(gap_low),
-        "gap_high": _several(span if gap_high is None else gap_high),
-        "confidence": _several([check_confidence(level, infinite) for level in levels]),
-        "shift": _several(shift),
+        "gap_low": _several("gap_low", gap_low, counts.contexts),
+        "gap_high": _several("gap_high", span if gap_high is None else gap_high, counts.contexts),
+        "confidence": [check_confidence(level, infinite) for level in _listed(confidence)],
+        "shift": _several("shift", shift, counts.contexts),
     }
     questions = [_Question(counts, place, method) for place in range(len(counts.contexts))]
     rows = []
@@ -275,8 +275,20 @@ def sensitivity(
     return Sensitivity(tuple(rows), weaker, stronger, base)
 
 
-def _several(value: Any) -> list[Any]:
-    values = list(value) if isinstance(value, Sequence | np.ndarray) else [value]
+def _several(name: str, value: Any, contexts: Sequence[Context]) -> list[float | dict[Context, float]]:
+    """The values of an assumption to try: each one number, or one for each context."""
+    values: list[float | dict[Context, float]] = []
+    for part in _listed(value):
+        own = by_context(name, part, contexts) if isinstance(part, Mapping) else [as_float(name, part)]
+        if not np.isfinite(own).all():
+            raise ValueError(f"{name} must be finite numbers; got {shown(value)}")
+        values.append(dict(zip(contexts, own, strict=True)) if isinstance(part, Mapping) else own[0])
+    return values
+
+
+def _listed(value: Any) -> list[Any]:
+    one = isinstance(value, str | bytes | Mapping | np.generic) or (isinstance(value, np.ndarray) and not value.ndim)
+    values = [value] if one or not isinstance(value, Iterable) else list(value)
     if not values:
         raise ValueError("each assumption needs at least one value to try; one of the lists is empty")
     return values

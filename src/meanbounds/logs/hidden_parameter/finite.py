@@ -14,7 +14,8 @@ from meanbounds.logs.counts import ArmSums
 from meanbounds.logs.hidden_parameter.infinite import linear_bounds
 from meanbounds.logs.hidden_parameter.programs import MeanLimits, solve_programs
 from meanbounds.logs.hidden_parameter.result import LinearBounds
-from meanbounds.logs.hidden_parameter.setting import LinearSetting
+from meanbounds.logs.hidden_parameter.setting import LinearSetting, check_setting
+from meanbounds.support.checks import shown
 from meanbounds.support.optional import optional
 from meanbounds.support.types import Floats
 
@@ -116,10 +117,11 @@ class _Seen:
     @classmethod
     def of(cls, setting: LinearSetting, sums: ArmSums, low: ArrayLike, high: ArrayLike, interval: str) -> _Seen:
         """The sums as arrays, refusing those that no rewards in the range can have."""
-        if interval not in ("bernstein", "hoeffding", "kl"):
-            raise ValueError(f'interval must be "bernstein", "hoeffding" or "kl"; got {interval!r}')
+        check_setting(setting)
+        if not (isinstance(interval, str) and interval in ("bernstein", "hoeffding", "kl")):
+            raise ValueError(f'interval must be "bernstein", "hoeffding" or "kl"; got {shown(interval)}')
         if not isinstance(sums, ArmSums):
-            raise TypeError(f"sums are ArmSums(count, total, squares), as counts.sums() returns; got {sums!r}")
+            raise TypeError(f"sums are ArmSums(count, total, squares), as counts.sums() returns; got {shown(sums)}")
         if sums.squares is None and interval == "bernstein":
             raise ValueError('interval="bernstein" needs the sums of squared rewards; without them use interval="kl"')
         ranges = MeanBounds.vacuous(setting.arms, low=low, high=high)

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from meanbounds.logs.hidden_parameter.programs import MeanLimits, solve_programs
 from meanbounds.logs.hidden_parameter.result import LinearBounds
-from meanbounds.logs.hidden_parameter.setting import LinearSetting
+from meanbounds.logs.hidden_parameter.setting import LinearSetting, check_setting
+from meanbounds.support.checks import shown
 from meanbounds.support.types import Floats
 
 __all__ = ["Method", "linear_bounds"]
@@ -65,8 +66,9 @@ def linear_bounds(
     >>> corrected.lower, corrected.upper
     (array([0.375, 0.25 ]), array([0.875, 0.75 ]))
     """
-    if method not in ("sharp", "corrected", "paper"):
-        raise ValueError(f'method must be "sharp", "corrected" or "paper"; got {method!r}')
+    check_setting(setting)
+    if not (isinstance(method, str) and method in ("sharp", "corrected", "paper")):
+        raise ValueError(f'method must be "sharp", "corrected" or "paper"; got {shown(method)}')
     shares = _shares(setting, share)
     means = _means(setting, mean, shares)
     if method == "paper":
@@ -97,7 +99,7 @@ def _corrected(setting: LinearSetting, shares: Floats, means: Floats) -> tuple[F
 
 def _shares(setting: LinearSetting, share: ArrayLike) -> Floats:
     shares = setting.per_arm("share", share)
-    for k in np.flatnonzero(~(shares >= 0.0)):
+    for k in np.flatnonzero(~((shares >= 0.0) & (shares < np.inf))):
         raise ValueError(f"arm {setting.arms[k]!r}: its share must be a probability; got {shares[k]}")
     if not abs(shares.sum() - 1.0) <= 1e-9:
         raise ValueError(f"shares must sum to 1; these sum to {shares.sum()}. Divide counts by their sum")

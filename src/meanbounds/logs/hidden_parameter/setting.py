@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanbounds.bounds import Arm, MeanBounds
-from meanbounds.support.types import Floats
+from meanbounds.support.checks import LARGEST, as_floats, shown
+from meanbounds.support.types import Booleans, Floats
 
-__all__ = ["LinearSetting"]
+__all__ = ["LinearSetting", "check_setting"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +69,12 @@ class LinearSetting:
         box_high: ArrayLike,
         arms: Iterable[Arm] | None = None,
     ) -> None:
-        rows = np.ascontiguousarray(np.asarray(hidden, dtype=np.float64))
+        rows = np.ascontiguousarray(as_floats("hidden", hidden))
         if rows.ndim != 2 or 0 in rows.shape:
             raise ValueError(f"hidden must have a row of features for each arm; got an array of shape {rows.shape}")
         names = MeanBounds.vacuous(len(rows) if arms is None else arms).arms
-        known = np.asarray(visible, dtype=np.float64)
-        theta = np.atleast_1d(np.asarray(theta_visible, dtype=np.float64))
+        known = as_floats("visible", visible)
+        theta = np.atleast_1d(as_floats("theta_visible", theta_visible))
         _check_features(known, rows, names)
         _check_parameter(theta, known.shape[1])
         low, high = _box(box_low, box_high, rows.shape[1])
@@ -109,12 +110,25 @@ class LinearSetting:
         Traceback (most recent call last):
         ValueError: share must have one entry for each of 1 arms; got an array of shape (2,)
         """
-        array = np.asarray(value, dtype=np.float64)
+        array = as_floats(what, value)
         if array.shape != (len(self),):
             raise ValueError(
                 f"{what} must have one entry for each of {len(self)} arms; got an array of shape {array.shape}"
             )
         return array
+
+
+def check_setting(setting: object) -> None:
+    """Raise a TypeError unless this is a `LinearSetting`.
+
+    Examples
+    --------
+    >>> check_setting(None)
+    Traceback (most recent call last):
+    TypeError: setting must be a LinearSetting; got None
+    """
+    if not isinstance(setting, LinearSetting):
+        raise TypeError(f"setting must be a LinearSetting; got {shown(setting)}")
 
 
 def _check_features(visible: Floats, hidden: Floats, names: tuple[Arm, ...]) -> None:
@@ -124,24 +138,37 @@ def _check_features(visible: Floats, hidden: Floats, names: tuple[Arm, ...]) -> 
             f"a row of hidden features, a row of visible ones and a name for each arm"
         )
     for what, block in (("visible", visible), ("hidden", hidden)):
-        for k in np.flatnonzero(~np.all(np.isfinite(block), axis=1)):
-            raise ValueError(f"arm {names[k]!r}: its {what} features {block[k].tolist()} are not all finite numbers")
+        for k in np.flatnonzero(~np.all(_fit(block), axis=1)):
+            raise ValueError(
+                f"arm {names[k]!r}: its {what} features {block[k].tolist()} are not all finite numbers, smaller than "
+                f"{LARGEST:g} in size"
+            )
 
 
 def _check_parameter(theta: Floats, size: int) -> None:
     if theta.shape != (size,):
         raise ValueError(f"theta_visible has shape {theta.shape}; visible has {size} features for each arm")
-    if not np.all(np.isfinite(theta)):
-        raise ValueError(f"theta_visible must be finite numbers; got {theta.tolist()}")
+    if not _fit(theta).all():
+        raise ValueError(
+            f"theta_visible must be finite numbers; got {theta.tolist()}"
+            + (f"; they are smaller than {LARGEST:g} in size" if np.isfinite(theta).all() else "")
+        )
+
+
+def _fit(values: Floats) -> Booleans:
+    """Numbers whose products do not overflow; NaN is none."""
+    fit: Booleans = np.abs(values) < LARGEST
+    return fit
 
 
 def _box(box_low: ArrayLike, box_high: ArrayLike, size: int) -> tuple[Floats, Floats]:
     ends = []
     for what, value in (("box_low", box_low), ("box_high", box_high)):
-        end = np.asarray(value, dtype=np.float64)
-        if end.shape not in ((), (size,)) or not np.all(np.isfinite(end)):
+        end = as_floats(what, value)
+        if end.shape not in ((), (size,)) or not _fit(end).all():
             raise ValueError(
-                f"{what} must be one finite number, or one for each of {size} hidden features; got {value!r}"
+                f"{what} must be one finite number, or one for each of {size} hidden features, smaller than "
+                f"{LARGEST:g} in size; got {shown(value)}"
             )
         ends.append(np.broadcast_to(end, size).copy())
     for i in np.flatnonzero(ends[0] > ends[1]):
