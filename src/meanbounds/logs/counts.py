@@ -357,9 +357,8 @@ class Counts(Saved):
             if given.get("histogram") is not None:
                 given["histogram"] = {**edges, "count": given["histogram"]}
         missing = [name for name in ("contexts", "arms", *_SUMS) if name not in given]
-        unknown = [
-            shown(name).strip("'") for name in given if not (isinstance(name, str) and name in cls.__dataclass_fields__)
-        ]
+        texts = [name if isinstance(name, str) else shown(name) for name in given]
+        unknown = [name for name in texts if name not in cls.__dataclass_fields__]
         if missing or unknown:
             said = [f"missing {', '.join(missing)}"] * bool(missing) + [f"unknown {', '.join(unknown)}"] * bool(unknown)
             raise LogError(f"these are not counts: {'; '.join(said)}")
