@@ -23,6 +23,7 @@ OFUL: Any = mb.OFUL()
     ("call", "words"),
     [
         (lambda: ANY.UCB(f=np.zeros(2)), r"unknown f array\(\[0\., 0\.\]\); give a function"),
+        (lambda: ANY.UCB(f=object), "unknown f <class 'object'>"),
         (lambda: ANY.UCB(f=lambda t: t[:1]), "f must return one number for each of 2 rounds"),
         (lambda: ANY.UCB(f=lambda _: "a"), r"f\(t\) must be numbers"),
         (lambda: ANY.UCB().log_f(np.int8(-128), 4), "first must be a whole number, at least 1"),

@@ -94,7 +94,7 @@ _shared_table = lru_cache(maxsize=64)(_table)
 
 
 def _function(f: Exploration) -> Rate:
-    if callable(f):
+    if callable(f) and not isinstance(f, type):  # a class can be called, but is no function of the round
         return f
     if not (isinstance(f, str) and f in EXPLORATION):
         raise ValueError(
