@@ -33,7 +33,10 @@ __all__ = ["CALLS", "a_call"]
 Maker = Callable[[Draw], Call]
 
 CALLS: dict[str, Maker] = {}
-SLOW = {"simulate", "HiddenContexts.simulate", "logs.sensitivity", "logs.linear_bounds", "logs.bounds"}
+SLOW = {
+    *("simulate", "HiddenContexts.simulate", "logs.sensitivity", "logs.bounds"),
+    *("logs.linear_bounds", "logs.linear_bounds_from_log"),
+}
 
 
 def a_call(draw: Draw) -> Call:
@@ -248,6 +251,12 @@ def _(draw: Draw) -> Call:
 @_add("LinearPolicy.plan")
 def _(draw: Draw) -> Call:
     return Call("", a_linear_policy(draw).plan, [_linear_arms(draw)], nan=True)  # peaks that are not known
+
+
+@_add("LinearPolicy.make_plan")
+def _(draw: Draw) -> Call:
+    arms, more = _linear_arms(draw), {"norm_low": 0.1, "prune": True, "cone": False, "online": False, "printed": False}
+    return Call("", a_linear_policy(draw).make_plan, [arms, arms.bounds, "clip", None], more, nan=True)
 
 
 @_add("LinearPolicy.check_scale")
@@ -555,6 +564,54 @@ _SETTING: dict[str, Any] = {"theta_visible": [0.2, 0.1], "box_low": [0.0, 0.0], 
 @_add("logs.ContextBounds.from_dict")
 def _(draw: Draw) -> Call:
     return Call("", logs.ContextBounds.from_dict, [logs.ContextBounds({"young": a_bounds(draw)}).to_dict()])
+
+
+def _of_counts(name: str, arguments: Callable[[Draw, logs.Counts], list[Any]]) -> None:
+    def make(draw: Draw) -> Call:
+        counts = a_world(draw).sample(50, seed=1)
+        return Call("", getattr(counts, name), arguments(draw, counts))
+
+    CALLS[f"logs.Counts.{name}"] = make
+
+
+_of_counts("with_arms", lambda _draw, counts: [list(counts.arms)])
+_of_counts("position", lambda draw, counts: [draw.pick(counts.contexts)])
+_of_counts("sums", lambda draw, counts: [draw.pick(counts.contexts), list(counts.arms)])
+_of_counts("__eq__", lambda _draw, counts: [counts])
+_of_counts("__add__", lambda _draw, counts: [counts])
+
+
+@_add("logs.Histogram")
+def _(_draw: Draw) -> Call:
+    return Call("", logs.Histogram, [[0, 1], [0, 1]], {"count": [[7, 3], [1, 9]]})
+
+
+@_add("logs.ArmSums")
+def _(_draw: Draw) -> Call:
+    return Call("", logs.ArmSums, [[10, 20], [5.0, 7.0]], {"squares": [5.0, 7.0]})
+
+
+@_add("logs.ContextBounds")
+def _(draw: Draw) -> Call:
+    return Call("", logs.ContextBounds, [{"young": a_bounds(draw)}, {"confidence": 0.9}])
+
+
+@_add("logs.linear_bounds")
+def _(draw: Draw) -> Call:
+    method = draw.pick(("sharp", "corrected", "paper"))
+    more = {"share": [0.5, 0.3, 0.2], "mean": numbers(draw, 3), "method": method, "progress": False}
+    return Call("", logs.linear_bounds, [_setting(draw)], more)
+
+
+@_add("logs.linear_bounds_from_log")
+def _(draw: Draw) -> Call:
+    sums = logs.ArmSums([20, 10, 0], [10.0, 5.0, 0.0], [10.0, 5.0, 0.0])
+    more = {"low": -2.0, "high": 2.0, "confidence": 0.9, "infinite": False, "interval": "kl", "progress": False}
+    return Call("", logs.linear_bounds_from_log, [_setting(draw), sums], more)
+
+
+def _setting(draw: Draw) -> logs.LinearSetting:
+    return logs.LinearSetting(features(draw, 3), features(draw, 3), **_SETTING)
 
 
 @_add("logs.natural_order")

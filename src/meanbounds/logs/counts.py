@@ -210,7 +210,7 @@ class Counts(Saved):
         """
         try:
             return self.contexts.index(context)
-        except ValueError:
+        except (ValueError, TypeError):  # unknown, or nothing that a name can be compared with
             known = ", ".join(map(repr, self.contexts[:10])) + (", ..." if len(self.contexts) > 10 else "")
             raise LookupError(f"unknown context {shown(context)}; the contexts are {known}") from None
 

@@ -16,7 +16,7 @@ from meanbounds.kernels.solvers.cone import Known
 from meanbounds.linear import FeasibleSet, LinearArms, TightBounds
 from meanbounds.linear.arms import check_norms
 from meanbounds.policies.described import Described
-from meanbounds.support.checks import as_float, check_choice, shown
+from meanbounds.support.checks import as_flag, as_float, check_choice, shown
 
 __all__ = ["OFUL", "ROFUL", "LinearPlan", "LinearPolicy"]
 
@@ -201,6 +201,11 @@ class LinearPolicy(Described, ABC):
         _check_arms(arms)
         check_bounds(bounds)
         check_choice("index", index, _INDEX)
+        if len(bounds) != len(arms.bounds):
+            raise ValueError(f"there are bounds on {len(bounds)} arms and features of {len(arms.bounds)}")
+        if not (feasible is None or isinstance(feasible, FeasibleSet)):
+            raise TypeError(f"feasible must be a FeasibleSet, or None; got {shown(feasible)}")
+        _, least = check_norms(self.norm_high, norm_low)
         own = bounds.variance_proxy
         fixed = bounds.worst_variance_proxy.max() if self.noise == "weighted" else own.max()
         self.check_scale(float(arms.length.max()))
@@ -218,16 +223,16 @@ class LinearPolicy(Described, ABC):
         )
         rule = Rule(
             norm_high=float(self.norm_high),
-            norm_low=float(norm_low),
+            norm_low=least,
             regularisation=float(self.regularisation),
             failure=self.failure,
             noise=_NOISE[self.noise],
             proxy=float(fixed),
             index_kind=_INDEX[index],
-            prune=prune,
-            cone=cone,
-            online=online,
-            printed=printed,
+            prune=as_flag("prune", prune),
+            cone=as_flag("cone", cone),
+            online=as_flag("online", online),
+            printed=as_flag("printed", printed),
         )
         nothing = np.zeros(0)
         d = arms.dimension
