@@ -78,7 +78,7 @@ def log_f_table(f: Exploration, number: int) -> NDArray[np.float64]:
     --------
     >>> log_f_table("t", 0)[2:5].round(3)
     array([0.   , 0.693, 1.099])
-    >>> log_f_table("t", 1)[0]
+    >>> float(log_f_table("t", 1)[0])
     4096.0
     """
     return _shared_table(f, number) if isinstance(f, Hashable) else _table(f, number)
