@@ -218,10 +218,16 @@ def test_columns_are_what_a_mapping_is() -> None:
         ({"lower": lower[:2]}, r"a row for each of 3 contexts .* got shapes \(2, 3\) and \(3, 3\)"),
         ({"lower": upper + 0.01}, "context number 0, arm 'a': needs low <= lower <= upper <= high; got lower=0.91"),
         ({"lower": np.full((3, 3), np.nan)}, "lower=nan"),
-        ({"arms": "ab"}, "2 arms for 3 columns"),
+        ({"arms": ["a", "b"]}, "2 arms for 3 columns"),
         ({"contexts": ["x", "y", "x"]}, "context 'x' is named twice"),
     ):
-        columns: dict[str, Any] = {"contexts": list(BOUNDS), "lower": lower, "upper": upper, "arms": "abc", **wrong}
+        columns: dict[str, Any] = {
+            "contexts": list(BOUNDS),
+            "lower": lower,
+            "upper": upper,
+            "arms": list("abc"),
+            **wrong,
+        }
         with pytest.raises(ValueError, match=words):
             mb.ContextualAgent.from_columns(mb.GLUE(), **columns)
 
