@@ -7,6 +7,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
+from meanbounds.support.checks import as_flag
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
@@ -55,7 +57,8 @@ class Progress:
     ) -> None:
         self._stream = sys.stderr if stream is None else stream
         closed = self._stream is None or self._stream.closed  # None where a process starts without standard error
-        self._wanted = not closed and (self._stream.isatty() if progress is None else progress)
+        asked = None if progress is None else as_flag("progress", progress)
+        self._wanted = not closed and (self._stream.isatty() if asked is None else asked)
         self._total, self._title = total, title
         self._done = 0
         self._first = time.monotonic() + patience
