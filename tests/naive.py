@@ -201,6 +201,10 @@ def weights(r: Round, k: int, x: float, room: float) -> tuple[float, float]:
     return (1 - lack if r.near_top(k) else max(0.0, (r.total[k] / r.plays[k] - x) / room)), lack
 
 
+UNDECIDED = "undecided"
+"""What a twin remembers if two costs are equal but for rounding, such as log 3 and the divergence of 0 from 2/3."""
+
+
 def bimed(r: Round, moments: int = 1) -> int:
     played = [k for k in r.possible if r.plays[k]]
     leader = max([r.best_lower, *(min(float(r.bounds.upper[k]), r.mean(k)) for k in played)])
@@ -220,6 +224,9 @@ def bimed(r: Round, moments: int = 1) -> int:
                 lifted = 1 - goal_lack / room if r.near_top(k) and moments == 2 else (goal - x) / room
                 distance = kl_between(upper, lower, lifted, goal_lack / room)
             costs[k] = r.plays[k] * distance + math.log(r.plays[k])
+    least = min(costs.values())
+    if any(least < cost <= least + 1e-14 * (1 + abs(least)) for cost in costs.values()):
+        r.memory[UNDECIDED] = 1.0
     return r.largest({k: -cost for k, cost in costs.items()})
 
 
@@ -304,7 +311,7 @@ def play(
     seed: int,
     run: int = 0,
 ) -> list[Seen]:
-    """Statistics after each round."""
+    """Statistics after each round, up to the first one that rounding errors alone would decide."""
     law = environment.rewards(bounds.low, bounds.high)
     streams, key, rounding = (np.uint64(f(np.uint64(seed), run)) for f in (reward_key, policy_key, rounding_key))
     arms = range(len(bounds))
@@ -316,6 +323,8 @@ def play(
         sums = (total, squares, lack, lack_squares, ones)
         seen = Round(bounds, list(arms), plays, *sums, log_f(policy, t), key, t - 1, memory)
         arm = TWINS[policy](seen)
+        if UNDECIDED in memory:
+            break
         reward = draw(law, arm, child(streams, arm), plays[arm])
         plays[arm] += 1
         total[arm] += reward
