@@ -492,7 +492,7 @@ class TestAgent:
             (lambda: mb.ROFUL(norm_low=5.0), ValueError, "ROFUL: norm_low must be between 0 and norm_high = 1.0"),
             (lambda: mb.ROFUL(online=cast(Any, "no")), ValueError, "ROFUL: online must be one of True, False"),
             (lambda: agent.pull(cast(Any, mb.Candidate([1.0, 0.0]))), TypeError, "eligible must be a list"),
-            (lambda: mb.Candidate([1.0], lower=cast(Any, "x")), ValueError, "a candidate needs finite numbers"),
+            (lambda: mb.Candidate([1.0], lower=cast(Any, "x")), ValueError, "lower must be numbers"),
             (lambda: mb.Candidate([1.0], name=cast(Any, [1])), ValueError, "a candidate's name is a text"),
         ]
         for action, kind, message in cases:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanbounds.bounds import BoundsError
+from meanbounds.support.checks import as_float, as_floats, fits_range, shown
 
 __all__ = ["Candidate"]
 
@@ -63,23 +64,25 @@ class Candidate:
         offset: float = 0.0,
         name: str | int | None = None,
     ) -> None:
-        given = (low, high, offset, *(bound for bound in (lower, upper) if bound is not None))
-        try:
-            row, numbers = np.asarray(features, dtype=np.float64), np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            row, numbers = np.zeros(0), np.zeros(0)
-        if row.ndim != 1 or row.size == 0 or not (np.all(np.isfinite(row)) and np.all(np.isfinite(numbers))):
-            raise ValueError(f"a candidate needs finite numbers, one for each feature; got {features!r} and {given}")
+        row = as_floats("features of a candidate", features)
+        low, high, offset = as_float("low", low), as_float("high", high), as_float("offset", offset)
+        lower = None if lower is None else as_float("lower", lower)
+        upper = None if upper is None else as_float("upper", upper)
+        if row.ndim != 1 or row.size == 0 or not (np.isfinite(row).all() and np.isfinite(offset)):
+            raise ValueError(
+                f"a candidate needs finite numbers, one for each feature, and a finite offset; got {shown(features)} "
+                f"and {offset}"
+            )
         name = name.item() if isinstance(name, np.generic) else name
         if name is not None and not isinstance(name, str | int):
-            raise ValueError(f"a candidate's name is a text or a whole number; got {name!r}")
-        lower, upper = (None if bound is None else float(bound) for bound in (lower, upper))
+            raise ValueError(f"a candidate's name is a text or a whole number; got {shown(name)}")
         least, most = low if lower is None else lower, high if upper is None else upper
-        if not (low < high and low <= least <= most <= high):
+        if not (fits_range(np.array(low), np.array(high)) and low <= least <= most <= high):
             raise BoundsError(
-                f"candidate {name!r}: needs low <= lower <= upper <= high; got {low=}, {high=}, {lower=}, {upper=}"
+                f"candidate {name!r}: needs a finite range and low <= lower <= upper <= high; got {low=}, {high=}, "
+                f"{lower=}, {upper=}"
             )
-        values = (tuple(row.tolist()), lower, upper, float(low), float(high), float(offset), name)
+        values = (tuple(row.tolist()), lower, upper, low, high, offset, name)
         for key, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, key, value)
 

@@ -21,7 +21,7 @@ from meanbounds.agents.learner import Pending, check_floor
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, UnknownArmError
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Policy
-from meanbounds.support.checks import as_floats, as_list, shown
+from meanbounds.support.checks import as_floats, as_list, check_choice, shown
 from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
 from meanbounds.support.seeding import Seed, as_seed
@@ -161,8 +161,7 @@ class ContextualAgent(Saved):
     ) -> None:
         if not isinstance(policy, Policy):
             raise TypeError(f"contexts need a policy on arms, such as mb.GLUE(); got {policy!r}")
-        if unknown not in ("error", "vacuous"):
-            raise ValueError(f'unknown must be "error" or "vacuous"; got {unknown!r}')
+        check_choice("unknown", unknown, ("error", "vacuous"))
         self._policy, self._seed, self._unknown, self._floor = policy, as_seed(seed), unknown, check_floor(floor)
         self._lock = threading.RLock()  # its agents share it
         self._columns = columns

@@ -206,7 +206,10 @@ class FeasibleSet:
         rows = as_features(np.atleast_2d(as_floats("features", features)), [0])
         if rows.shape[1] != self.arms.dimension:
             raise ValueError(f"features must be {self.arms.dimension} numbers, as for the arms; got {shown(features)}")
-        sides, known = self.sides(rows), as_float("offset", offset)
+        known = as_float("offset", offset)
+        if not np.isfinite(known):
+            raise ValueError(f"offset must be a finite number; got {offset}")
+        sides = self.sides(rows)
         return float(known + sides.lower[0]), float(known + sides.upper[0])
 
     def tightened(self, progress: bool | None = None) -> TightBounds:

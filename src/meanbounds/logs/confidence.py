@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log
+from math import log, nan
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from meanbounds.divergence import bernoulli_kl_upper
 from meanbounds.logs.histogram import Histogram
-from meanbounds.support.checks import as_flag, shown
+from meanbounds.support.checks import as_flag, as_float, shown
 from meanbounds.support.types import Floats
 
 __all__ = ["DEFAULT_CONFIDENCE", "METHODS", "Samples", "check_confidence", "lower_limit", "nats", "upper_limit"]
@@ -140,13 +140,13 @@ def check_confidence(confidence: float, infinite: bool) -> float | None:
             "confidence=None is not accepted: give a probability such as 0.95, or infinite=True to treat shares and "
             "means of the log as exact, as if it were infinite"
         )
-    if (
-        isinstance(confidence, bool)
-        or not isinstance(confidence, float | int | np.integer | np.floating)
-        or not 0.0 < confidence < 1.0
-    ):
+    try:
+        value = as_float("confidence", confidence)
+    except ValueError:
+        value = nan
+    if isinstance(confidence, bool) or not 0.0 < value < 1.0:
         raise ValueError(f"confidence must be a probability such as 0.95, between 0 and 1; got {shown(confidence)}")
-    return float(confidence)
+    return value
 
 
 def nats(failure: float) -> float:
