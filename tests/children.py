@@ -22,9 +22,10 @@ def run_interpreted(path: str, *options: str) -> str:
     return done.stdout
 
 
-def run_module(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """``python -m`` with these arguments, in a new process."""
-    return subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, timeout=3000, check=False)
+def run_module(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """``python -m`` with these arguments, in a new process that has these environment variables as well."""
+    command, environment = [sys.executable, "-m", *arguments], {**os.environ, **variables}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3000, check=False)
 
 
 def run_python(code: str) -> str:

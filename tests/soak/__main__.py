@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
+from tests.children import run_module
 from tests.fuzzing.batches import in_words, run_in_children, unique
 from tests.fuzzing.judge import Finding
 from tests.soak.interrupts import AGENTS, interrupt_in_children
@@ -36,8 +37,11 @@ def _listed(findings: Sequence[Finding]) -> list[str]:
 
 
 def interrupts(given: argparse.Namespace) -> list[str]:
-    """Signals at random moments, for each kind of agent."""
-    return interrupt_in_children(given.interrupts, given.seed)
+    """Signals at random moments, and an interrupt at every place of every call, for each kind of agent."""
+    path = "tests/agents/test_interrupts.py"
+    done = run_module("pytest", "-q", "-n", str(given.workers), "-k", "every_instruction", path, SOAK="1")
+    places = [done.stdout[-3000:]] if done.returncode else []
+    return places + interrupt_in_children(given.interrupts, given.seed)
 
 
 def threads(given: argparse.Namespace) -> list[str]:
