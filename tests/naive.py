@@ -225,7 +225,8 @@ def bimed(r: Round, moments: int = 1) -> int:
                 distance = kl_between(upper, lower, lifted, goal_lack / room)
             costs[k] = r.plays[k] * distance + math.log(r.plays[k])
     least = min(costs.values())
-    if any(least < cost <= least + 1e-14 * (1 + abs(least)) for cost in costs.values()):
+    near = [k for k, cost in costs.items() if r.plays[k] and cost <= least + 1e-14 * (1 + abs(least))]
+    if len({(r.plays[k], r.total[k], r.squares[k], r.span(k), float(r.bounds.low[k])) for k in near}) > 1:
         r.memory[UNDECIDED] = 1.0
     return r.largest({k: -cost for k, cost in costs.items()})
 

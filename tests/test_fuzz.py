@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import time
 from typing import Any
 
@@ -92,7 +93,7 @@ def test_a_state_that_changes_in_a_refused_call_is_a_finding(monkeypatch: pytest
 def test_every_choice_follows_from_the_seed() -> None:
     def shown(seed: str) -> list[str]:
         draw = Draw(seed)
-        return [str(spoil(draw, CALLS["MeanBounds"](draw))) for _ in range(20)]
+        return [re.sub("0x[0-9a-f]+", "", str(spoil(draw, CALLS["MeanBounds"](draw)))) for _ in range(20)]
 
     assert shown("a") == shown("a")
     assert shown("a") != shown("b")

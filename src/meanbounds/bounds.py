@@ -35,6 +35,9 @@ Arm = str | int
 _MOST_ARMS = 10**8  # that `vacuous` makes names for: more is a mistake, and would fill the memory
 
 
+_SAVED = ("arms", "lower", "upper", "low", "high")  # entries of saved bounds
+
+
 class BoundsError(ValueError):
     """Raised for bounds that cannot hold; the message names the arm and the numbers.
 
@@ -438,7 +441,7 @@ class MeanBounds(Saved):
         """
         data = as_mapping("saved bounds", data, error=BoundsError)
         missing = [name for name in ("lower", "upper") if name not in data]
-        unknown = [str(name) for name in data if name not in ("arms", "lower", "upper", "low", "high")]
+        unknown = [str(name) for name in data if not (isinstance(name, str) and name in _SAVED)]
         if missing or unknown:
             said = [f"missing {', '.join(missing)}"] * bool(missing) + [f"unknown {', '.join(unknown)}"] * bool(unknown)
             raise BoundsError(f"bounds need lower and upper, and may have arms, low and high: {'; '.join(said)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import meanbounds as mb
@@ -38,8 +38,9 @@ def states_after(policy: mb.Policy, case: strategies.Case, stops: list[int], fas
 
 def check(policy: mb.Policy, case: strategies.Case, shares: list[float]) -> None:
     history = naive.play(policy, case.environment, case.bounds, case.horizon, case.seed)
-    assume(history)
     horizon = len(history)
+    if not horizon:
+        return
     stops = sorted({max(1, round(share * horizon)) for share in shares} | {horizon})
     for stop in stops:  # each played in one go, so that a hold may last as long as it likes
         plays, total = states_after(policy, case, [stop], fast=True)[:2]

@@ -15,6 +15,7 @@ from scipy import stats
 
 import meanbounds as mb
 from meanbounds.kernels.arms import delayed
+from meanbounds.kernels.arms.tables import State
 from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import child, delay_key, reward_key
 from meanbounds.simulation import Blocks, Delay
@@ -164,13 +165,15 @@ def test_no_reward_can_be_used_before_it_is_due() -> None:
 def test_as_if_answered() -> None:
     """Arm 0: 2 rewards, 1.0 and 0.5, 3 pulls out, of which 2 count: 4 plays, 1.5 + 2 * 0.75 in total.
 
-    Arm 1: no reward, 2 out, middle 0.4. Arm 2 has nothing out and stays as it is; the last row, the kernel's memory,
-    is not by arm.
+    Arm 1: no reward, 2 out, middle 0.4. Arm 2 has nothing out and stays as it is; the fifth row, the kernel's memory,
+    is not by arm. The last rows are sums of 1 - reward and of its square.
     """
-    state = np.array([[2.0, 0, 4], [1.5, 0, 1], [1.25, 0, 1], [1, 0, 1], [7, 8, 9]])
+    state = np.array([[2.0, 0, 4], [1.5, 0, 1], [1.25, 0, 1], [1, 0, 1], [7, 8, 9], [0.5, 0, 3], [0.25, 0, 3]])
+    assert len(state) == len(State._fields)
     out = np.empty_like(state)
     delayed.as_if_answered(state, np.array([3.0, 2, 0]), np.array([0.5, 0.4, 0.5]), out)
-    expected = np.array([[4.0, 2, 4], [3.0, 0.8, 1], [2.5, 0.8, 1], [2.0, 0.8, 1], [7, 8, 9]])
+    sums = [[4.0, 2, 4], [3.0, 0.8, 1], [2.5, 0.8, 1], [2.0, 0.8, 1], [7, 8, 9]]
+    expected = np.array([*sums, [1.0, 1.2, 3], [0.5, 1.2, 3]])
     np.testing.assert_allclose(out, expected, rtol=1e-15)
     assert state[0].tolist() == [2.0, 0.0, 4.0]
 

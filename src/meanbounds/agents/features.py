@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -326,7 +327,7 @@ class FeaturesLearner(Learner):
             raise ValueError(
                 f"candidate {candidate.name!r} has {x.size} features; this agent's arms have {self._now.arms.dimension}"
             )
-        self._policy.check_scale(float(np.linalg.norm(x)))
+        self._policy.check_scale(math.hypot(*x))
         return x
 
     def _bounds_of(self, candidate: Candidate) -> tuple[float, float]:

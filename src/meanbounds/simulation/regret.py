@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from meanbounds.support.checks import LARGEST, as_float, as_floats, as_list, as_mapping, shown
 from meanbounds.support.entries import Entries
-from meanbounds.support.optional import optional
+from meanbounds.support.optional import import_optional, optional
 from meanbounds.support.tables import text_table
 from meanbounds.support.writing import write_atomically
 
@@ -536,6 +536,7 @@ class Regret:
         >>> bool((again.curves["UCB"] == regret.curves["UCB"]).all())
         True
         """
+        import_optional("pyarrow.parquet", "frames", "Parquet files")
         data = Path(path).read_bytes()
         try:
             return cls._from_parquet(data)
@@ -706,7 +707,8 @@ def _simulations(parts: Sequence[Any]) -> Sequence[Regret]:
 
 def _lists(parts: Sequence[NDArray[Any]]) -> pa.ListArray[Any]:
     """The rows of all parts as a column of lists; the rows of each part are equally long."""
-    import pyarrow as pa
+    with optional("frames", "Parquet files"):
+        import pyarrow as pa
 
     lengths = np.concatenate([np.full(len(part), part.shape[1]) for part in parts])
     starts = np.concatenate([[0], np.cumsum(lengths)])
