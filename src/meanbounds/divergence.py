@@ -84,8 +84,12 @@ def _check_unit(name: str, means: Floats) -> None:
 
 
 def _each(function: Callable[..., Floats], *arrays: Floats) -> Floats:
-    """The function of each entry; `numpy.vectorize` refuses arrays without entries."""
-    return function(*arrays) if arrays[0].size else np.zeros(arrays[0].shape)
+    """The function of each entry; `numpy.vectorize` refuses arrays without entries.
+
+    Infinities on the way to a finite result are part of the method, so numpy is not to warn of them.
+    """
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return function(*arrays) if arrays[0].size else np.zeros(arrays[0].shape)
 
 
 def _scalar_or_array(value: NDArray[np.float64]) -> float | NDArray[np.float64]:

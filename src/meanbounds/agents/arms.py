@@ -27,7 +27,7 @@ from meanbounds.kernels.tally import new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Plan, Policy
 from meanbounds.policies.exploration import TABULATED, log_f_table
-from meanbounds.support.checks import as_flag, as_list
+from meanbounds.support.checks import as_flag, as_float, as_list
 from meanbounds.support.entries import Entries
 from meanbounds.support.types import Floats, Integers
 
@@ -236,7 +236,7 @@ class ArmsLearner(Learner):
 
     def extend(self, known: Knowledge, features: ArrayLike | None, offset: float) -> None:
         """Adopt knowledge that has one more arm, the last one."""
-        if features is not None or offset:
+        if features is not None or as_float("offset", offset):
             raise TypeError(f"{self._policy} does not learn from features; leave them out")
         now = self._now
         table, tally = np.hstack([now.table, np.zeros((len(now.table), 1))]), np.append(now.tally, 0)

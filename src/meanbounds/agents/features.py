@@ -29,7 +29,7 @@ from meanbounds.linear import LinearArms
 from meanbounds.policies import LinearPolicy
 from meanbounds.policies.oful import LinearPlan
 from meanbounds.subgaussian import variance_proxy_from_bounds
-from meanbounds.support.checks import as_flag, as_list, shown
+from meanbounds.support.checks import as_flag, as_float, as_list, shown
 from meanbounds.support.entries import Entries
 from meanbounds.support.types import Floats, Integers
 
@@ -303,7 +303,7 @@ class FeaturesLearner(Learner):
         if features is None:
             raise TypeError(f"arm {bounds.arms[-1]!r}: {self._policy} learns from features: give features=")
         rows = np.vstack([now.arms.features, self._features(Candidate(features))])
-        arms = LinearArms(rows, bounds, offset=np.append(now.arms.offset, offset))
+        arms = LinearArms(rows, bounds, offset=np.append(now.arms.offset, as_float("offset", offset)))
         plan, old = self._policy.plan(arms), now.plan.pool
         for k, (lower, upper) in enumerate(zip(old.lower, old.upper, strict=True)):
             kernel.narrow(plan.pool, k, lower, upper)  # keeps the bounds learned on the other arms
