@@ -33,6 +33,7 @@ Context = Any
 """The name of a context: a text, a number, or a tuple of these."""
 
 _FORMAT = 2
+_DEEPEST = 20  # tuples within tuples in the name of a saved context
 _MOST = 10**8  # rows of a saved agent: more would not fit in memory
 _SAVED = ("policy", "seed", "floor", "unknown", "arms", "low", "high", "contexts", "rows", "lower", "upper", "told")
 _AWAKE = 4096  # contexts held as agents at a time; the others are stored in columns
@@ -836,5 +837,7 @@ def _listed(context: Context) -> Context:
     return [_listed(part) for part in context] if isinstance(context, tuple) else context
 
 
-def _hashable(context: Context) -> Context:
-    return tuple(_hashable(part) for part in context) if isinstance(context, list) else context
+def _hashable(context: Context, depth: int = 0) -> Context:
+    if depth > _DEEPEST:
+        raise ValueError(f"the name of a saved context is nested more than {_DEEPEST} times: {shown(context)}")
+    return tuple(_hashable(part, depth + 1) for part in context) if isinstance(context, list) else context

@@ -80,7 +80,7 @@ def as_floats(name: str, value: Any, *, error: type[ValueError] = ValueError) ->
                 return array.astype(np.float64)
         if array.dtype.kind == "O":
             return np.array([_float(part) for part in array.flat], dtype=np.float64).reshape(array.shape)
-    except (TypeError, ValueError, OverflowError, RecursionError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # RuntimeError: nested deeper than numpy can go
         pass
     raise error(f"{name} must be numbers{masked}; got {shown(value)}")
 
