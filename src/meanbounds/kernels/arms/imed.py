@@ -22,18 +22,18 @@ def imed_cost(seen: Seen, goal: float, goal_lack: float, moments: float) -> floa
     The goal is in units of the arm's range, and ``goal_lack`` is its distance from the top.
     """
     plays, total, _, shortfall, _ = seen
-    if reaches(seen, goal, goal_lack):
+    p, not_p = total / plays, shortfall / plays
+    if reaches(p, not_p, goal, goal_lack):
         return log(plays)
     if moments == 2.0:
         return plays * moment_divergence(seen, goal, goal_lack) + log(plays)
-    return plays * kl_between(total / plays, shortfall / plays, goal, goal_lack) + log(plays)
+    return plays * kl_between(p, not_p, goal, goal_lack) + log(plays)
 
 
 @compiled
-def reaches(seen: Seen, goal: float, goal_lack: float) -> bool:
-    """Whether the mean of what was seen is at least the goal, compared at the nearer end of the range."""
-    plays, total, _, shortfall, _ = seen
-    return goal <= total / plays if total <= shortfall else goal_lack >= shortfall / plays
+def reaches(p: float, not_p: float, goal: float, goal_lack: float) -> bool:
+    """Whether a mean p, ``not_p`` below the top, is at least the goal; compared at the nearer end of the range."""
+    return goal <= p if p <= not_p else goal_lack >= not_p
 
 
 @compiled

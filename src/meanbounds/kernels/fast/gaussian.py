@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 
-from meanbounds.kernels.arms.tables import Plan, Seen, mean_seen
+from meanbounds.kernels.arms.tables import Ends, Seen, mean_seen
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.fast.search import SURE
 from meanbounds.kernels.fast.stretch import Stretch
@@ -15,12 +15,12 @@ __all__ = ["gaussian_line", "gaussian_stretch"]
 
 
 @compiled
-def gaussian_line(seen: Seen, plan: Plan, k: int) -> tuple[float, float]:
+def gaussian_line(seen: Seen, ends: Ends, proxy: float) -> tuple[float, float]:
     """An arm's index as (intercept, slope): its mean, and its width per sqrt(log f)."""
     plays = seen[0]
     if plays == 0.0:
         return np.inf, 0.0
-    return mean_seen(plan, k, seen), sqrt(2.0 * plan.proxy[k] / plays)
+    return mean_seen(seen, ends), sqrt(2.0 * proxy / plays)
 
 
 @compiled

@@ -18,7 +18,7 @@ import numpy as np
 from numba import literally
 
 from meanbounds.kernels.arms.block import Block
-from meanbounds.kernels.arms.tables import keep_seen, mean_of, pick, plan_of, seen_of, state_of
+from meanbounds.kernels.arms.tables import ends_of, keep_seen, mean_seen, pick, plan_of, seen_of, state_of
 from meanbounds.kernels.arms.textbook import GAUSSIAN, IMED, KL, regret
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.fast.gaussian import gaussian_line, gaussian_stretch
@@ -78,12 +78,12 @@ def _play_run(
         seen = seen_of(state, a)
         streams[k] = child(source, a)
         if code == GAUSSIAN:
-            intercept[k], slope[k] = gaussian_line(seen, plan, k)
+            intercept[k], slope[k] = gaussian_line(seen, ends_of(plan, k), proxy[k])
         elif code == KL:
             intercept[k], slope[k] = kl_line(seen, low[k], span[k], log_f[0], (np.inf, 0.0), 4)
         elif plays[a] > 0.0:
             intercept[k], slope[k] = log(plays[a]), 0.0
-            clipped[k] = min(cap[k], mean_of(plan, state, k))
+            clipped[k] = min(cap[k], mean_seen(seen, ends_of(plan, k)))
         else:
             intercept[k], slope[k] = -np.inf, 0.0
     chosen, other, previous = 0, size - 1, -1
@@ -128,7 +128,7 @@ def _play_run(
                             a, solved[k], exact = int(arms[k]), t, False
                             if plays[a] > 0.0:
                                 seen = seen_of(state, a)
-                                cost, intercept[k], slope[k] = imed_line(seen, plan, k, x, moments)
+                                cost, intercept[k], slope[k] = imed_line(seen, ends_of(plan, k), x, moments)
                                 score[k] = -cost
             if exact:  # the scores of KL-UCB have changed since the two best were found
                 best = score.max() if code == KL else score[chosen]
@@ -139,9 +139,10 @@ def _play_run(
             seen = seen_of(state, arm)
             stretch = no_stretch()
             if code == IMED:
-                if chosen == previous and plays[arm] > 0.0 and mean_of(plan, state, chosen) >= x:
-                    lines, cost = (intercept, slope), log(plays[arm])
-                    stretch = imed_stretch(plan, lines, clipped, x, chosen, cost, margin)
+                ends = ends_of(plan, chosen)
+                if chosen == previous and plays[arm] > 0.0 and mean_seen(seen, ends) >= x:
+                    cost = log(plays[arm])
+                    stretch = imed_stretch(chosen, ends, x, best_lower, cost, margin, intercept, slope, clipped, cap)
             elif ahead and (chosen == previous or size <= FEW) and plays[arm] > 0.0:
                 wake = np.inf
                 for k in range(size):
@@ -158,20 +159,20 @@ def _play_run(
                 t, seen = hold(stretch, calendar, t, rewards, law_of(kind, law, arm), streams[chosen], arm, seen)
             else:
                 t, seen = t + 1, add(seen, draw(rewards, arm, streams[chosen], int(plays[arm])))
-            keep_seen(state, arm, seen)
+            keep_seen(state, arm, seen, code == IMED)
             previous = chosen
             # Draw the line of what was played anew.
             if code == GAUSSIAN:
-                intercept[chosen], slope[chosen] = gaussian_line(seen, plan, chosen)
+                intercept[chosen], slope[chosen] = gaussian_line(seen, ends_of(plan, chosen), proxy[chosen])
             elif code == KL:
                 line = intercept[chosen], slope[chosen]
                 intercept[chosen], slope[chosen] = kl_line(seen, low[chosen], span[chosen], budget, line, 2)
             else:
-                clipped[chosen] = min(cap[chosen], mean_of(plan, state, chosen))
+                clipped[chosen] = min(cap[chosen], mean_seen(seen, ends_of(plan, chosen)))
                 intercept[chosen], slope[chosen] = log(plays[arm]), 0.0
                 x = max(x, clipped[chosen])
                 if cap[chosen] >= x:
-                    _, intercept[chosen], slope[chosen] = imed_line(seen, plan, chosen, x, moments)
+                    _, intercept[chosen], slope[chosen] = imed_line(seen, ends_of(plan, chosen), x, moments)
         curve[c] = regret(gaps, table)
 
 

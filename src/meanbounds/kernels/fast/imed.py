@@ -6,9 +6,10 @@ from math import exp, log
 
 import numpy as np
 
+from meanbounds.kernels.arms.divergence import kl_between
 from meanbounds.kernels.arms.imed import imed_cost, reaches
 from meanbounds.kernels.arms.moments import divergence_above, floor_of
-from meanbounds.kernels.arms.tables import Plan, Seen
+from meanbounds.kernels.arms.tables import Ends, Seen
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.fast.search import COST_MARGIN
 from meanbounds.kernels.fast.stretch import Stretch, no_stretch
@@ -18,41 +19,50 @@ __all__ = ["imed_line", "imed_stretch"]
 
 
 @compiled
-def imed_line(seen: Seen, plan: Plan, k: int, leader: float, moments: float) -> tuple[float, float, float]:
+def imed_line(seen: Seen, ends: Ends, leader: float, moments: float) -> tuple[float, float, float]:
     """Cost of an arm that can reach the leader, and the line (intercept, slope) that touches it there from below.
 
     The cost is convex in the leader, so no tangent exceeds it anywhere.
     """
     plays, total, _, shortfall, _ = seen
-    span = plan.span[k]
-    goal, lack = (leader - plan.low[k]) / span, (plan.high[k] - leader) / span
-    if lack <= 0.0 or reaches(seen, goal, lack):
+    low, high, span = ends
+    goal, lack = (leader - low) / span, (high - leader) / span
+    p, not_p = total / plays, shortfall / plays
+    if lack <= 0.0 or reaches(p, not_p, goal, lack):
         return imed_cost(seen, goal, lack, moments), log(plays), 0.0
     if moments == 2.0:
         floor, room = floor_of(seen)
         cost = plays * divergence_above(seen, floor, room, goal, lack) + log(plays)
     else:
         floor, room = 0.0, 1.0
-        cost = imed_cost(seen, goal, lack, moments)
-    near_top = total > shortfall
-    distance = shortfall / plays - lack if near_top else goal - total / plays
+        cost = plays * kl_between(p, not_p, goal, lack) + log(plays)
+    near_top = p > not_p
+    distance = not_p - lack if near_top else goal - p
     slope = plays * distance / ((room - lack if near_top else goal - floor) * lack * span)
     return cost, cost - slope * leader, slope
 
 
 @compiled
 def imed_stretch(
-    plan: Plan, lines: tuple[Floats, Floats], clipped: Floats, leader: float, k: int, cost: float, margin: float
+    k: int,
+    ends: Ends,
+    leader: float,
+    best_lower: float,
+    cost: float,
+    margin: float,
+    intercept: Floats,
+    slope: Floats,
+    clipped: Floats,
+    cap: Floats,
 ) -> Stretch:
-    """How long candidate k, whose mean is the leader, may be played again; `lines` are the intercepts and slopes.
+    """How long candidate k, whose mean is the leader, may be played again; the arrays are of all candidates.
 
     The costs of the others grow with the leader, so at a level below it they are bounds from below, and k, whose cost
     is log plays, is played while that is less and its mean stays above the level. The level gives away about half of
     the distance between the costs.
     """
-    intercept, slope = lines
-    cap = plan.cap
-    drop = 0.5 * (leader - plan.lower.max())
+    low, _, span = ends
+    drop = 0.5 * (leader - best_lower)
     for j in range(cap.size):
         if j != k:
             drop = min(drop, 0.5 * (leader - clipped[j]))
@@ -65,5 +75,5 @@ def imed_stretch(
         if j != k and cap[j] >= level - margin:
             least = min(least, intercept[j] + slope[j] * (level - margin))
     most = exp(least - COST_MARGIN) if least < 700.0 else np.inf
-    unit_level = (level + margin - plan.low[k]) / plan.span[k]
+    unit_level = (level + margin - low) / span
     return Stretch(np.inf, most, unit_level, unit_level, -1.0, 0.0, 0.0, 0.0, 0.0)
