@@ -185,15 +185,16 @@ def posterior_hat(
     low, span, high = plan.low[k], plan.span[k], plan.high[k]
     plays, ones, floor, room = state.plays[arm], state.ones[arm], 0.0, 1.0
     zeros = plays - ones
-    if takes_shared_floor(parameters, state, arm):
-        room = min(1.0, max(0.0, (high - shared) / span))
-        floor = min(1.0, max(0.0, (shared - low) / span))
-        ones, zeros = plays, 0.0
-    elif parameters[2] == 2.0 and plays > 0.0:
-        seen = seen_of(state, arm)
-        floor, room = floor_of(seen)
-        share, lack = lifted_mean(seen, floor, room)
-        ones, zeros = plays * share, plays * lack
+    if parameters[2] == 2.0:
+        if takes_shared_floor(parameters, state, arm):
+            room = min(1.0, max(0.0, (high - shared) / span))
+            floor = min(1.0, max(0.0, (shared - low) / span))
+            ones, zeros = plays, 0.0
+        elif plays > 0.0:
+            seen = seen_of(state, arm)
+            floor, room = floor_of(seen)
+            share, lack = lifted_mean(seen, floor, room)
+            ones, zeros = plays * share, plays * lack
     if not room > 0.0:  # no mean of this arm is above the shared floor
         build_hat(hat, 1.0, 1.0, 1.0, 1.0)
         return floor, 0.0
