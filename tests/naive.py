@@ -12,6 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import meanbounds as mb
 from meanbounds.kernels.arms.thompson import truncated_beta
@@ -125,7 +126,29 @@ class Round(NamedTuple):
 
     @property
     def possible(self) -> list[int]:
-        return [k for k in self.offered if self.bounds.upper[k] >= self.best_lower]
+        """The arms that may be better than every other, and those that are surely as good as any that is left out."""
+        best = self.best_lower
+        return [k for k in self.offered if self.bounds.upper[k] > best or self.bounds.lower[k] == best]
+
+    def clipped(self, k: int, lower: float, cap: float) -> float:
+        return min(cap, max(lower, self.mean(k))) if self.plays[k] else lower
+
+    @property
+    def cap(self) -> list[float]:
+        """Upper bounds; each is raised to those that exceed it, or one another in a row, by rounding errors alone."""
+        b = self.bounds
+        slack = 4096 * 2.0**-52 * max(abs(float(end)) for k in self.offered for end in (b.low[k], b.high[k]))
+        caps = [float(u) for u in b.upper]
+        for k in sorted(self.offered, key=lambda k: -caps[k]):
+            caps[k] = max([caps[k]] + [caps[j] for j in self.offered if caps[k] < caps[j] <= caps[k] + slack])
+        return caps
+
+    def leading(self, indices: dict[int, float], lower: ArrayLike, cap: ArrayLike) -> int:
+        """The largest index; of equal ones the largest clipped mean."""
+        best = max(indices.values())
+        least, most = np.asarray(lower), np.asarray(cap)
+        means = {k: self.clipped(k, float(least[k]), float(most[k])) for k in indices if indices[k] == best}
+        return self.largest(means)
 
     def largest(self, scores: dict[int, float]) -> int:
         best = max(scores.values())
@@ -146,11 +169,19 @@ def _divergence(r: Round, k: int, cap: float, upper: Callable[[float, float], fl
 
 
 def ucb(r: Round) -> int:
-    return r.largest({k: _gaussian(r, k, INFINITY, r.span(k) ** 2 / 4) for k in r.offered})
+    return r.leading(
+        {k: _gaussian(r, k, INFINITY, r.span(k) ** 2 / 4) for k in r.offered},
+        r.bounds.low,
+        np.full(len(r.bounds), INFINITY),
+    )
 
 
 def bucb(r: Round) -> int:
-    return r.largest({k: _gaussian(r, k, float(r.bounds.upper[k]), r.span(k) ** 2 / 4) for k in r.possible})
+    return r.leading(
+        {k: _gaussian(r, k, r.cap[k], r.span(k) ** 2 / 4) for k in r.possible},
+        r.bounds.lower,
+        r.cap,
+    )
 
 
 def _proxy(r: Round, k: int, lower: float) -> float:
@@ -159,31 +190,38 @@ def _proxy(r: Round, k: int, lower: float) -> float:
 
 
 def improved_ucb(r: Round) -> int:
-    return r.largest(
-        {k: _gaussian(r, k, float(r.bounds.upper[k]), _proxy(r, k, float(r.bounds.lower[k]))) for k in r.possible}
+    return r.leading(
+        {k: _gaussian(r, k, r.cap[k], _proxy(r, k, float(r.bounds.lower[k]))) for k in r.possible},
+        r.bounds.lower,
+        r.cap,
     )
 
 
 def glue(r: Round) -> int:
     best = r.best_lower
-    return r.largest(
-        {
-            k: _gaussian(r, k, float(r.bounds.upper[k]), _proxy(r, k, max(best, float(r.bounds.lower[k]))))
-            for k in r.possible
-        }
+    return r.leading(
+        {k: _gaussian(r, k, r.cap[k], _proxy(r, k, max(best, float(r.bounds.lower[k])))) for k in r.possible},
+        r.bounds.lower,
+        r.cap,
     )
 
 
 def kl_ucb(r: Round) -> int:
-    return r.largest({k: _divergence(r, k, float(r.bounds.high[k]), kl_upper) for k in r.offered})
+    return r.leading(
+        {k: _divergence(r, k, float(r.bounds.high[k]), kl_upper) for k in r.offered}, r.bounds.low, r.bounds.high
+    )
 
 
 def bkl_ucb(r: Round) -> int:
-    return r.largest({k: _divergence(r, k, float(r.bounds.upper[k]), kl_upper) for k in r.possible})
+    return r.leading({k: _divergence(r, k, r.cap[k], kl_upper) for k in r.possible}, r.bounds.lower, r.cap)
 
 
 def ucboost(r: Round) -> int:
-    return r.largest({k: _divergence(r, k, float(r.bounds.upper[k]), boost_upper) for k in r.possible})
+    return r.leading(
+        {k: _divergence(r, k, r.cap[k], boost_upper) for k in r.possible},
+        r.bounds.lower,
+        r.cap,
+    )
 
 
 def floor(r: Round, k: int) -> tuple[float, float]:
@@ -207,10 +245,10 @@ UNDECIDED = "undecided"
 
 def bimed(r: Round, moments: int = 1) -> int:
     played = [k for k in r.possible if r.plays[k]]
-    leader = max([r.best_lower, *(min(float(r.bounds.upper[k]), r.mean(k)) for k in played)])
+    leader = max([r.best_lower, *(min(r.cap[k], r.mean(k)) for k in played)])
     costs = {}
     for k in r.possible:
-        if r.bounds.upper[k] < leader:
+        if r.cap[k] < leader:
             costs[k] = INFINITY
         elif not r.plays[k]:
             costs[k] = -INFINITY
@@ -257,7 +295,7 @@ def thompson(r: Round, moments: int = 1) -> int:
     draws = {}
     shared = max(  # the floor of arms without one: ten times as far from the top as another one's
         (
-            min(float(r.bounds.upper[k]), float(r.bounds.high[k]) - r.span(k) * (10 * floor(r, k)[1]))
+            min(r.cap[k], float(r.bounds.high[k]) - r.span(k) * (10 * floor(r, k)[1]))
             for k in r.possible
             if r.lack[k] > 0
         ),
@@ -272,7 +310,7 @@ def thompson(r: Round, moments: int = 1) -> int:
         elif moments == 2:
             x, room = (min(1.0, max(0.0, share)) for share in (r.unit(k, shared), r.unit_lack(k, shared)))
             ones, zeros = float(r.plays[k]), 0.0
-        ends = [float(r.bounds.lower[k]), float(r.bounds.upper[k])]
+        ends = [float(r.bounds.lower[k]), r.cap[k]]
         if room == 0:
             draws[k] = min(ends[1], max(ends[0], top))
             continue

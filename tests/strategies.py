@@ -42,6 +42,9 @@ def cases(draw: st.DrawFn, most_arms: int = 6, horizon: int = 400) -> Case:
     one = draw(st.booleans())
     ranges = [RANGES[0]] * size if one else draw(st.lists(st.sampled_from(RANGES), min_size=size, max_size=size))
     means, bounds = bounds_around(shares, slack, ranges)
+    if one and draw(st.booleans()):  # caps that are equal, as the bounds from a log without gaps are
+        cap = min(1.0, float(means.max()) + draw(st.sampled_from([0.0, 0.02, 0.2])))
+        bounds = mb.MeanBounds(bounds.lower, np.full(size, cap))
     kind = draw(st.sampled_from(["bernoulli", "bernoulli", "uniform", "table"]))
     environment: mb.Environment
     if kind == "bernoulli":

@@ -217,15 +217,18 @@ class MeanBounds(Saved):
 
     @property
     def possible(self) -> NDArray[np.bool_]:
-        """For each arm, whether it can be best: its upper bound is at least `best_lower`.
+        """For each arm, whether it has to be considered: it may be better than all others, or attains `best_lower`.
+
+        The arm with the largest lower bound is at least as good as any arm whose upper bound is no larger, so leaving
+        such arms out costs nothing.
 
         Examples
         --------
         >>> import meanbounds as mb
-        >>> mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.7, 0.6]).possible
+        >>> mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.8, 0.7]).possible  # arm 2 is at most as good as arm 0
         array([ True,  True, False])
         """
-        return self.upper >= self.best_lower
+        return (self.upper > self.best_lower) | (self.lower == self.best_lower)
 
     def contains(self, means: ArrayLike) -> NDArray[np.bool_]:
         """For each arm, whether a mean lies within its bounds, allowing for rounding errors.

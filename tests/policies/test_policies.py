@@ -48,6 +48,63 @@ def test_no_forced_play_of_an_arm_whose_cap_is_never_reached() -> None:
     assert regret.plays["GLUE"].tolist() == [[1000, 0]] * 5
 
 
+CLIPPED = [mb.BUCB(), mb.ImprovedUCB(), mb.GLUE(), mb.BKLUCB(), mb.UCBoost()]
+
+
+class TestTies:
+    """Of equal indices the largest clipped mean is played; an arm that was never played counts with its lower bound."""
+
+    @pytest.mark.parametrize("policy", CLIPPED, ids=str)
+    def test_of_arms_at_a_common_cap_the_better_one_is_played(self, policy: mb.Policy) -> None:
+        agent = mb.Agent(policy, mb.MeanBounds([0.1, 0.2, 0.3], [0.6, 0.6, 0.6]), seed=1)
+        assert agent.pull() == 2  # none was played: the largest lower bound
+        agent.update(0, 0.5)
+        agent.update(1, 0.4)
+        agent.update(2, 0.2)
+        assert agent.indices().tolist() == [0.6, 0.6, 0.6]
+        assert agent.probabilities().tolist() == [1.0, 0.0, 0.0]
+        assert {agent.pull() for _ in range(20)} == {0}
+
+    @pytest.mark.parametrize("policy", CLIPPED, ids=str)
+    def test_means_beyond_the_cap_are_equal(self, policy: mb.Policy) -> None:
+        agent = mb.Agent(policy, mb.MeanBounds([0.1, 0.1, 0.1], [0.6, 0.6, 0.6]), seed=1)
+        for arm, reward in ((0, 0.7), (1, 0.9), (2, 0.5)):
+            agent.update(arm, reward)
+        assert agent.probabilities().tolist() == [0.5, 0.5, 0.0]
+
+    def test_caps_that_differ_by_rounding_are_equal(self) -> None:
+        caps = [0.3, 0.1 + 0.2, 0.3 + 1e-9]
+        plan = mb.GLUE().plan(mb.MeanBounds([0.0, 0.0, 0.0], caps))
+        assert plan.cap.tolist() == [0.1 + 0.2, 0.1 + 0.2, 0.3 + 1e-9]
+        far = mb.GLUE().plan(mb.MeanBounds([1e6, 1e6], [1e6 + 0.3, 1e6 + 0.1 + 0.2], low=1e6, high=1e6 + 1))
+        assert far.cap[0] == far.cap[1]
+        assert mb.UCB().plan(mb.MeanBounds([0.0, 0.0], [0.3, 0.4])).cap.tolist() == [np.inf, np.inf]
+
+    def test_an_arm_that_cannot_be_better_is_left_out(self) -> None:
+        bounds = mb.MeanBounds([0.5, 0.2, 0.5, 0.1], [0.5, 0.5, 0.8, 0.9])
+        assert bounds.possible.tolist() == [True, False, True, True]
+        assert mb.GLUE().plan(bounds).arms.tolist() == [0, 2, 3]
+        point = mb.MeanBounds([0.5, 0.5], [0.5, 0.5])
+        assert point.possible.tolist() == [True, True]
+
+    @pytest.mark.parametrize("policy", [mb.GLUE(), mb.BKLUCB()], ids=str)
+    def test_a_common_cap_that_binds_costs_little(self, policy: mb.Policy) -> None:
+        """Ten to twenty arms, the cap up to 0.01 above the best mean: all ties. Uniform ties lost more than UCB."""
+        rng = np.random.default_rng(12)
+        with_bounds = without = 0.0
+        for seed in range(20):
+            means = rng.uniform(0.2, 0.7, rng.integers(10, 21))
+            bounds = mb.MeanBounds(
+                means * rng.random(means.size), np.full(means.size, means.max() + rng.uniform(0, 0.01))
+            )
+            regret = mb.simulate(
+                {"bounds": policy, "none": mb.UCB()}, mb.Bernoulli(means), bounds, horizon=5000, runs=10, seed=seed
+            )
+            with_bounds += regret.final["bounds"].mean()
+            without += regret.final["none"].mean()
+        assert with_bounds < 0.1 * without
+
+
 def test_bimed_where_the_leader_is_one() -> None:
     """An arm that always earned 1 leads at 1; any other arm that ever failed has infinite cost: no 0 times infinity."""
     regret = mb.simulate(mb.BIMED(), mb.Bernoulli([1.0, 0.5, 0.2]), None, horizon=500, runs=20, seed=4)

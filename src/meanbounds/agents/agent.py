@@ -260,7 +260,8 @@ class Agent(Saved):
     ) -> Floats:
         """The probability with which the next pull takes each arm; the agent stays as it is.
 
-        For a policy with an index, the arms that tie for the largest index share the probability. For Thompson sampling
+        For a policy with an index, the arms that tie for the largest index and, of these, for the largest clipped mean
+        share the probability. For Thompson sampling
         the probabilities are integrals over the posteriors, accurate to 1e-6. The floor is included. Record the
         probability of the arm beside each decision: then other policies can be evaluated on the log later.
 

@@ -1,7 +1,8 @@
 """Policies that play the arm with the largest index.
 
 An arm's index is an optimistic estimate of its mean: the mean reward so far plus a width that shrinks with the plays of
-the arm. Ties are broken at random.
+the arm. Bounds clip it, so that indices are often equal: then the arm with the largest clipped mean is played (an arm
+that was never played counts with its lower bound), and of several such arms one at random.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ class BUCB(Policy):
     def prepare(self, known: Knowledge) -> Plan:
         """Keep the arms that can be best; cap each index at the arm's upper bound."""
         bounds = known.bounds
-        return make_plan(bounds, bounds.possible, cap=bounds.upper, proxy=bounds.worst_variance_proxy)
+        return make_plan(
+            bounds, bounds.possible, cap=bounds.upper, lower=bounds.lower, proxy=bounds.worst_variance_proxy
+        )
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ class ImprovedUCB(Policy):
     def prepare(self, known: Knowledge) -> Plan:
         """Keep the arms that can be best, with their upper bounds as caps and the proxies of their own bounds."""
         bounds = known.bounds
-        return make_plan(bounds, bounds.possible, cap=bounds.upper, proxy=bounds.variance_proxy)
+        return make_plan(bounds, bounds.possible, cap=bounds.upper, lower=bounds.lower, proxy=bounds.variance_proxy)
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,9 @@ class GLUE(Policy):
     def prepare(self, known: Knowledge) -> Plan:
         """Keep the arms that can be best, with their upper bounds as caps and the proxies of a best arm."""
         bounds = known.bounds
-        return make_plan(bounds, bounds.possible, cap=bounds.upper, proxy=bounds.best_variance_proxy)
+        return make_plan(
+            bounds, bounds.possible, cap=bounds.upper, lower=bounds.lower, proxy=bounds.best_variance_proxy
+        )
 
 
 @dataclass(frozen=True)
@@ -196,7 +201,7 @@ class BKLUCB(Policy):
     def prepare(self, known: Knowledge) -> Plan:
         """Keep the arms that can be best; cap each index at the arm's upper bound."""
         bounds = known.bounds
-        return make_plan(bounds, bounds.possible, cap=bounds.upper)
+        return make_plan(bounds, bounds.possible, cap=bounds.upper, lower=bounds.lower)
 
 
 @dataclass(frozen=True)
@@ -228,4 +233,4 @@ class UCBoost(Policy):
     def prepare(self, known: Knowledge) -> Plan:
         """Keep the arms that can be best; cap each index at the arm's upper bound."""
         bounds = known.bounds
-        return make_plan(bounds, bounds.possible, cap=bounds.upper)
+        return make_plan(bounds, bounds.possible, cap=bounds.upper, lower=bounds.lower)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from meanbounds.bounds import MeanBounds, check_bounds
 from meanbounds.support.checks import as_floats, as_positions, is_masked, shown
+from meanbounds.support.rounding import rounding
 from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = ["Plan", "make_plan"]
@@ -173,7 +175,7 @@ def make_plan(
     table[1] = bounds.low
     table[2] = bounds.high - bounds.low
     table[3] = bounds.low if lower is None else _for_each("lower", lower, size)
-    table[4] = _for_each("cap", cap, size)
+    table[4] = _joined(_for_each("cap", cap, size), bounds)
     table[5] = _for_each("proxy", proxy, size)
     table[6] = bounds.high
     if np.isnan(table).any():
@@ -188,6 +190,17 @@ def _for_each(name: str, value: Any, size: int) -> Floats:
     if array.shape not in ((), (size,)):
         raise ValueError(f"{name} has shape {array.shape}; give one number or one for each of {size} arms")
     return array
+
+
+def _joined(caps: Floats, bounds: MeanBounds) -> Floats:
+    """The same caps, those that differ by rounding errors alone raised to the largest of them, so that indices tie."""
+    caps = np.array(np.broadcast_to(caps, (len(bounds),)))
+    order = np.argsort(caps, kind="stable")[::-1]
+    slack = float(rounding(bounds.low, bounds.high).max())
+    for larger, smaller in itertools.pairwise(order.tolist()):
+        if np.isfinite(caps[larger]) and caps[larger] - caps[smaller] <= slack:
+            caps[smaller] = caps[larger]
+    return caps
 
 
 def _places(positions: Any) -> Integers:

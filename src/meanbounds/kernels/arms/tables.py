@@ -23,6 +23,8 @@ __all__ = [
     "Seen",
     "State",
     "argmax",
+    "break_ties",
+    "clipped_mean",
     "complete",
     "ends_of",
     "keep_seen",
@@ -131,6 +133,38 @@ def mean_seen(seen: Seen, ends: Ends) -> float:
     low, high, span = ends
     inwards = span * (min(total, shortfall) / plays)
     return float(low + inwards if total <= shortfall else high - inwards)
+
+
+@compiled
+def clipped_mean(plan: Plan, state: State, k: int) -> float:
+    """Empirical mean of a candidate, moved into its bounds; the lower bound of one that was never played."""
+    if state.plays[int(plan.arm[k])] == 0.0:
+        return float(plan.lower[k])
+    return float(min(plan.cap[k], max(plan.lower[k], mean_of(plan, state, k))))
+
+
+@compiled
+def break_ties(plan: Plan, state: State, scores: Floats) -> float:
+    """Of all scores that equal the largest, leave those of the largest clipped mean; the others become minus infinity.
+
+    Returns the second largest of these means, minus infinity where nothing tied. Clipping makes equal indices common:
+    arms that share a cap would be played alike, for as long as it binds, however much worse some of them have shown to
+    be. Which of equal indices is played changes no regret bound.
+    """
+    best, ties = scores.max(), 0
+    for k in range(scores.size):
+        ties += scores[k] == best
+    mean, second = -np.inf, -np.inf
+    if ties > 1:
+        for k in range(scores.size):
+            if scores[k] == best:
+                value = clipped_mean(plan, state, k)
+                second = max(second, min(mean, value))
+                mean = max(mean, value)
+        for k in range(scores.size):
+            if scores[k] == best and clipped_mean(plan, state, k) < mean:
+                scores[k] = -np.inf
+    return second
 
 
 @compiled

@@ -13,7 +13,7 @@ from meanbounds.kernels.arms.imed import choose_imed, imed_scores
 from meanbounds.kernels.arms.index import gaussian_index
 from meanbounds.kernels.arms.kl import kl_index
 from meanbounds.kernels.arms.ossb import choose_ossb, ossb_scores
-from meanbounds.kernels.arms.tables import Plan, State, argmax, plan_of, state_of
+from meanbounds.kernels.arms.tables import Plan, State, argmax, break_ties, plan_of, state_of
 from meanbounds.kernels.arms.thompson import choose_thompson
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.rewards import draw
@@ -79,6 +79,7 @@ def choose(
     else:
         scores = np.empty(plan.arm.size)
         _fill(code, plan, state, log_f, scores)
+        break_ties(plan, state, scores)
         k = argmax(scores, key, number)
     return int(plan.arm[k])
 
@@ -99,6 +100,7 @@ def chances(code: int, plan_table: Floats, parameters: Floats, state_table: Floa
         ossb_scores(plan, parameters, state, log_f, scores)
     else:
         _fill(code, plan, state, log_f, scores)
+        break_ties(plan, state, scores)
     index_chances(scores, out)
     return 0.0
 

@@ -24,8 +24,8 @@ def gaussian_line(seen: Seen, ends: Ends, proxy: float) -> tuple[float, float]:
 
 
 @compiled
-def gaussian_stretch(root: float, unit_level: float, span: float, proxy: float, log_f: float) -> Stretch:
+def gaussian_stretch(root: float, unit_level: float, span: float, proxy: float, log_f: float, floor: float) -> Stretch:
     """Until sqrt(log f) reaches `root` or the arm's index, in units of its range, may have fallen below a level."""
     unit_proxy = proxy / (span * span)
     bend = 0.5 / unit_proxy if unit_proxy > 0.0 else np.inf
-    return Stretch(root * root, np.inf, unit_level, unit_level, np.inf, 0.0, 0.0, bend, log_f * SURE)
+    return Stretch(root * root, np.inf, unit_level, unit_level, np.inf, 0.0, 0.0, bend, log_f * SURE, floor)

@@ -18,7 +18,17 @@ import numpy as np
 from numba import literally
 
 from meanbounds.kernels.arms.block import Block
-from meanbounds.kernels.arms.tables import ends_of, keep_seen, mean_seen, pick, plan_of, seen_of, state_of
+from meanbounds.kernels.arms.tables import (
+    break_ties,
+    clipped_mean,
+    ends_of,
+    keep_seen,
+    mean_seen,
+    pick,
+    plan_of,
+    seen_of,
+    state_of,
+)
 from meanbounds.kernels.arms.textbook import GAUSSIAN, IMED, KL, regret
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.fast.gaussian import gaussian_line, gaussian_stretch
@@ -130,10 +140,16 @@ def _play_run(
                                 seen = seen_of(state, a)
                                 cost, intercept[k], slope[k] = imed_line(seen, ends_of(plan, k), x, moments)
                                 score[k] = -cost
+            settled, second = ahead, -np.inf
             if exact:  # the scores of KL-UCB have changed since the two best were found
                 best = score.max() if code == KL else score[chosen]
+                if code != IMED:
+                    second = break_ties(plan, state, score)
                 chosen = pick(score, best, key, t - 1)
                 other = chosen - 1 if chosen > 0 else size - 1
+                # Several arms are at their common cap: the one of the largest mean is played while it stays so.
+                settled = second > -np.inf and cap[chosen] == best and clipped_mean(plan, state, chosen) > second
+                level = best - margin
             # Say how long the choice stands.
             arm = int(arms[chosen])
             seen = seen_of(state, arm)
@@ -143,16 +159,17 @@ def _play_run(
                 if chosen == previous and plays[arm] > 0.0 and mean_seen(seen, ends) >= x:
                     cost = log(plays[arm])
                     stretch = imed_stretch(chosen, ends, x, best_lower, cost, margin, intercept, slope, clipped, cap)
-            elif ahead and (chosen == previous or size <= FEW) and plays[arm] > 0.0:
+            elif settled and (chosen == previous or size <= FEW) and plays[arm] > 0.0:
                 wake = np.inf
                 for k in range(size):
-                    if k != chosen and cap[k] > level and slope[k] > 0.0:
+                    if k != chosen and cap[k] > level and slope[k] > 0.0 and score[k] > -np.inf:
                         wake = min(wake, (level - intercept[k]) / slope[k])
-                unit_level = (level + margin - low[chosen]) / span[chosen]
+                unit_level = (level + (margin if ahead else 2.0 * margin) - low[chosen]) / span[chosen]
+                floor = (second + margin - low[chosen]) / span[chosen]
                 if code == GAUSSIAN:
-                    stretch = gaussian_stretch(wake, unit_level, span[chosen], proxy[chosen], budget)
+                    stretch = gaussian_stretch(wake, unit_level, span[chosen], proxy[chosen], budget, floor)
                 else:
-                    stretch = kl_stretch(wake, unit_level, total[arm] / plays[arm], budget)
+                    stretch = kl_stretch(wake, unit_level, total[arm] / plays[arm], budget, floor)
             # Play it, once or for so long.
             if plays[arm] + 1.0 < stretch.most_plays:
                 calendar = Calendar(stops[c], log_f, first_round)

@@ -76,4 +76,4 @@ def imed_stretch(
             least = min(least, intercept[j] + slope[j] * (level - margin))
     most = exp(least - COST_MARGIN) if least < 700.0 else np.inf
     unit_level = (level + margin - low) / span
-    return Stretch(np.inf, most, unit_level, unit_level, -1.0, 0.0, 0.0, 0.0, 0.0)
+    return Stretch(np.inf, most, unit_level, unit_level, -1.0, 0.0, 0.0, 0.0, 0.0, -np.inf)

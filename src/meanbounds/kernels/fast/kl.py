@@ -53,7 +53,7 @@ def surely_reaches(plays: float, total: float, q: float, log_f: float) -> bool:
 
 
 @compiled
-def kl_stretch(wake: float, unit_level: float, p: float, log_f: float) -> Stretch:
+def kl_stretch(wake: float, unit_level: float, p: float, log_f: float, floor: float) -> Stretch:
     """Until log f reaches `wake`, or the index of an arm with mean p may have fallen below the level.
 
     Level and mean are in units of the arm's range. The parabola lies above ``kl(., unit_level)`` near p: the second
@@ -61,11 +61,11 @@ def kl_stretch(wake: float, unit_level: float, p: float, log_f: float) -> Stretc
     """
     q, budget = unit_level, log_f * SURE
     if not (1e-290 < p < 1.0 and 0.0 < q < 1.0):  # below, a quarter of p may be 0 and the bend infinite
-        return Stretch(wake, np.inf, q, p, -1.0, 0.0, 0.0, 0.0, budget)
+        return Stretch(wake, np.inf, q, p, -1.0, 0.0, 0.0, 0.0, budget, floor)
     reach = 0.25 * min(p, 1.0 - p)
     left, right = p - reach, p + reach
     bend = 0.5 / min(left * (1.0 - left), right * (1.0 - right))
-    return Stretch(wake, np.inf, q, p, reach, kl(p, q), log(p * (1.0 - q) / (q * (1.0 - p))), bend, budget)
+    return Stretch(wake, np.inf, q, p, reach, kl(p, q), log(p * (1.0 - q) / (q * (1.0 - p))), bend, budget, floor)
 
 
 @compiled

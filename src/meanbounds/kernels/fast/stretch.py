@@ -31,6 +31,7 @@ class Stretch(NamedTuple):
     slope: float
     bend: float
     budget: float
+    floor: float  # stop as well when the mean falls below this: an arm with an equal index may then lead
 
 
 class Calendar(NamedTuple):
@@ -52,7 +53,7 @@ def add(seen: Seen, reward: float) -> Seen:
 @compiled
 def no_stretch() -> Stretch:
     """Play the arm once, then look at all arms again."""
-    return Stretch(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    return Stretch(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -np.inf)
 
 
 @compiled
@@ -67,7 +68,7 @@ def hold(
     seen: Seen,
 ) -> tuple[int, Seen]:
     """Play `arm` in round t, and again while it surely leads: the first round not played, and what was seen by then."""
-    wake, most_plays, level, centre, reach, flat, slope, bend, budget = stretch
+    wake, most_plays, level, centre, reach, flat, slope, bend, budget, floor = stretch
     stop, log_f, first_round = calendar
     plays, total = seen[:2]
     pull, simple = int(plays), law[0] <= UNIFORM
@@ -77,7 +78,7 @@ def hold(
         plays, total = seen[:2]
         pull += 1
         t += 1
-        if t > stop or log_f[t - first_round] >= wake or plays >= most_plays:
+        if t > stop or log_f[t - first_round] >= wake or plays >= most_plays or total < floor * plays:
             break
         if total < level * plays:
             e = total - centre * plays
