@@ -8,6 +8,7 @@ from typing import Any
 
 import meanbounds as mb
 from meanbounds import logs
+from meanbounds.support.checks import shown
 from tests.fuzzing.draw import Call, Draw
 from tests.fuzzing.judge import Judge, state_of
 from tests.fuzzing.made import (
@@ -115,7 +116,7 @@ class _Told:
         self._call = call
 
     def __str__(self) -> str:
-        return f"{self._call.name}({json.dumps(self._call.args[0])[:1500]})"
+        return f"{self._call.name}({shown(self._call.args[0])})"
 
 
 def _use_agent(agent: mb.Agent, draw: Draw, judge: Judge, call: object) -> None:

@@ -688,6 +688,12 @@ class TestContextBounds:
         assert "confidence" not in infinite(self.lab).assumptions
         assert repr(found) == "ContextBounds(2 contexts, 3 arms, confidence=0.95)"
 
+    def test_assumptions_that_could_not_be_saved_are_refused(self) -> None:
+        endless: dict[str, object] = {}
+        endless["again"] = endless
+        with pytest.raises(mb.BoundsError, match="assumptions are nested more than 20 times; give numbers"):
+            mb.logs.ContextBounds({}, endless)
+
     def test_it_is_saved_and_copied_with_its_assumptions(self, tmp_path: Path) -> None:
         found = self.found()
         found.save(tmp_path / "bounds.json")

@@ -17,6 +17,7 @@ from meanbounds.support.saving import Saved
 
 __all__ = ["ContextBounds", "load_bounds", "save_bounds"]
 
+_DEEPEST = 20  # lists within lists in the assumptions
 _FORMAT = 1
 
 
@@ -54,6 +55,7 @@ class ContextBounds(dict[Context, MeanBounds], Saved):
         for bounds in self.values():
             check_bounds(bounds)
         said = {} if assumptions is None else as_mapping("assumptions", assumptions, error=BoundsError)
+        _plain(said)
         self.assumptions = dict(said)
 
     def __repr__(self) -> str:
@@ -190,12 +192,14 @@ def _names(entries: list[Mapping[str, Any]]) -> tuple[Context, ...]:
         raise BoundsError(str(error)) from None
 
 
-def _plain(value: Any) -> Any:
-    """Numbers, lists and dictionaries of Python in place of those of numpy."""
+def _plain(value: Any, depth: int = 0) -> Any:
+    """Numbers, lists and dictionaries of Python in place of those of numpy; refuses what could not be saved."""
+    if depth > _DEEPEST:
+        raise BoundsError(f"assumptions are nested more than {_DEEPEST} times; give numbers, texts and lists of them")
     if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {str(name): _plain(part, depth + 1) for name, part in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [_plain(part, depth + 1) for part in value]
     return value
