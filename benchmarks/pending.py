@@ -43,6 +43,7 @@ POLICIES: Mapping[str, mb.Policy] = {
     "OSSB": mb.OSSB(),
     "BIMED": mb.BIMED(),
     "BIMED(moments=2)": mb.BIMED(moments=2),
+    "OptimisticGittins": mb.OptimisticGittins(),
     "ThompsonSampling": mb.ThompsonSampling(),
     "ThompsonSampling(moments=2)": mb.ThompsonSampling(moments=2),
 }

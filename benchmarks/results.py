@@ -35,6 +35,7 @@ BOUNDED: Mapping[str, mb.Policy] = {
     "B-KL-UCB": mb.BKLUCB(),
     "BIMED": mb.BIMED(),
     "ThompsonSampling": mb.ThompsonSampling(),
+    "OptimisticGittins": mb.OptimisticGittins(),
 }
 LINEAR_BOUNDED: Mapping[str, AnyPolicy] = {"OFUL": mb.OFUL(), "R-OFUL": mb.ROFUL(index="clip")}
 CALLED: Mapping[str, str] = {"5 arms": "5 arms, high-lower-bound", "100 arms": "100 arms, mean ± 0.2"}

@@ -167,6 +167,8 @@ JOBS: Mapping[str, Callable[[], Job]] = {
     "BIMED, 5 arms": _arms("BIMED", _FEW, 400),
     "BIMED, 100 arms": _arms("BIMED", _MANY, 40),
     "BIMED with two moments, 5 arms": _arms("BIMED", _FEW, 200, moments=2),
+    "Optimistic Gittins, 5 arms": _arms("OptimisticGittins", _FEW, 20),
+    "Optimistic Gittins, 100 arms": _arms("OptimisticGittins", _MANY, 3),
     "Thompson, 5 arms": _arms("ThompsonSampling", _FEW, 20),
     "Thompson, 100 arms": _arms("ThompsonSampling", _MANY, 3),
     "OFUL, 10 of 100 arms": _linear("OFUL", 10, 20),

@@ -1,7 +1,7 @@
 """Slow, readable twins of every policy: the definition, in plain Python, one round at a time.
 
-Nothing here is shared with the kernels but the addresses of random numbers and the draw from a truncated Beta law,
-which has tests of its own.
+Nothing here is shared with the kernels but the addresses of random numbers, and the draw from a truncated Beta law and
+its optimistic Gittins index, which have tests of their own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import meanbounds as mb
+from meanbounds.kernels.arms.gittins import optimistic_index
 from meanbounds.kernels.arms.thompson import truncated_beta
 from meanbounds.kernels.random import stream
 from meanbounds.kernels.random.rewards import draw
@@ -291,8 +292,30 @@ def ossb(r: Round, epsilon: float = 0.01, gamma: float = 0.01) -> int:
     return r.largest({k: -r.plays[k] / need for k, need in needs.items() if need > 0})
 
 
-def thompson(r: Round, moments: int = 1) -> int:
-    draws = {}
+class Posterior(NamedTuple):
+    """Beta(a, b) between two bounds is the law of (mean - x) / (1 - x); without room, the mean is the point x."""
+
+    a: float
+    b: float
+    lower: float
+    upper: float
+    x: float
+    room: float
+
+    def mean(self, r: Round, k: int, value: float) -> float:
+        """The mean that a value of the law stands for, in raw units and within the bounds."""
+        bottom, top = float(r.bounds.low[k]), float(r.bounds.high[k])
+        near_top = self.x > 0.5 or self.room == 0
+        mean = (
+            top - r.span(k) * (self.room * (1 - value))
+            if near_top
+            else bottom + r.span(k) * (self.x + self.room * value)
+        )
+        return min(r.cap[k], max(float(r.bounds.lower[k]), mean))
+
+
+def posteriors(r: Round, moments: int, prior: tuple[float, float] = (1.0, 1.0)) -> dict[int, Posterior]:
+    laws = {}
     shared = max(  # the floor of arms without one: ten times as far from the top as another one's
         (
             min(r.cap[k], float(r.bounds.high[k]) - r.span(k) * (10 * floor(r, k)[1]))
@@ -302,24 +325,42 @@ def thompson(r: Round, moments: int = 1) -> int:
         default=-INFINITY,
     )
     for k in r.possible:
-        bottom, top = float(r.bounds.low[k]), float(r.bounds.high[k])
         x, room, ones, zeros = 0.0, 1.0, float(r.ones[k]), r.plays[k] - float(r.ones[k])
         if moments == 2 and r.lack[k] > 0:
             x, room = floor(r, k)
             ones, zeros = (r.plays[k] * weight for weight in weights(r, k, x, room))
-        elif moments == 2:
+        elif moments == 2 and prior == (1.0, 1.0):
             x, room = (min(1.0, max(0.0, share)) for share in (r.unit(k, shared), r.unit_lack(k, shared)))
             ones, zeros = float(r.plays[k]), 0.0
-        ends = [float(r.bounds.lower[k]), r.cap[k]]
         if room == 0:
-            draws[k] = min(ends[1], max(ends[0], top))
+            laws[k] = Posterior(1.0, 1.0, 1.0, 1.0, x, room)
             continue
+        ends = [float(r.bounds.lower[k]), r.cap[k]]
         lower, upper = (1 - r.unit_lack(k, end) / room if x > 0.5 else (r.unit(k, end) - x) / room for end in ends)
         lower = max(0.0, lower)
-        value = truncated_beta(1 + ones, 1 + zeros, lower, max(lower, upper), child(child(r.key, r.number), k))
-        draw = top - r.span(k) * (room * (1 - value)) if x > 0.5 else bottom + r.span(k) * (x + room * value)
-        draws[k] = min(ends[1], max(ends[0], draw))
-    return r.largest(draws)
+        laws[k] = Posterior(prior[0] + ones, prior[1] + zeros, lower, max(lower, upper), x, room)
+    return laws
+
+
+def thompson(r: Round, moments: int = 1) -> int:
+    stream_of_round = child(r.key, r.number)
+    return r.largest(
+        {
+            k: law.mean(r, k, truncated_beta(law.a, law.b, law.lower, law.upper, child(stream_of_round, k)))
+            for k, law in posteriors(r, moments).items()
+        }
+    )
+
+
+def gittins(r: Round, moments: int = 1, prior: tuple[float, float] = (1.0, 1.0)) -> int:
+    laws = posteriors(r, moments, prior)
+    found = {k: optimistic_index(law.a, law.b, law.lower, law.upper, math.exp(r.log_f)) for k, law in laws.items()}
+    indices, means = ({k: laws[k].mean(r, k, found[k][i]) for k in laws} for i in (0, 1))
+    best = max(indices.values())
+    near = [k for k, index in indices.items() if index >= best - 1e-12 * (1 + abs(best))]
+    if len({(*laws[k], indices[k] == r.cap[k]) for k in near}) > 1:
+        r.memory[UNDECIDED] = 1.0
+    return r.largest({k: means[k] for k in indices if indices[k] == best})
 
 
 TWINS: dict[mb.Policy, Callable[[Round], int]] = {
@@ -335,11 +376,14 @@ TWINS: dict[mb.Policy, Callable[[Round], int]] = {
     mb.ThompsonSampling(): thompson,
     mb.BIMED(moments=2): partial(bimed, moments=2),
     mb.ThompsonSampling(moments=2): partial(thompson, moments=2),
+    mb.OptimisticGittins(): gittins,
+    mb.OptimisticGittins(moments=2): partial(gittins, moments=2),
+    mb.OptimisticGittins(prior=(2.0, 1.5)): partial(gittins, prior=(2.0, 1.5)),
 }
 
 
 def log_f(policy: mb.Policy, t: int) -> float:
-    return math.log(t) if isinstance(policy, mb.OSSB) else math.log(1 + t * math.log(t) ** 2)
+    return math.log(t) if isinstance(policy, mb.OSSB | mb.OptimisticGittins) else math.log(1 + t * math.log(t) ** 2)
 
 
 def play(

@@ -229,6 +229,7 @@ KINDS: list[Callable[[], mb.Agent]] = [
     lambda: mb.Agent(mb.GLUE(), BOUNDS, seed=7),
     lambda: mb.Agent(mb.OSSB(), BOUNDS, seed=7, floor=0.05),
     lambda: mb.Agent(mb.ThompsonSampling(moments=2), BOUNDS, seed=7),
+    lambda: mb.Agent(mb.OptimisticGittins(moments=2, prior=(2.0, 1.0)), BOUNDS, seed=7, floor=0.05),
     lambda: mb.Agent(mb.UCB(f=np.sqrt), BOUNDS, seed=7),
     lambda: mb.Agent(mb.ROFUL(), BOUNDS, seed=7, features=FEATURES),
 ]

@@ -101,7 +101,9 @@ def test_a_million_pulls_with_features(policy: mb.LinearPolicy) -> None:
 
 
 @pytest.mark.parametrize("floor", [0.0, 0.05])
-@pytest.mark.parametrize("policy", [mb.GLUE(), mb.ThompsonSampling(), mb.BIMED(), *LINEAR], ids=repr)
+@pytest.mark.parametrize(
+    "policy", [mb.GLUE(), mb.ThompsonSampling(), mb.BIMED(), mb.OptimisticGittins(), *LINEAR], ids=repr
+)
 def test_pulls_of_an_agent(policy: mb.Policy | mb.LinearPolicy, floor: float) -> None:
     """All arms, some arms, one arm; with pulls that wait and without."""
     agent = told(policy, floor)

@@ -65,6 +65,7 @@ def a_policy(draw: Draw) -> mb.Policy:
         *((kind, rate) for kind in (mb.UCB, mb.BUCB, mb.ImprovedUCB, mb.GLUE, mb.KLUCB, mb.BKLUCB, mb.UCBoost)),
         (mb.OSSB, {"epsilon": draw.pick((0.01, 0.2)), "gamma": draw.pick((0.01, 1.0))}),
         (mb.BIMED, moments),
+        (mb.OptimisticGittins, moments | rate | {"prior": draw.pick(((1.0, 1.0), (2.0, 1.5)))}),
         (mb.ThompsonSampling, moments | {"prior": draw.pick(((1.0, 1.0), (2.0, 1.5)))}),
     ]
     kind, parameters = draw.pick(kinds)

@@ -15,6 +15,8 @@ MORE = [
     mb.KLUCB(f="t log(t)^3"),
     mb.OSSB(epsilon=0.2, gamma=0.5),
     mb.ThompsonSampling(prior=(2.0, 1.5)),
+    mb.OptimisticGittins(prior=(2.0, 1.5)),
+    mb.OptimisticGittins(f="1 + t log(t)^2"),
 ]
 
 
@@ -182,6 +184,7 @@ def test_an_agent_does_not_depend_on_the_width_of_the_range(policy: mb.Policy) -
         (lambda: mb.OSSB(gamma=-1.0), "needs 0 < epsilon < 1 and gamma >= 0; got epsilon=0.01, gamma=-1.0$"),
         (lambda: mb.ThompsonSampling(prior=(0.5, 1.0)), "at least 1"),
         (lambda: mb.ThompsonSampling(prior=(1e17, 2.0)), r"at most 1e\+12; got \(1e\+17, 2.0\)"),
+        (lambda: mb.OptimisticGittins(prior=(0.5, 1.0)), "prior of OptimisticGittins is two numbers"),
         (lambda: mb.BIMED(moments=3), "moments must be 1 or 2; got 3"),
         (lambda: mb.Policy.from_dict({"policy": "GULE"}), "unknown policy 'GULE'; the policies are BIMED"),
         (

@@ -26,6 +26,7 @@ POLICIES = {
     "TS": mb.ThompsonSampling(),
     "BIMED": mb.BIMED(),
     "OSSB": mb.OSSB(),
+    "Gittins": mb.OptimisticGittins(),
 }
 
 

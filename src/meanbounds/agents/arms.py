@@ -230,7 +230,8 @@ class ArmsLearner(Learner):
         now, indices = self._now, np.full(len(self.bounds), -np.inf)
         if now.plan is not None:
             out = np.empty(len(now.plan))
-            textbook.indices(self._kernel, now.plan.table, now.table, self._log_f_at(self.updates + 1), out)
+            log_f = self._log_f_at(self.updates + 1)
+            textbook.indices(self._kernel, now.plan.table, self._parameters, now.table, log_f, out)
             indices[now.plan.arms] = out
         return indices
 

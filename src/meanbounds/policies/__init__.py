@@ -7,6 +7,7 @@ those for arms with features. The compiled loops that play a plan are in `meanbo
 from meanbounds.policies.base import Policy
 from meanbounds.policies.direct import BIMED, OSSB, ThompsonSampling
 from meanbounds.policies.exploration import EXPLORATION
+from meanbounds.policies.gittins import OptimisticGittins
 from meanbounds.policies.index import BKLUCB, BUCB, GLUE, KLUCB, UCB, ImprovedUCB, UCBoost
 from meanbounds.policies.oful import OFUL, ROFUL, LinearPolicy
 from meanbounds.policies.plan import Plan, make_plan
@@ -28,6 +29,7 @@ __all__ = [
     "AnyPolicy",
     "ImprovedUCB",
     "LinearPolicy",
+    "OptimisticGittins",
     "Plan",
     "Policy",
     "ThompsonSampling",

@@ -95,7 +95,7 @@ class Policy(Described):
         >>> mb.GLUE().has_index, mb.ThompsonSampling().has_index
         (True, False)
         """
-        return self.kernel in (textbook.GAUSSIAN, textbook.KL, textbook.BOOST)
+        return self.kernel in (textbook.GAUSSIAN, textbook.KL, textbook.BOOST, textbook.GITTINS)
 
     def log_f(self, first: int, last: int) -> Floats:
         """Log f(t) for the rounds t = first, ..., last.

@@ -15,7 +15,7 @@ from meanbounds.policies.exploration import Exploration
 from meanbounds.policies.plan import Plan, make_plan
 from meanbounds.support.checks import as_float, as_list, shown
 
-__all__ = ["BIMED", "OSSB", "ThompsonSampling"]
+__all__ = ["BIMED", "OSSB", "ThompsonSampling", "as_moments", "as_prior"]
 
 _STRONGEST = 1e12  # parameter of a prior: the peak of a stronger one can be narrower than floats resolve
 
@@ -66,7 +66,7 @@ class BIMED(_BoundsPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "moments", _moments(self.moments))
+        object.__setattr__(self, "moments", as_moments(self.moments))
 
     @property
     def parameters(self) -> NDArray[np.float64]:
@@ -183,17 +183,8 @@ class ThompsonSampling(_BoundsPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        try:
-            prior = tuple(as_float("prior", value) for value in as_list("prior", self.prior))
-        except (TypeError, ValueError):
-            prior = ()
-        if len(prior) != 2 or not all(1.0 <= value <= _STRONGEST for value in prior):
-            raise ValueError(
-                f"the prior of ThompsonSampling is two numbers, each at least 1 and at most {_STRONGEST:g}; "
-                f"got {shown(self.prior)}"
-            )
-        object.__setattr__(self, "prior", prior)
-        object.__setattr__(self, "moments", _moments(self.moments))
+        object.__setattr__(self, "prior", as_prior("ThompsonSampling", self.prior))
+        object.__setattr__(self, "moments", as_moments(self.moments))
 
     @property
     def parameters(self) -> NDArray[np.float64]:
@@ -201,7 +192,20 @@ class ThompsonSampling(_BoundsPolicy):
         return np.array([*self.prior, self.moments], dtype=np.float64)
 
 
-def _moments(moments: object) -> int:
+def as_prior(policy: str, given: object) -> tuple[float, float]:
+    """The two parameters of a Beta prior; anything else is refused."""
+    try:
+        prior = tuple(as_float("prior", value) for value in as_list("prior", given))
+    except (TypeError, ValueError):
+        prior = ()
+    if len(prior) != 2 or not all(1.0 <= value <= _STRONGEST for value in prior):
+        raise ValueError(
+            f"the prior of {policy} is two numbers, each at least 1 and at most {_STRONGEST:g}; got {shown(given)}"
+        )
+    return prior[0], prior[1]
+
+
+def as_moments(moments: object) -> int:
     """1 or 2 as a plain int; anything else is refused."""
     plain = isinstance(moments, int | float | np.integer) and not isinstance(moments, bool)
     if not (plain and moments in (1, 2)):

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanbounds.kernels.arms.block import Block
 from meanbounds.kernels.arms.chances import index_chances, thompson_chances
+from meanbounds.kernels.arms.gittins import choose_gittins, gittins_chances, gittins_scores
 from meanbounds.kernels.arms.imed import choose_imed, imed_scores
 from meanbounds.kernels.arms.index import gaussian_index
 from meanbounds.kernels.arms.kl import kl_index
@@ -23,6 +24,7 @@ from meanbounds.support.types import Floats
 __all__ = [
     "BOOST",
     "GAUSSIAN",
+    "GITTINS",
     "IMED",
     "KL",
     "OSSB",
@@ -41,6 +43,7 @@ BOOST = 2
 IMED = 3
 OSSB = 4
 THOMPSON = 5
+GITTINS = 6
 
 
 @compiled
@@ -53,9 +56,13 @@ def _fill(code: int, plan: Plan, state: State, log_f: float, out: Floats) -> Non
 
 
 @compiled
-def indices(code: int, plan_table: Floats, state_table: Floats, log_f: float, out: Floats) -> None:
+def indices(code: int, plan_table: Floats, parameters: Floats, state_table: Floats, log_f: float, out: Floats) -> None:
     """Write each candidate's index; only for the codes that have one."""
-    _fill(code, plan_of(plan_table), state_of(state_table), log_f, out)
+    plan, state = plan_of(plan_table), state_of(state_table)
+    if code == GITTINS:
+        gittins_scores(plan, parameters, state, log_f, out, np.empty(out.size))
+    else:
+        _fill(code, plan, state, log_f, out)
 
 
 @compiled
@@ -76,6 +83,8 @@ def choose(
         k = choose_ossb(plan, parameters, state, log_f, number, key)
     elif code == THOMPSON:
         k = choose_thompson(plan, parameters, state, number, key)
+    elif code == GITTINS:
+        k = choose_gittins(plan, parameters, state, log_f, number, key)
     else:
         scores = np.empty(plan.arm.size)
         _fill(code, plan, state, log_f, scores)
@@ -93,6 +102,9 @@ def chances(code: int, plan_table: Floats, parameters: Floats, state_table: Floa
     if code == THOMPSON:
         return thompson_chances(plan_table, parameters, state_table, out)
     plan, state = plan_of(plan_table), state_of(state_table)
+    if code == GITTINS:
+        gittins_chances(plan, parameters, state, log_f, out)
+        return 0.0
     scores = np.empty(plan.arm.size)
     if code == IMED:
         imed_scores(plan, parameters, state, scores)

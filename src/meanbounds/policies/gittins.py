@@ -1,0 +1,80 @@
+"""The optimistic Gittins index, with bounds on the means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from meanbounds.kernels.arms import textbook
+from meanbounds.knowledge import Knowledge
+from meanbounds.policies.base import Policy
+from meanbounds.policies.direct import as_moments, as_prior
+from meanbounds.policies.exploration import Exploration
+from meanbounds.policies.plan import Plan, make_plan
+from meanbounds.support.types import Floats
+
+__all__ = ["OptimisticGittins"]
+
+
+@dataclass(frozen=True)
+class OptimisticGittins(Policy):
+    """Play the arm with the largest optimistic Gittins index (Gutin and Farias, 2016), with bounds on the means.
+
+    The index looks one step ahead. Suppose that you could play an arm once more, would then be told its mean, and could
+    from then on choose between the arm and a sure reward v. The index is the v at which you would as soon take v right
+    away, if the game is expected to last about f(t) more rounds:
+
+        ``f(t) * E[max(mean - v, 0)] = v - E[mean]``
+
+    The mean has the posterior of `ThompsonSampling`: a Beta distribution, truncated to the arm's bounds. So the index
+    lies between the posterior mean and the upper bound, and an arm with much left to learn has a larger one. Of arms
+    with the same index, the one with the largest posterior mean is played.
+
+    Parameters
+    ----------
+    f
+        How many more rounds to reckon with in round t, see `Policy`; ``"t"`` by default, as published.
+    prior
+        The two parameters of the Beta prior before truncation, each from 1 to 1e12; (1, 1), the default, is uniform
+        between the bounds.
+    moments
+        With 2, rewards are not rounded to 0 or 1 at random, and the less they vary, the less is explored; see
+        `ThompsonSampling`.
+
+    Notes
+    -----
+    docs/gittins.md derives the index and what is known of its regret with bounds.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> agent = mb.Agent(mb.OptimisticGittins(), mb.MeanBounds([0.5, 0.1], [0.7, 0.9]), seed=1)
+    >>> agent.indices().round(4)  # the posterior means are 0.6 and 0.5
+    array([0.6343, 0.6373])
+    >>> agent.pull()
+    1
+    """
+
+    kernel: ClassVar[int] = textbook.GITTINS
+    theorem: ClassVar[str] = "Gutin and Farias 2016, with bounds"
+
+    f: Exploration = "t"
+    prior: tuple[float, float] = (1.0, 1.0)
+    moments: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "prior", as_prior("OptimisticGittins", self.prior))
+        object.__setattr__(self, "moments", as_moments(self.moments))
+
+    def prepare(self, known: Knowledge) -> Plan:
+        """Keep the arms that can be best, with both of their bounds."""
+        bounds = known.bounds
+        return make_plan(bounds, bounds.possible, cap=bounds.upper, lower=bounds.lower)
+
+    @property
+    def parameters(self) -> Floats:
+        """The two parameters of the prior, and the number of moments."""
+        return np.array([*self.prior, self.moments], dtype=np.float64)
