@@ -22,6 +22,7 @@ _FAST = {
     textbook.KL: fast.play_kl,
     textbook.IMED: fast.play_imed,
     textbook.THOMPSON: fast.play_thompson,
+    textbook.GITTINS: fast.play_gittins,
 }
 
 

@@ -33,11 +33,13 @@ from meanbounds.support.types import Floats
 __all__ = [
     "LAW_SIZE",
     "choose_gittins",
+    "expectation",
     "fill_law",
     "gittins_chances",
     "gittins_scores",
     "index_of_law",
     "largest_by_mean",
+    "law_under_hat",
     "level_reached_at",
     "optimistic_index",
 ]
@@ -102,15 +104,20 @@ def _beyond(a: float, b: float, x: float, lack: float, gap: float, end_lack: flo
 
 @compiled
 def fill_law(law: Floats, a: float, b: float, lower: float, upper: float) -> None:
-    """Fill in the law of a mean: Beta(a, b), each at least 1, between two bounds that are not equal."""
+    """Fill in the law of a mean: Beta(a, b), each at least 1, between two bounds; a point where these are equal."""
+    law[_A], law[_B], law[_LOWER], law[_UPPER], law[_LACK] = a, b, lower, max(lower, upper), 1.0 - upper
+    if not lower < upper:
+        law[_CENTRE] = law[_MEAN] = lower
+        law[_MASS] = law[_ABOVE] = law[_MOMENT] = 0.0
+        return
     centre = min(upper, max(lower, a / (a + b)))
-    lack, upper_lack = 1.0 - centre, 1.0 - upper
-    above, above_moment = _beyond(a, b, centre, lack, upper - centre, upper_lack)
+    lack = 1.0 - centre
+    above, above_moment = _beyond(a, b, centre, lack, upper - centre, 1.0 - upper)
     below, below_moment = _beyond(b, a, lack, centre, centre - lower, lower)
     mass = above + below
     mean = centre + (above_moment - below_moment) / mass
-    law[_A], law[_B], law[_LOWER], law[_UPPER], law[_CENTRE], law[_MASS] = a, b, lower, upper, centre, mass
-    law[_MEAN], law[_ABOVE], law[_MOMENT], law[_LACK] = min(upper, max(lower, mean)), above, above_moment, upper_lack
+    law[_CENTRE], law[_MASS], law[_MEAN] = centre, mass, min(upper, max(lower, mean))
+    law[_ABOVE], law[_MOMENT] = above, above_moment
 
 
 @compiled
@@ -164,6 +171,8 @@ def index_of_law(law: Floats, f: float) -> float:
     is too large. Where its step leaves them, the step is that for the difference itself, which is convex and falls.
     """
     mean, upper = law[_MEAN], law[_UPPER]
+    if not mean < upper:
+        return float(mean)
     below, above = mean, upper
     v = _first_guess(law, f)
     for _ in range(_MOST_STEPS):
@@ -192,11 +201,21 @@ def index_of_law(law: Floats, f: float) -> float:
 @compiled
 def optimistic_index(a: float, b: float, lower: float, upper: float, f: float) -> tuple[float, float]:
     """Index and expectation of a mean with the law Beta(a, b) between two bounds, in [0, 1]; a and b at least 1."""
-    if not lower < upper:
-        return lower, lower
     law = np.empty(LAW_SIZE)
     fill_law(law, a, b, lower, upper)
     return index_of_law(law, f), law[_MEAN]
+
+
+@compiled
+def law_under_hat(law: Floats, hat: Floats) -> None:
+    """Fill in the law of which `posterior_hat` has made a hat."""
+    fill_law(law, hat[3, 3] + 1.0, hat[3, 4] + 1.0, hat[3, 0], hat[3, 1])
+
+
+@compiled
+def expectation(law: Floats) -> float:
+    """The mean's expectation."""
+    return float(law[_MEAN])
 
 
 @compiled
@@ -206,11 +225,12 @@ def gittins_scores(plan: Plan, parameters: Floats, state: State, log_f: float, s
     `parameters`: the two of the Beta prior, and how many moments of the rewards are taken into account; see
     `posterior_hat`.
     """
-    hat, f = np.empty(HAT_SHAPE), exp(log_f)
+    hat, law, f = np.empty(HAT_SHAPE), np.empty(LAW_SIZE), exp(log_f)
     shared = shared_floor(plan, parameters, state)
     for k in range(plan.arm.size):
         floor = posterior_hat(hat, plan, parameters, state, k, shared)
-        index, mean = optimistic_index(hat[3, 3] + 1.0, hat[3, 4] + 1.0, hat[3, 0], hat[3, 1], f)
+        law_under_hat(law, hat)
+        index, mean = index_of_law(law, f), law[_MEAN]
         ends, bounds = (plan.low[k], plan.span[k], plan.high[k]), (plan.lower[k], plan.cap[k])
         scores[k] = in_raw_units(index, floor, ends, bounds)
         means[k] = in_raw_units(mean, floor, ends, bounds)

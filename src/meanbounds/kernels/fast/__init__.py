@@ -17,8 +17,9 @@ rounding error. Everything closer, ties above all, is solved and compared as the
 
 from __future__ import annotations
 
+from meanbounds.kernels.fast.gittins import play_gittins
 from meanbounds.kernels.fast.hold import play_gaussian, play_imed, play_kl
 from meanbounds.kernels.fast.oful import play_linear
 from meanbounds.kernels.fast.thompson import play_thompson
 
-__all__ = ["play_gaussian", "play_imed", "play_kl", "play_linear", "play_thompson"]
+__all__ = ["play_gaussian", "play_gittins", "play_imed", "play_kl", "play_linear", "play_thompson"]
