@@ -32,6 +32,7 @@ from meanbounds.support.types import Floats
 
 __all__ = [
     "LAW_SIZE",
+    "PRECISION",
     "choose_gittins",
     "expectation",
     "fill_law",
@@ -44,10 +45,12 @@ __all__ = [
     "optimistic_index",
 ]
 
-_SIZE = 24  # nodes on a panel
-_DEPTH = 36.0  # what is left of a posterior where its density has fallen by exp(-36) is neglected
+_SIZE = 20  # nodes on a panel
+_DEPTH = 32.0  # what is left of a posterior where its density has fallen by exp(-32) is neglected
 _WIDEST = 4.0  # width of a panel in y; the posterior has poles at a distance of pi from real y
 _MOST_STEPS = 80  # of Newton's method, of which it takes about five; each could at worst be a halving
+
+PRECISION = 1e-8  # of an index, see `index_of_law`
 
 _NODES = 0.5 * (1.0 + legendre.leggauss(_SIZE)[0])
 _WEIGHTS = 0.5 * legendre.leggauss(_SIZE)[1]
@@ -164,11 +167,12 @@ def _first_guess(law: Floats, f: float) -> float:
 
 
 @compiled
-def index_of_law(law: Floats, f: float) -> float:
+def index_of_law(law: Floats, f: float, precision: float) -> float:
     """The v with ``f E[(mean - v)+] = v - E[mean]``.
 
     Newton's method on the difference of the logarithms of both sides, kept between a v that is too small and one that
     is too large. Where its step leaves them, the step is that for the difference itself, which is convex and falls.
+    The last step is at most `precision` of the distance to the mean, and the error that is left about its square.
     """
     mean, upper = law[_MEAN], law[_UPPER]
     if not mean < upper:
@@ -188,7 +192,7 @@ def index_of_law(law: Floats, f: float) -> float:
         following = straight = v + surplus / (f * chance + 1.0)
         if gain > 0.0:
             following = v + log(f * gain / lead) / (chance / gain + 1.0 / lead)
-        if abs(following - v) <= max(1e-8 * lead, 1e-15 * v):  # the error is about the square of this
+        if abs(following - v) <= max(precision * lead, 1e-15 * v):
             return min(upper, max(mean, following))
         if not below < following < above:
             following = straight
@@ -203,7 +207,7 @@ def optimistic_index(a: float, b: float, lower: float, upper: float, f: float) -
     """Index and expectation of a mean with the law Beta(a, b) between two bounds, in [0, 1]; a and b at least 1."""
     law = np.empty(LAW_SIZE)
     fill_law(law, a, b, lower, upper)
-    return index_of_law(law, f), law[_MEAN]
+    return index_of_law(law, f, PRECISION), law[_MEAN]
 
 
 @compiled
@@ -230,7 +234,7 @@ def gittins_scores(plan: Plan, parameters: Floats, state: State, log_f: float, s
     for k in range(plan.arm.size):
         floor = posterior_hat(hat, plan, parameters, state, k, shared)
         law_under_hat(law, hat)
-        index, mean = index_of_law(law, f), law[_MEAN]
+        index, mean = index_of_law(law, f, PRECISION), law[_MEAN]
         ends, bounds = (plan.low[k], plan.span[k], plan.high[k]), (plan.lower[k], plan.cap[k])
         scores[k] = in_raw_units(index, floor, ends, bounds)
         means[k] = in_raw_units(mean, floor, ends, bounds)

@@ -3,8 +3,9 @@
 Three facts make this exact; see `meanbounds.kernels.arms.gittins`. The index of an arm that is not played grows with
 f(t), and the f at which it reaches a given level is known without solving for anything. So a level that lies between an
 index and that of the leader bounds the index from above for a while, and arms below their levels are left alone. The
-index of the leader grows with f(t) and with each 1, and falls with each 0. So if it stays above the level of every
-other arm after so many more zeros and no ones, the leader is played until that many zeros have come.
+index of the leader grows with f(t) and with each 1, and falls with each 0. So if it stays above a level L after so
+many more zeros and no ones, the leader is played until that many zeros have come. Each 1 that comes in between pays for
+(1 - L) / L zeros more: docs/gittins.md has the proof.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import numpy as np
 
 from meanbounds.kernels.arms import textbook
 from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.divergence import kl, kl_upper
 from meanbounds.kernels.arms.gittins import (
     LAW_SIZE,
+    PRECISION,
     expectation,
     fill_law,
     index_of_law,
@@ -28,7 +31,7 @@ from meanbounds.kernels.arms.tables import Plan, State, keep_seen, plan_of, seen
 from meanbounds.kernels.arms.textbook import GITTINS, regret
 from meanbounds.kernels.arms.thompson import HAT_SHAPE, in_raw_units, posterior_hat
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.fast.search import MARGIN, scale_of
+from meanbounds.kernels.fast.search import SURE, scale_of
 from meanbounds.kernels.fast.stretch import add
 from meanbounds.kernels.random.rewards import Rewards, draw
 from meanbounds.kernels.random.stream import child, policy_key, reward_key, rounding_key, uniform
@@ -38,83 +41,116 @@ __all__ = ["play_gittins"]
 
 _SHARE = 0.5  # of the way from an index to that of the leader: where its level is put
 _DOUBT = 1e-6  # relative margin of f
+_MARGIN = 1e-6  # between indices, in units of the range of rewards; within it the textbook's precision decides
 _MOST_ZEROS = 1e9
+_ROUGHLY = 1e-4  # precision of indices that are not compared with others within a margin
 
 
 @compiled
-def _solve(plan: Plan, laws: Floats, k: int, f: float) -> float:
-    """The index of a candidate, as the textbook computes it."""
+def _solve(plan: Plan, laws: Floats, k: int, f: float, precision: float) -> float:
+    """The index of a candidate; with the textbook's precision it is the textbook's, bit by bit."""
     ends, bounds = (plan.low[k], plan.span[k], plan.high[k]), (plan.lower[k], plan.cap[k])
-    return in_raw_units(index_of_law(laws[k], f), (0.0, 1.0), ends, bounds)
+    return in_raw_units(index_of_law(laws[k], f, precision), (0.0, 1.0), ends, bounds)
 
 
 @compiled
-def _look(plan: Plan, laws: Floats, t: int, log_f: float, margin: float, memory: Floats, solved: Integers) -> int:
-    """Solve indices until the largest is known, and all within a margin of it; return its place.
-
-    Rows of `memory`: a bound above each index, and the log f up to which it holds. Indices that are solved for round t,
-    which `solved` says, are their own bounds.
-    """
-    ceiling, until = memory[0], memory[1]
-    size, f = ceiling.size, exp(log_f)
-    for k in range(size):
-        if not log_f < until[k]:
-            ceiling[k], solved[k] = _solve(plan, laws, k, f), t
-    first, exact = 0, False
-    while not exact:
-        for k in range(size):
-            if ceiling[k] > ceiling[first]:
-                first = k
-        near, exact = ceiling[first] - margin, True
-        for k in range(size):
-            if ceiling[k] >= near and solved[k] != t:
-                ceiling[k], solved[k], exact = _solve(plan, laws, k, f), t, False
-    return first
+def _keep_index(plan: Plan, laws: Floats, k: int, f: float, memory: Floats) -> None:
+    """Solve the index of a candidate, and keep also by how much it exceeds the expectation: that changes slowly."""
+    memory[0, k] = _solve(plan, laws, k, f, _ROUGHLY)
+    memory[3, k] = (memory[0, k] - plan.low[k]) / plan.span[k] - expectation(laws[k])
 
 
 @compiled
-def _put_levels(plan: Plan, laws: Floats, t: int, leader: int, memory: Floats, solved: Integers) -> tuple[float, float]:
-    """Put a level between the leader and each index that was solved; return the largest level, and how long it holds.
+def _put_level(plan: Plan, laws: Floats, k: int, index: float, leader: float, memory: Floats, log_f: float) -> bool:
+    """Put a level between a candidate's index, which need not be precise, and the leader's; say whether it holds now.
 
-    The levels of arms that were not solved stand.
+    Rows of `memory`: bounds below and above each index, and the log f up to which the one above holds. The one below
+    holds until the candidate is played. The last row is that of `_keep_index`.
     """
-    ceiling, until = memory[0], memory[1]
-    largest, wake = -np.inf, np.inf
-    for k in range(ceiling.size):
-        if k == leader:
+    level = index + _SHARE * (leader - index)
+    f = level_reached_at(laws[k], (level - plan.low[k]) / plan.span[k])
+    until = log(f) - _DOUBT if f > 0.0 else -np.inf
+    holds = log_f < until
+    if holds:
+        memory[1, k], memory[2, k] = level, until
+    return holds
+
+
+@compiled
+def _look(
+    plan: Plan, laws: Floats, t: int, log_f: float, margin: float, memory: Floats, solved: Integers
+) -> tuple[int, bool]:
+    """Find the leader, and whether it leads by more than a margin: then all others are below their levels.
+
+    Few indices are solved, and `solved` says for which round: it is enough to know that one is above the levels of the
+    others.
+    """
+    below, above, until = memory[0], memory[1], memory[2]
+    size, f, leader, k = below.size, exp(log_f), 0, 0
+    for other in range(1, size):
+        if below[other] > below[leader]:
+            leader = other
+    while k < size:
+        if k == leader or (log_f < until[k] and above[k] < below[leader] - margin):
+            k += 1
             continue
-        if solved[k] == t:
-            ceiling[k] += _SHARE * (ceiling[leader] - ceiling[k])
-            f = level_reached_at(laws[k], (ceiling[k] - plan.low[k]) / plan.span[k])
-            until[k] = log(f) - _DOUBT if f > 0.0 else -np.inf
-        largest, wake = max(largest, ceiling[k]), min(wake, until[k])
-    return largest, wake
+        if solved[k] != t:
+            index = plan.low[k] + plan.span[k] * (expectation(laws[k]) + memory[3, k])
+            if index < below[leader] - margin and _put_level(plan, laws, k, index, below[leader], memory, log_f):
+                k += 1
+                continue
+            _keep_index(plan, laws, k, f, memory)
+            solved[k] = t
+        if below[k] > below[leader]:
+            leader, k = k, 0  # the others have to be below this one
+        elif below[k] < below[leader] - 4.0 * margin and _put_level(
+            plan, laws, k, below[k], below[leader], memory, log_f
+        ):
+            k += 1
+        elif solved[leader] != t:
+            _keep_index(plan, laws, leader, f, memory)
+            solved[leader] = t
+        else:
+            return leader, False
+    if below[leader] == -np.inf:
+        _keep_index(plan, laws, leader, f, memory)
+        solved[leader] = t
+    return leader, True
 
 
 @compiled
-def _zeros(law: Floats, index: float, level: float, f: float, trial: Floats) -> float:
-    """How many zeros in a row leave the index of a law above a level, or somewhat fewer; all in units of the range."""
+def _zeros(law: Floats, index: float, level: float, f: float, trial: Floats) -> tuple[float, float]:
+    """How many zeros leave the index of a law above a level, or somewhat fewer, and how many more each 1 pays for.
+
+    The leader's `index` need not be precise. All in units of the range. A 1 pays for zeros if the index stays above the level even where means that are farther
+    from the level than the lower bound is, in divergence, are excluded.
+    """
     a, b, lower, upper = law[0], law[1], law[2], law[3]
     if level <= lower:
-        return _MOST_ZEROS
+        return _MOST_ZEROS, 0.0
+    nearer = min(upper, kl_upper(level, SURE * kl(level, lower)))
     zeros = np.floor(min(_MOST_ZEROS, 0.8 * (a + b) * (index - level) / level))
-    while zeros >= 1.0:
-        fill_law(trial, a, b + zeros, lower, upper)
+    while zeros > 0.0:
+        fill_law(trial, a, b + zeros, lower, nearer)
         if level_reached_at(trial, level) <= (1.0 - _DOUBT) * f:
-            return float(zeros)
+            return zeros, (1.0 - level) / level
+        if nearer < upper:
+            fill_law(trial, a, b + zeros, lower, upper)
+            if level_reached_at(trial, level) <= (1.0 - _DOUBT) * f:
+                return zeros, 0.0
         zeros = np.floor(0.5 * zeros)
-    return 0.0
+    return 0.0, 0.0
 
 
 @compiled
-def _tied(plan: Plan, laws: Floats, t: int, near: float, memory: Floats, solved: Integers, key: np.uint64) -> int:
-    """Choose among indices that are solved and close to each other, as the textbook does."""
-    size = solved.size
-    scores, means = np.full(size, -np.inf), np.zeros(size)
+def _decide(plan: Plan, laws: Floats, t: int, f: float, key: np.uint64) -> int:
+    """Solve all indices and choose as the textbook does."""
+    size = plan.arm.size
+    scores, means = np.empty(size), np.empty(size)
     for k in range(size):
-        if solved[k] == t and memory[0, k] >= near:
-            ends, bounds = (plan.low[k], plan.span[k], plan.high[k]), (plan.lower[k], plan.cap[k])
-            scores[k], means[k] = memory[0, k], in_raw_units(expectation(laws[k]), (0.0, 1.0), ends, bounds)
+        ends, bounds = (plan.low[k], plan.span[k], plan.high[k]), (plan.lower[k], plan.cap[k])
+        scores[k] = _solve(plan, laws, k, f, PRECISION)
+        means[k] = in_raw_units(expectation(laws[k]), (0.0, 1.0), ends, bounds)
     return largest_by_mean(scores, means, key, t - 1)
 
 
@@ -130,14 +166,16 @@ def _hold(
     first_round: int,
     wake: float,
     zeros: float,
+    more: float,
 ) -> int:
-    """Play an arm in round t, and again until log f reaches `wake` or more than so many zeros have come."""
+    """Play an arm in round t, and again until log f reaches `wake` or more zeros have come than `_zeros` allows."""
     stream, rounding = keys
     seen, ones = seen_of(state, arm), state.ones[arm]
     while True:
         reward = draw(rewards, arm, stream, int(seen[0]))
         if uniform(rounding, t - 1) < reward:
             ones += 1.0
+            zeros += more
         else:
             zeros -= 1.0
         seen = add(seen, reward)
@@ -164,9 +202,10 @@ def _play_run(
 ) -> None:
     plan, state = plan_of(plan_table), state_of(table)
     source, key, rounding = keys
-    size, margin = plan.arm.size, MARGIN * scale_of(plan)
+    size, margin = plan.arm.size, _MARGIN * scale_of(plan)
     hat, trial, laws = np.empty(HAT_SHAPE), np.empty(LAW_SIZE), np.empty((size, LAW_SIZE))
-    memory, solved = np.full((2, size), -np.inf), np.full(size, -1, np.int64)
+    memory, solved = np.full((4, size), -np.inf), np.full(size, -1, np.int64)
+    memory[3] = np.inf
     for k in range(size):
         posterior_hat(hat, plan, parameters, state, k, -np.inf)
         law_under_hat(laws[k], hat)
@@ -174,25 +213,24 @@ def _play_run(
     for c in range(stops.size):
         while t <= stops[c]:
             budget = log_f[t - first_round]
-            chosen = _look(plan, laws, t, budget, margin, memory, solved)
-            best, near = memory[0, chosen], memory[0, chosen] - margin
-            close = 0
-            for k in range(size):
-                close += memory[0, k] >= near
-            zeros, wake = 0.0, -np.inf
-            if close > 1:
-                chosen = _tied(plan, laws, t, near, memory, solved, key)
-            else:
-                level, wake = _put_levels(plan, laws, t, chosen, memory, solved)
+            f, zeros, more, wake = exp(budget), 0.0, 0.0, -np.inf
+            chosen, ahead = _look(plan, laws, t, budget, margin, memory, solved)
+            if ahead:
+                level, wake = -np.inf, np.inf
+                for k in range(size):
+                    if k != chosen:
+                        level, wake = max(level, memory[1, k]), min(wake, memory[2, k])
                 low, span = plan.low[chosen], plan.span[chosen]
-                index, unit_level = (best - low) / span, (level + margin - low) / span
-                zeros = _zeros(laws[chosen], index, unit_level, exp(budget), trial)
+                unit_index, unit_level = (memory[0, chosen] - low) / span, (level + margin - low) / span
+                zeros, more = _zeros(laws[chosen], unit_index, unit_level, f, trial)
+            else:
+                chosen = _decide(plan, laws, t, f, key)
             arm = int(plan.arm[chosen])
             streams = child(source, arm), rounding
-            t = _hold(state, rewards, arm, streams, t, stops[c], log_f, first_round, wake, zeros)
+            t = _hold(state, rewards, arm, streams, t, stops[c], log_f, first_round, wake, zeros, more)
             posterior_hat(hat, plan, parameters, state, chosen, -np.inf)
             law_under_hat(laws[chosen], hat)
-            memory[1, chosen], solved[chosen] = -np.inf, -1
+            memory[0, chosen], memory[2, chosen] = -np.inf, -np.inf
         curve[c] = regret(gaps, table)
 
 
