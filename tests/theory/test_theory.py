@@ -246,11 +246,24 @@ class TestConstants:
         )
 
     @pytest.mark.parametrize(
-        "policy", [mb.ThompsonSampling(), mb.BIMED(), mb.UCBoost(), mb.GLUE(f="t"), mb.OSSB(f="t log(t)^3")], ids=str
+        "policy",
+        [
+            *(mb.ThompsonSampling(), mb.BIMED(), mb.UCBoost(), mb.GLUE(f="t"), mb.OSSB(f="t log(t)^3")),
+            *(mb.OptimisticGittins(moments=2), mb.OptimisticGittins(f=np.exp)),
+        ],
+        ids=str,
     )
     def test_no_theorem_no_constant(self, policy: mb.Policy) -> None:
         with pytest.raises(ValueError, match="no theorem says what remains of its regret over log n"):
             mb.theory.asymptotic_constant(policy, [0.9, 0.8], mb.MeanBounds.vacuous(2))
+
+    def test_optimistic_gittins_has_the_constant_of_bklucb(self) -> None:
+        for instance in mb.INSTANCES.values():
+            for policy in (mb.OptimisticGittins(), mb.OptimisticGittins(f="t log(t)^3", prior=(2.0, 3.0))):
+                found = mb.theory.asymptotic_plays(policy, instance.means, instance.bounds)
+                np.testing.assert_array_equal(
+                    found, mb.theory.asymptotic_plays(mb.BKLUCB(), instance.means, instance.bounds)
+                )
 
     def test_the_finite_bound_comes_down_to_the_constant(self) -> None:
         """Over log n it falls, slowly: the next term is of order (log n)^(2/3). It never falls below the constant."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from meanbounds.bounds import MeanBounds
 from meanbounds.divergence import bernoulli_kl
 from meanbounds.kernels.arms import textbook
-from meanbounds.policies import BKLUCB, BUCB, GLUE, KLUCB, OSSB, UCB, ImprovedUCB, Policy
+from meanbounds.policies import BKLUCB, BUCB, GLUE, KLUCB, OSSB, UCB, ImprovedUCB, OptimisticGittins, Policy
 from meanbounds.policies.exploration import DEFAULT
 from meanbounds.support.optional import optional
 from meanbounds.support.tables import text_table
@@ -35,6 +35,7 @@ _RATES = {  # for which f the theorem holds: log f(t) / log t tends to 1, and fa
     textbook.GAUSSIAN: (DEFAULT, "t log(t)^3"),
     textbook.KL: (DEFAULT, "t log(t)^3"),
     textbook.OSSB: ("t",),
+    textbook.GITTINS: ("t", DEFAULT, "t log(t)^3"),
 }
 
 
@@ -45,7 +46,7 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
     index the policy clips below the best mean, or that it does not keep, has 0 as well. Any other arm has
 
     .. math:: 2 \psi_k / \Delta_k^2 \quad\text{(UCB, B-UCB, ImprovedUCB, GLUE)}, \qquad
-              1 / d_k(\mu_k, \mu^*) \quad\text{(KL-UCB, B-KL-UCB)}
+              1 / d_k(\mu_k, \mu^*) \quad\text{(KL-UCB, B-KL-UCB, OptimisticGittins)}
 
     with the policy's variance proxy :math:`\psi_k` for the arm, its gap :math:`\Delta_k`, and the divergence d of
     rewards at the two ends of the arm's range; 0 where that is infinite. OSSB plays each arm ``1 + gamma`` times as
@@ -54,7 +55,8 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
     Parameters
     ----------
     policy
-        A policy with the default f or ``"t log(t)^3"``; OSSB has its own, and needs gamma above 0 and one best arm.
+        A policy with the default f or ``"t log(t)^3"``; OSSB has its own, and needs gamma above 0 and one best arm;
+        OptimisticGittins may have ``"t"`` as well, and needs ``moments=1``.
         There is no such theorem for other policies: they raise a ValueError.
     means
         The true means, in reward units, in the order of the bounds' arms.
@@ -68,7 +70,8 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
 
     Notes
     -----
-    Theorem 6 and Table 1. An arm with upper bound equal to the best mean counts, as in the theorem; see `lower_bound`.
+    Theorem 6 and Table 1; docs/gittins.md for OptimisticGittins. An arm with upper bound equal to the best mean counts,
+    as in the theorem; see `lower_bound`.
 
     For OSSB let :math:`c_k = (1 + \gamma) / d_k`, or 0 for an arm that the bounds rule out in the long run. The plays
     are :math:`x_k = \max(c_k, \min(\epsilon s, \max_j c_j))` with :math:`s = \sum_k x_k`, the exploring rounds. With
@@ -95,7 +98,8 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
     >>> mb.theory.asymptotic_plays(mb.BKLUCB(), [0.9, 0.8], vacuous).round(2)
     array([ 0.  , 22.52])
     """
-    if not isinstance(policy, Policy) or policy.f not in _RATES.get(policy.kernel, ()):
+    rounds = not (isinstance(policy, OptimisticGittins) and policy.moments == 2)
+    if not (isinstance(policy, Policy) and rounds and policy.f in _RATES.get(policy.kernel, ())):
         raise ValueError(f"{policy}: no theorem says what remains of its regret over log n")
     bounds = used_bounds(policy, bounds)
     mu = check_means(means, bounds)

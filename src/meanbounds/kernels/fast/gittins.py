@@ -122,8 +122,8 @@ def _look(
 def _zeros(law: Floats, index: float, level: float, f: float, trial: Floats) -> tuple[float, float]:
     """How many zeros leave the index of a law above a level, or somewhat fewer, and how many more each 1 pays for.
 
-    The leader's `index` need not be precise. All in units of the range. A 1 pays for zeros if the index stays above the level even where means that are farther
-    from the level than the lower bound is, in divergence, are excluded.
+    All in units of the range; the leader's `index` need not be precise. A 1 pays for zeros if the index stays above the
+    level even where means that are farther from the level than the lower bound is, in divergence, are excluded.
     """
     a, b, lower, upper = law[0], law[1], law[2], law[3]
     if level <= lower:
