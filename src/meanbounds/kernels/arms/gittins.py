@@ -193,13 +193,13 @@ def index_of_law(law: Floats, f: float, precision: float) -> float:
         if gain > 0.0:
             following = v + log(f * gain / lead) / (chance / gain + 1.0 / lead)
         if abs(following - v) <= max(precision * lead, 1e-15 * v):
-            return min(upper, max(mean, following))
+            return float(min(upper, max(mean, following)))
         if not below < following < above:
             following = straight
         if not below < following < above:
             following = 0.5 * (below + above)
         v = following
-    return min(upper, max(mean, v))
+    return float(min(upper, max(mean, v)))
 
 
 @compiled
