@@ -50,9 +50,9 @@ class OptimisticGittins(Policy):
     Examples
     --------
     >>> import meanbounds as mb
-    >>> agent = mb.Agent(mb.OptimisticGittins(), mb.MeanBounds([0.5, 0.1], [0.7, 0.9]), seed=1)
-    >>> agent.indices().round(4)  # the posterior means are 0.6 and 0.5
-    array([0.6343, 0.6373])
+    >>> agent = mb.Agent(mb.OptimisticGittins(), mb.MeanBounds([0.5, 0.2], [0.6, 0.85]), seed=1)
+    >>> agent.indices().round(4)  # the expected means are 0.55 and 0.525, but there is more to learn of arm 1
+    array([0.5586, 0.5808])
     >>> agent.pull()
     1
     """
