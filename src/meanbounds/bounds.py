@@ -228,7 +228,8 @@ class MeanBounds(Saved):
         >>> mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.8, 0.7]).possible  # arm 2 is at most as good as arm 0
         array([ True,  True, False])
         """
-        return (self.upper > self.best_lower) | (self.lower == self.best_lower)
+        possible: NDArray[np.bool_] = (self.upper > self.best_lower) | (self.lower == self.best_lower)
+        return possible
 
     def contains(self, means: ArrayLike) -> NDArray[np.bool_]:
         """For each arm, whether a mean lies within its bounds, allowing for rounding errors.
