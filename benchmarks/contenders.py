@@ -1,0 +1,48 @@
+"""The policies that pages about policies compare: a new one joins by being exported by the package."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import meanbounds as mb
+
+RECOMMENDED = "ThompsonSampling"
+"""The policy that README recommends."""
+
+COUNTERPARTS: Mapping[str, str] = MappingProxyType(
+    {"BUCB": "UCB", "ImprovedUCB": "UCB", "GLUE": "UCB", "BKLUCB": "KLUCB", "UCBoost": "KLUCB"}
+)
+"""The classical policy that each policy with bounds comes from."""
+
+VARIANTS: Mapping[str, object] = MappingProxyType({"moments": 2})
+"""Values of parameters that are played beside the default, wherever a policy has the parameter."""
+
+EFFORT: Mapping[str, float] = MappingProxyType({"IDS": 0.1})
+"""Share of the runs that slow policies play, by the name of the class."""
+
+
+def contenders() -> dict[str, mb.Policy]:
+    """Every policy for arms without features that needs no argument, and its variants, by label."""
+    found: list[mb.Policy] = []
+    for name in mb.__all__:
+        made = getattr(mb, name)
+        if not (inspect.isclass(made) and issubclass(made, mb.Policy)) or inspect.isabstract(made) or _needs(made):
+            continue
+        policy = made()
+        changes = [{field: value} for field, value in VARIANTS.items() if hasattr(policy, field)]
+        found += [policy, *(dataclasses.replace(policy, **change) for change in changes)]
+    return {str(policy): policy for policy in found}
+
+
+def _needs(made: type[mb.Policy]) -> bool:
+    """Whether some parameter has no default."""
+    missing = dataclasses.MISSING
+    return any(field.default is missing and field.default_factory is missing for field in dataclasses.fields(made))
+
+
+def share_of_runs(policy: mb.Policy, runs: int) -> int:
+    """How many of so many runs a policy plays."""
+    return max(1, round(runs * EFFORT.get(type(policy).__name__, 1.0)))
