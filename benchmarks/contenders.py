@@ -20,7 +20,7 @@ COUNTERPARTS: Mapping[str, str] = MappingProxyType(
 VARIANTS: Mapping[str, object] = MappingProxyType({"moments": 2})
 """Values of parameters that are played beside the default, wherever a policy has the parameter."""
 
-EFFORT: Mapping[str, float] = MappingProxyType({"IDS": 0.1})
+EFFORT: Mapping[str, float] = MappingProxyType({"IDS": 0.25, "OSSB": 0.25, "UCBoost": 0.25})
 """Share of the runs that slow policies play, by the name of the class."""
 
 

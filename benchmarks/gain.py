@@ -113,8 +113,11 @@ def write_log(results: Sequence[Played]) -> str:
         for label in order
     ]
     counterparts = [
-        [f"{label} / {COUNTERPARTS[label]}", *_pair_row(*played.pair((label, True), (COUNTERPARTS[label], True), last))]
-        + [_worse(played, label, last, COUNTERPARTS[label])]
+        [
+            f"{label} / {(plain := COUNTERPARTS[label])}",
+            *_pair_row(*played.pair((label, True), (plain, True), last)),
+            _worse(played, label, last, plain),
+        ]
         for label in order
         if label in COUNTERPARTS
     ]
@@ -259,7 +262,8 @@ def page(parts: Mapping[str, str], seed: int) -> str:
     slow = ", ".join(f"{name} {share:.0%}" for name, share in EFFORT.items())
     about = f"""Every policy with bounds and without, on the same rewards. Without bounds a policy knows the ranges of
     the rewards alone. Written by `make gain` on {today()} with meanbounds {mb.__version__}, seed {seed}. Policies that
-    ignore bounds are left out where they are compared with themselves. Slow policies play a share of the runs: {slow}."""
+    ignore bounds are left out where they are compared with themselves. Slow policies play a share of the runs:
+    {slow}."""
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in parts.items())
     return f"# What bounds are worth\n\n{paragraph(about)}\n\n{body}\n"
 
