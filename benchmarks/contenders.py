@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 import meanbounds as mb
 
@@ -17,22 +18,25 @@ COUNTERPARTS: Mapping[str, str] = MappingProxyType(
 )
 """The classical policy that each policy with bounds comes from."""
 
-VARIANTS: Mapping[str, object] = MappingProxyType({"moments": 2})
+VARIANTS: Mapping[str, Any] = MappingProxyType({"moments": 2})
 """Values of parameters that are played beside the default, wherever a policy has the parameter."""
 
 EFFORT: Mapping[str, float] = MappingProxyType({"IDS": 0.25, "OSSB": 0.25, "UCBoost": 0.25})
 """Share of the runs that slow policies play, by the name of the class."""
 
+FEWEST_RUNS = 10
+"""With fewer, a sign test at the usual level cannot show anything."""
+
 
 def contenders() -> dict[str, mb.Policy]:
     """Every policy for arms without features that needs no argument, and its variants, by label."""
     found: list[mb.Policy] = []
-    for name in mb.__all__:
-        made = getattr(mb, name)
+    for exported in mb.__all__:
+        made = getattr(mb, exported)
         if not (inspect.isclass(made) and issubclass(made, mb.Policy)) or inspect.isabstract(made) or _needs(made):
             continue
         policy = made()
-        changes = [{field: value} for field, value in VARIANTS.items() if hasattr(policy, field)]
+        changes: list[dict[str, Any]] = [{name: value} for name, value in VARIANTS.items() if hasattr(policy, name)]
         found += [policy, *(dataclasses.replace(policy, **change) for change in changes)]
     return {str(policy): policy for policy in found}
 
@@ -44,5 +48,5 @@ def _needs(made: type[mb.Policy]) -> bool:
 
 
 def share_of_runs(policy: mb.Policy, runs: int) -> int:
-    """How many of so many runs a policy plays."""
-    return max(1, round(runs * EFFORT.get(type(policy).__name__, 1.0)))
+    """How many of so many runs a policy plays: no fewer than a test needs, if there are so many."""
+    return max(min(runs, FEWEST_RUNS), round(runs * EFFORT.get(type(policy).__name__, 1.0)))

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import argparse
 import functools
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 import meanbounds as mb
-from benchmarks.contenders import COUNTERPARTS, EFFORT, RECOMMENDED, contenders
+from benchmarks.contenders import COUNTERPARTS, EFFORT, FEWEST_RUNS, RECOMMENDED, contenders
 from benchmarks.estimates import mean_limits, ratio_limits
 from benchmarks.pages import paragraph, table, today
-from benchmarks.played import Played, Setting, drawn, play, release_seed
+from benchmarks.played import Played, Setting, drawn, play, release_seed, scaled
 from meanbounds.paper.verdicts import LEVEL, by_chance
 from meanbounds.simulation.pairs import sign_test
 from meanbounds.support.types import Floats
@@ -28,7 +27,7 @@ from meanbounds.support.writing import write_text_atomically
 from meanbounds.worlds.kinds import KINDS, World, instance_worlds
 
 PAGE = Path(__file__).parents[1] / "docs" / "gain.md"
-FEWEST_RUNS = 10  # with fewer, no sign test at the level can tell anything
+MUCH = 1.1  # times the regret that matters beyond doubt
 
 CASES: Mapping[str, tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...], tuple[int, ...]]] = {
     "caps that tie": ((0.99, 0.9), (0.0, 0.0), (1.0, 1.0), (1_000, 10_000, 100_000)),
@@ -81,12 +80,18 @@ def _using_bounds(played: Played) -> list[str]:
     return [label for label in _distinct(played) if not np.array_equal(played.informed[label], played.plain[label])]
 
 
+def _counterparts(labels: Sequence[str]) -> list[tuple[str, str]]:
+    """Policies with bounds beside the classical ones that they come from."""
+    return [(label, COUNTERPARTS[label]) for label in labels if label in COUNTERPARTS]
+
+
 def _worse(played: Played, label: str, rounds: int, than: str | None = None) -> str:
-    """In how many worlds bounds make a policy significantly worse, as a share."""
+    """In which share of worlds bounds make a policy significantly worse; in brackets, and by a tenth or more."""
     if played.at(label, rounds).shape[1] < FEWEST_RUNS:
         return "too few runs"
-    count, size = len(played.worse(label, rounds, than)), len(played.setting.worlds)
-    return f"{100.0 * count / size:.1f}%"
+    found, size = played.worse(label, rounds, than).values(), len(played.setting.worlds)
+    much = sum(one > MUCH * other for one, other in found)
+    return f"{100.0 * len(found) / size:.1f}% ({100.0 * much / size:.1f}%)"
 
 
 def _p(value: float) -> str:
@@ -114,12 +119,11 @@ def write_log(results: Sequence[Played]) -> str:
     ]
     counterparts = [
         [
-            f"{label} / {(plain := COUNTERPARTS[label])}",
+            f"{label} / {plain}",
             *_pair_row(*played.pair((label, True), (plain, True), last)),
             _worse(played, label, last, plain),
         ]
-        for label in order
-        if label in COUNTERPARTS
+        for label, plain in _counterparts(order)
     ]
     header = ["policy", "with", "without", "ratio", "less / more", "p", "worse in"]
     about = paragraph(
@@ -144,19 +148,15 @@ def write_random(results: Sequence[Played]) -> str:
     about = paragraph(
         f"""{played.setting.about} {_many(played)} "Worse" is the share of worlds in which bounds make a policy
         significantly worse than without them: more regret in the mean, and in an exact one-sided sign test over the
-        paired runs of the world at level {LEVEL}. Each test is made once for each world and policy, so that by chance
-        alone up to {100.0 * LEVEL:.1f}% would be found ({LEVEL * size:.1f} of {size}); {_limit(size)} or more would be
-        found by chance in at most one of a thousand such tables. "Ratio" is the regret with bounds over that
-        without, summed over all worlds."""
+        paired runs of the world at level {LEVEL}; in brackets, the share in which it is worse by a tenth or more as
+        well. Each test is made once for each world and policy, so that by chance alone up to {100.0 * LEVEL:.1f}% would
+        be found ({LEVEL * size:.1f} of {size}); {_limit(size)} or more would be found by chance in at most one of a
+        thousand such tables. "Ratio" is the regret with bounds over that without, summed over all worlds."""
     )
     header = ["policy", *(part for t in rounds for part in (f"worse, {t:,}", f"ratio, {t:,}"))]
     labels = _using_bounds(played)
     own = [[label, *_columns(played, label, None)] for label in labels]
-    beside = [
-        [f"{label} / {COUNTERPARTS[label]}", *_columns(played, label, COUNTERPARTS[label])]
-        for label in labels
-        if label in COUNTERPARTS
-    ]
+    beside = [[f"{label} / {plain}", *_columns(played, label, plain)] for label, plain in _counterparts(labels)]
     where = "\n".join(f"- {_where(played, label)}" for label in labels)
     return f"{about}\n\n{table(header, own + beside)}\n\nWhere, after {rounds[-1]:,} rounds:\n\n{where}"
 
@@ -193,10 +193,9 @@ def write_instances(results: Sequence[Played]) -> str:
         row = [label]
         for played in results:
             (last,) = played.setting.rounds
-            own = played.at(label, last)
-            kl = played.at("BKLUCB", last).mean()
-            tail = np.percentile(own, 95) / np.percentile(played.at(RECOMMENDED, last), 95)
-            row.append(f"{own.mean():.1f}: {own.mean() / kl:.2f}, {tail:.2f}")
+            own, kl, best = (played.at(name, last) for name in (label, "BKLUCB", RECOMMENDED))
+            tail = _share(np.percentile(own, 95), np.percentile(best, 95))
+            row.append(f"{own.mean():.1f}: {_share(own.mean(), kl.mean())}, {tail}")
         rows.append(row)
     rows.sort(key=lambda row: float(row[1].partition(":")[0]))
     about = paragraph(
@@ -204,6 +203,10 @@ def write_instances(results: Sequence[Played]) -> str:
         share of B-KL-UCB's, and the 95th percentile as a share of that of {RECOMMENDED}."""
     )
     return f"{about}\n\n{table(['policy', *(played.setting.name for played in results)], rows)}"
+
+
+def _share(first: np.floating, second: np.floating) -> str:
+    return f"{first / second:.2f}" if second > 0.0 else "-"
 
 
 def write_cases(results: Sequence[Played]) -> str:
@@ -238,13 +241,6 @@ PARTS: Mapping[str, Part] = {
     "c": Part("The instances", _instances, write_instances),
     "d": Part("Small cases in which bounds can hurt", _cases, write_cases),
 }
-
-
-def scaled(setting: Setting, share: float) -> Setting:
-    """A share of the worlds, or of the runs where worlds are no sample."""
-    if setting.drawn:
-        return replace(setting, worlds=setting.worlds[: max(2, math.ceil(share * len(setting.worlds)))])
-    return replace(setting, runs=max(FEWEST_RUNS, math.ceil(share * setting.runs)))
 
 
 def measure(letters: Sequence[str], share: float, seed: int, policies: Mapping[str, mb.Policy]) -> dict[str, str]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 import meanbounds as mb
-from benchmarks.contenders import share_of_runs
+from benchmarks.contenders import FEWEST_RUNS, share_of_runs
 from meanbounds.paper.base import expecting
 from meanbounds.paper.verdicts import LEVEL, less
 from meanbounds.support.types import Floats
@@ -124,7 +126,8 @@ def _play_in(world: World, setting: Setting, policies: Mapping[str, mb.Policy], 
 def _plainest(policy: mb.Policy, world: World) -> mb.Policy:
     """With rewards of 0 and 1 the second moment changes nothing, and need not be played."""
     if isinstance(world.environment, mb.Bernoulli) and getattr(policy, "moments", 1) == 2:
-        return dataclasses.replace(policy, **{"moments": 1})
+        change: dict[str, Any] = {"moments": 1}
+        return dataclasses.replace(policy, **change)
     return policy
 
 
@@ -140,7 +143,7 @@ def _simulate(
     by_runs: dict[int, list[mb.Policy]] = {}
     for policy in policies:
         by_runs.setdefault(share_of_runs(policy, setting.runs), []).append(policy)
-    found = {}
+    found: dict[mb.Policy, Floats] = {}
     for runs, some in by_runs.items():
         with expecting("is outside its bounds"):
             regret = mb.simulate(
@@ -155,6 +158,13 @@ def _simulate(
             )
         found |= {policy: regret.curves[str(policy)] for policy in some}
     return found
+
+
+def scaled(setting: Setting, share: float) -> Setting:
+    """A share of the worlds, or of the runs where worlds are no sample."""
+    if setting.drawn:
+        return dataclasses.replace(setting, worlds=setting.worlds[: max(2, math.ceil(share * len(setting.worlds)))])
+    return dataclasses.replace(setting, runs=max(FEWEST_RUNS, math.ceil(share * setting.runs)))
 
 
 def drawn(make: Callable[[int], World], size: int) -> list[World]:

@@ -17,7 +17,7 @@ import meanbounds as mb
 from benchmarks.contenders import EFFORT, RECOMMENDED, contenders
 from benchmarks.estimates import mean_limits
 from benchmarks.pages import items, listed, paragraph, table, today
-from benchmarks.played import Played, Setting, drawn, play, release_seed
+from benchmarks.played import Played, Setting, drawn, play, release_seed, scaled
 from benchmarks.timing import Case, Race, race
 from meanbounds.paper.verdicts import LEVEL, less
 from meanbounds.simulation.pairs import sign_test
@@ -44,13 +44,13 @@ class Size:
 
 FULL = Size(
     {
-        "expert's log": 100,
-        "expert's log, much hidden": 100,
-        "random bounds": 240,
-        "expert who errs": 60,
-        "best arm's cap too low": 60,
-        "best arm pruned": 60,
-        "worst arm thought best": 60,
+        "expert's log": 60,
+        "expert's log, much hidden": 60,
+        "random bounds": 180,
+        "expert who errs": 40,
+        "best arm's cap too low": 40,
+        "best arm pruned": 40,
+        "worst arm thought best": 40,
     },
     20,
     (100, 1_000, 10_000),
@@ -191,8 +191,8 @@ def _anchor(title: str) -> str:
     return "".join(c for c in title.lower() if c.isalnum() or c in " -").replace(" ", "-")
 
 
-def page(results: Sequence[Played], times: Race, seed: int) -> str:
-    """The page, from the figures."""
+def page(results: Sequence[Played], times: Race, seed: int, notice: str = "") -> str:
+    """The page, from the figures, with a notice above them."""
     slow = f" Slow policies play a share of the runs: {', '.join(f'{k} {v:.0%}' for k, v in EFFORT.items())}."
     played_slow = any(label.partition("(")[0] in EFFORT for label in results[0].labels)
     how = f"""
@@ -217,7 +217,7 @@ def page(results: Sequence[Played], times: Race, seed: int) -> str:
 # Which policy loses least
 
 Every policy of the package in worlds of several kinds, with right bounds and with wrong ones.
-
+{f"{chr(10)}**{notice}**{chr(10)}" if notice else ""}
 {summary(results)}
 
 {paragraph(how)}
@@ -239,9 +239,9 @@ Every policy of the package in worlds of several kinds, with right bounds and wi
 """
 
 
-def measure(size: Size, seed: int, policies: Mapping[str, mb.Policy]) -> list[Played]:
-    """Play everything."""
-    return [play(setting, policies, seed) for setting in settings(size, seed)]
+def measure(size: Size, seed: int, policies: Mapping[str, mb.Policy], share: float = 1.0) -> list[Played]:
+    """Play everything, or a share of the worlds and runs."""
+    return [play(scaled(setting, share), policies, seed) for setting in settings(size, seed)]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -250,10 +250,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="few worlds and short runs")
     parser.add_argument("-o", "--output", type=Path, default=PAGE, help="the page to write; docs/rivals.md by default")
     parser.add_argument("--seed", type=int, default=release_seed(), help="of the worlds; by the release by default")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the worlds and runs to play")
     given = parser.parse_args(arguments)
     size, policies = QUICK if given.quick else FULL, contenders()
-    results = measure(size, given.seed, policies)
-    write_text_atomically(given.output, page(results, costs(policies, size.turns), given.seed))
+    results = measure(size, given.seed, policies, given.share)
+    notice = "" if size is FULL and given.share == 1.0 else "A quick look with few worlds: `make rivals` plays more."
+    write_text_atomically(given.output, page(results, costs(policies, size.turns), given.seed, notice))
 
 
 if __name__ == "__main__":

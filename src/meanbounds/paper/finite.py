@@ -112,7 +112,8 @@ def plot(results: pd.DataFrame) -> Mapping[str, Figure]:
         ax.set_ylabel("% of instances")
         ax.set_title(fold(f"significantly {side} with bounds", 40), loc="left", fontsize=10)
         ax.spines[["top", "right"]].set_visible(False)
-    axes[0].legend(frameon=False)
+    axes[0].set_ylim(top=1.5 * max(axes[0].get_ylim()[1], 1.0))  # room for the key
+    axes[0].legend(frameon=False, loc="upper left")
     axes[1].set_xticks(places, [f"{t:,}" for t in rounds])
     axes[1].set_xlabel("rounds")
     return {"finite": figure}
@@ -130,8 +131,7 @@ def _claim(own: pd.DataFrame, policy: str, plain: str) -> Claim:
         count, size = int(rows["worse"].sum()), len(rows)
         as_printed &= by_chance(count, size) > LEVEL / stages.ngroups
         parts.append(f"after {rounds:,} rounds in {count} of {size} ({count / size:.1%})")
-    increase = own["regret"] - own["plain"]
-    most = own.loc[increase.idxmax()]
+    most = own.iloc[int(np.argmax(own["regret"].to_numpy() - own["plain"].to_numpy()))]
     first = own.drop_duplicates("instance")
     above = int((first["constant"] > first["plain_constant"] * (1.0 + 1e-12)).sum())
     return Claim(
