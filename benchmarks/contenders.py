@@ -18,7 +18,7 @@ COUNTERPARTS: Mapping[str, str] = MappingProxyType(
 )
 """The classical policy that each policy with bounds comes from."""
 
-VARIANTS: Mapping[str, Any] = MappingProxyType({"moments": 2})
+VARIANTS: Mapping[str, Any] = MappingProxyType({"moments": 2, "settle": False, "base": mb.ThompsonSampling()})
 """Values of parameters that are played beside the default, wherever a policy has the parameter."""
 
 EFFORT: Mapping[str, float] = MappingProxyType({"IDS": 0.25, "OSSB": 0.25, "UCBoost": 0.25})
@@ -45,6 +45,11 @@ def _needs(made: type[mb.Policy]) -> bool:
     """Whether some parameter has no default."""
     missing = dataclasses.MISSING
     return any(field.default is missing and field.default_factory is missing for field in dataclasses.fields(made))
+
+
+def starts_from_log(policy: mb.Policy) -> bool:
+    """Whether a policy takes counts and totals of a log, so that it can be compared only where there is one."""
+    return hasattr(policy, "log")
 
 
 def share_of_runs(policy: mb.Policy, runs: int) -> int:

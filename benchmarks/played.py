@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import meanbounds as mb
-from benchmarks.contenders import FEWEST_RUNS, share_of_runs
+from benchmarks.contenders import FEWEST_RUNS, share_of_runs, starts_from_log
 from meanbounds.paper.base import expecting
 from meanbounds.paper.verdicts import LEVEL, less
 from meanbounds.support.types import Floats
@@ -91,7 +91,12 @@ class Played:
 
 
 def play(setting: Setting, policies: Mapping[str, mb.Policy], seed: int) -> Played:
-    """Let every policy play in every world, twice unless its plan is the same with the bounds and without."""
+    """Let every policy play in every world, twice unless its plan is the same with the bounds and without.
+
+    Policies that start from a log are left out where there is none.
+    """
+    if any(world.log is None for world in setting.worlds):
+        policies = {label: policy for label, policy in policies.items() if not starts_from_log(policy)}
     parts = [_play_in(world, setting, policies, _seed(seed, number)) for number, world in _told(setting)]
     informed, plain = (
         {label: np.stack([part[told][label] for part in parts]) for label in policies} for told in (0, 1)
@@ -114,13 +119,21 @@ def _seed(seed: int, number: int) -> int:
 
 def _play_in(world: World, setting: Setting, policies: Mapping[str, mb.Policy], seed: int) -> tuple[Scores, Scores]:
     """Regret in one world with its bounds and without: for each policy, runs x checkpoints."""
-    own = {label: _plainest(policy, world) for label, policy in policies.items()}
+    own = {label: _plainest(_with_log(policy, world), world) for label, policy in policies.items()}
     differ = {policy for policy in own.values() if not _same_plan(policy, world)}
     with_bounds = _simulate(set(own.values()), world, world.bounds, setting, seed)
     without = with_bounds | _simulate(differ, world, world.nothing, setting, seed)
     return ({label: with_bounds[policy] for label, policy in own.items()}), (
         {label: without[policy] for label, policy in own.items()}
     )
+
+
+def _with_log(policy: mb.Policy, world: World) -> mb.Policy:
+    """Hand the world's log to a policy that starts from one."""
+    if not starts_from_log(policy):
+        return policy
+    change: dict[str, Any] = {"log": world.log}
+    return dataclasses.replace(policy, **change)
 
 
 def _plainest(policy: mb.Policy, world: World) -> mb.Policy:
@@ -147,7 +160,7 @@ def _simulate(
     for runs, some in by_runs.items():
         with expecting("is outside its bounds"):
             regret = mb.simulate(
-                some,
+                {repr(policy): policy for policy in some},
                 world.environment,
                 bounds,
                 horizon=setting.rounds[-1],
@@ -156,7 +169,7 @@ def _simulate(
                 checkpoints=setting.rounds,
                 progress=False,
             )
-        found |= {policy: regret.curves[str(policy)] for policy in some}
+        found |= {policy: regret.curves[repr(policy)] for policy in some}
     return found
 
 

@@ -170,6 +170,10 @@ def cost_table(times: Race) -> str:
     return table(["policy", "cost of a round", "here"], rows)
 
 
+def _multiple(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 10.0 else f"{ratio:.1f}"
+
+
 def summary(results: Sequence[Played]) -> str:
     """For each kind of worlds the best policy, and the place of the recommended one."""
     rows = []

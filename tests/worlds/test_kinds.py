@@ -113,8 +113,18 @@ def test_little_that_is_hidden_leaves_caps_near_the_best_mean() -> None:
 def test_an_expert_who_always_errs_plays_every_arm_alike() -> None:
     """The upper bound of every arm is the mean reward of the log: here the average of both means."""
     means, weights = np.array([[0.9, 0.5]]), np.ones(1)
-    upper = [expert_log(means, weights, np.random.default_rng(1), errs=errs)[1].upper for errs in (0.0, 1.0)]
-    np.testing.assert_allclose(upper, [[0.9, 0.9], [0.7, 0.7]], atol=0.01)
+    found = [expert_log("", means, weights, np.random.default_rng(1), errs=errs) for errs in (0.0, 1.0)]
+    np.testing.assert_allclose([world.bounds.upper for world in found], [[0.9, 0.9], [0.7, 0.7]], atol=0.01)
+
+
+def test_the_log_is_the_one_behind_the_bounds() -> None:
+    """The expert's value is the upper bound of every arm, but for the confidence limit."""
+    for world in [*worlds("expert's log", 5), *stroke_worlds(seed=1)]:
+        assert world.log is not None
+        assert world.log["arms"] == list(world.bounds.arms)
+        value = sum(world.log["totals"]) / sum(world.log["counts"])
+        assert value <= world.bounds.upper.min() <= world.bounds.upper.max() <= value + 0.03
+    assert all(world.log is None for world in worlds("random bounds", 5))
 
 
 def test_named_worlds() -> None:

@@ -7,11 +7,13 @@ release of the package takes a new seed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from meanbounds.bounds import MeanBounds
+from meanbounds.logs import Counts
 from meanbounds.logs import bounds as bounds_from_log
 from meanbounds.simulation.environments import Bernoulli, Beta, Environment
 from meanbounds.simulation.instances import INSTANCES
@@ -43,6 +45,8 @@ class World:
         Where rewards come from.
     bounds
         What a policy is told.
+    log
+        Where an expert's log was behind the bounds: ``counts`` and ``totals`` of the logged rewards, and the ``arms``.
 
     Examples
     --------
@@ -55,6 +59,7 @@ class World:
     name: str
     environment: Environment
     bounds: MeanBounds
+    log: Mapping[str, list[Any]] | None = None
 
     @property
     def nothing(self) -> MeanBounds:
@@ -103,12 +108,14 @@ class Kind:
 
 
 def expert_log(
-    means: Floats, weights: Floats, rng: np.random.Generator, *, errs: float = 0.0, rows: int = ROWS
-) -> tuple[Environment, MeanBounds]:
-    """Let an expert write a log of ratings, and return the agent's environment and the log's bounds.
+    name: str, means: Floats, weights: Floats, rng: np.random.Generator, *, errs: float = 0.0, rows: int = ROWS
+) -> World:
+    """Let an expert write a log of ratings, and return the world of an agent that starts from the log's bounds.
 
     Parameters
     ----------
+    name
+        Name of the world.
     means
         Mean reward in [0, 1] of each arm for each hidden type: types x arms. Rewards are ratings of five values.
     weights
@@ -125,9 +132,11 @@ def expert_log(
     >>> import numpy as np
     >>> from meanbounds.worlds.kinds import expert_log
     >>> rng = np.random.default_rng(1)
-    >>> environment, bounds = expert_log(np.array([[0.9, 0.4], [0.8, 0.5]]), np.array([0.5, 0.5]), rng)
-    >>> environment.means.round(3), bounds.upper.round(2)  # the expert's value is 0.85
+    >>> world = expert_log("two arms", np.array([[0.9, 0.4], [0.8, 0.5]]), np.array([0.5, 0.5]), rng)
+    >>> world.environment.means.round(3), world.bounds.upper.round(2)  # the expert's value is 0.85
     (array([0.85, 0.45]), array([0.85, 0.85]))
+    >>> world.log["counts"]
+    [50000, 0]
     """
     heads = np.arange(_STARS.size)
     law = _WAYS * means[..., None] ** heads * (1.0 - means[..., None]) ** (_STARS.size - 1 - heads)
@@ -135,8 +144,22 @@ def expert_log(
     played = (1.0 - errs) * (np.arange(means.shape[1]) == world.best[0, :, None]) + errs / means.shape[1]
     shares = np.einsum("u,uk,ukv->kv", world.hidden_given_visible[0], played, law)
     histogram = rng.multinomial(rows, shares.ravel() / shares.sum()).reshape(1, *shares.shape).astype(np.float64)
-    found = bounds_from_log(world._counted(histogram), arms=world.arms)
-    return world.environment(world.contexts[0]), found[world.contexts[0]]
+    (agent,) = _after_log(world, world._counted(histogram))
+    return replace(agent, name=name)
+
+
+def _after_log(world: HiddenContexts, counts: Counts) -> list[World]:
+    """A world for each visible context, with bounds at 95% from the log and no gaps."""
+    found = bounds_from_log(counts, arms=world.arms)
+    return [
+        World(
+            str(context),
+            world.environment(context),
+            found[context],
+            {"counts": count.astype(int).tolist(), "totals": total.tolist(), "arms": list(world.arms)},
+        )
+        for context, count, total in zip(world.contexts, counts.count, counts.total, strict=True)
+    ]
 
 
 def _log_world(rng: np.random.Generator, number: int, *, arms: tuple[int, int], effect: float, errs: float) -> World:
@@ -144,8 +167,7 @@ def _log_world(rng: np.random.Generator, number: int, *, arms: tuple[int, int], 
     size = int(rng.integers(arms[0], arms[1] + 1))
     general = rng.normal(0.6, 0.12, size)
     means = np.clip(general + rng.uniform(-effect, effect, (_TYPES, size)), _BOTTOM, _TOP)
-    environment, bounds = expert_log(means, rng.exponential(size=_TYPES), rng, errs=errs)
-    return World(f"log {number}", environment, bounds)
+    return expert_log(f"log {number}", means, rng.exponential(size=_TYPES), rng, errs=errs)
 
 
 def _little(rng: np.random.Generator, number: int) -> World:
@@ -159,8 +181,7 @@ def _errs(rng: np.random.Generator, number: int) -> World:
 def _much(rng: np.random.Generator, number: int) -> World:
     size = int(rng.integers(5, 11))
     means = rng.uniform(_BOTTOM, _TOP, (_TYPES, size))
-    environment, bounds = expert_log(means, rng.exponential(size=_TYPES), rng)
-    return World(f"log {number}", environment, bounds)
+    return expert_log(f"log {number}", means, rng.exponential(size=_TYPES), rng)
 
 
 Drawn = tuple[Floats, Floats, Floats]
@@ -349,5 +370,4 @@ def stroke_worlds(seed: int, rows: int = ROWS) -> list[World]:
     ['under 65', '65 to 74', '75 to 84', '85 and over']
     """
     trial = stroke_trial()
-    found = bounds_from_log(trial.sample(rows, seed=seed), arms=trial.arms)
-    return [World(str(context), trial.environment(context), found[context]) for context in trial.contexts]
+    return _after_log(trial, trial.sample(rows, seed=seed))
