@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -21,7 +21,7 @@ COUNTERPARTS: Mapping[str, str] = MappingProxyType(
 VARIANTS: Mapping[str, Any] = MappingProxyType({"moments": 2, "settle": False, "base": mb.ThompsonSampling()})
 """Values of parameters that are played beside the default, wherever a policy has the parameter."""
 
-EFFORT: Mapping[str, float] = MappingProxyType({"IDS": 0.25, "OSSB": 0.25, "UCBoost": 0.25})
+EFFORT: Mapping[str, float] = MappingProxyType(dict.fromkeys(("IDS", "MINTS", "OSSB", "UCBoost", "WarmStart"), 0.25))
 """Share of the runs that slow policies play, by the name of the class."""
 
 FEWEST_RUNS = 10
@@ -50,6 +50,13 @@ def _needs(made: type[mb.Policy]) -> bool:
 def starts_from_log(policy: mb.Policy) -> bool:
     """Whether a policy takes counts and totals of a log, so that it can be compared only where there is one."""
     return hasattr(policy, "log")
+
+
+def slow_ones(labels: Iterable[str]) -> str:
+    """A sentence about those of these policies that play fewer runs."""
+    names = dict.fromkeys(label.partition("(")[0] for label in labels)
+    slow = [f"{name} {EFFORT[name]:.0%}" for name in names if name in EFFORT]
+    return f"Slow policies play fewer of the runs, at least {FEWEST_RUNS}: {', '.join(slow)}." if slow else ""
 
 
 def share_of_runs(policy: mb.Policy, runs: int) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import meanbounds as mb
-from benchmarks.contenders import COUNTERPARTS, EFFORT, FEWEST_RUNS, RECOMMENDED, contenders
+from benchmarks.contenders import COUNTERPARTS, FEWEST_RUNS, RECOMMENDED, contenders, slow_ones
 from benchmarks.estimates import mean_limits, ratio_limits
 from benchmarks.pages import paragraph, table, today
 from benchmarks.played import Played, Setting, drawn, play, release_seed, scaled
@@ -255,11 +255,9 @@ def measure(letters: Sequence[str], share: float, seed: int, policies: Mapping[s
 
 def page(parts: Mapping[str, str], seed: int) -> str:
     """The page, from its parts."""
-    slow = ", ".join(f"{name} {share:.0%}" for name, share in EFFORT.items())
     about = f"""Every policy with bounds and without, on the same rewards. Without bounds a policy knows the ranges of
     the rewards alone. Written by `make gain` on {today()} with meanbounds {mb.__version__}, seed {seed}. Policies that
-    ignore bounds are left out where they are compared with themselves. Slow policies play a share of the runs:
-    {slow}."""
+    ignore bounds are left out where they are compared with themselves. {slow_ones(contenders())}"""
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in parts.items())
     return f"# What bounds are worth\n\n{paragraph(about)}\n\n{body}\n"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import meanbounds as mb
-from benchmarks.contenders import EFFORT, RECOMMENDED, contenders
+from benchmarks.contenders import RECOMMENDED, contenders, slow_ones
 from benchmarks.estimates import mean_limits
 from benchmarks.pages import items, listed, paragraph, table, today
 from benchmarks.played import Played, Setting, drawn, play, release_seed, scaled
@@ -166,7 +166,10 @@ def words(played: Played) -> str:
 def cost_table(times: Race) -> str:
     """Cost of a round of each policy, as a multiple of UCB's, the cheapest first."""
     order = sorted(times.nanoseconds, key=lambda label: times.nanoseconds[label])
-    rows = [[label, f"{times.ratio(label, 'UCB'):.2g} times", f"{times.nanoseconds[label]:,.0f} ns"] for label in order]
+    rows = [
+        [label, f"{_multiple(times.ratio(label, 'UCB'))} times", f"{times.nanoseconds[label]:,.0f} ns"]
+        for label in order
+    ]
     return table(["policy", "cost of a round", "here"], rows)
 
 
@@ -197,8 +200,6 @@ def _anchor(title: str) -> str:
 
 def page(results: Sequence[Played], times: Race, seed: int, notice: str = "") -> str:
     """The page, from the figures, with a notice above them."""
-    slow = f" Slow policies play a share of the runs: {', '.join(f'{k} {v:.0%}' for k, v in EFFORT.items())}."
-    played_slow = any(label.partition("(")[0] in EFFORT for label in results[0].labels)
     how = f"""
     Regret is what a policy loses against playing the best arm all the time, in shares of the range of the rewards. Each
     cell is the mean after so many rounds, with 95% confidence limits for other worlds of the kind (for other runs, in
@@ -206,7 +207,7 @@ def page(results: Sequence[Played], times: Race, seed: int, notice: str = "") ->
     the end; "no bounds" is the mean of the same policy in the end when it knows the ranges of the rewards alone.
     Policies meet the same rewards. "Significantly" means: in the mean, and by an exact sign test over
     worlds (over runs, in the last two) at level {LEVEL}; no correction is made for the number of tests.
-    {slow if played_slow else ""}"""
+    {slow_ones(results[0].labels)}"""
     sections = []
     for one in results:
         setting = one.setting
