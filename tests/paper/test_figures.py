@@ -301,13 +301,16 @@ class TestFinite:
     ) -> None:
         """Half of the instances are worse, or none; constants are those of the theory, or a tenth above."""
         worse = np.arange(len(table)) % 24 < 24 * share
-        changed = table.assign(worse=worse, constant=factor * table["plain_constant"])
+        changed = table.assign(worse=worse, p_value=1.0, constant=factor * table["plain_constant"])
         assert {claim.verdict for claim in finite.claims(changed)} == {expected}
 
     def test_a_number_that_chance_explains_is_no_contradiction(self, table: pd.DataFrame) -> None:
-        once = table.assign(worse=np.arange(len(table)) == 0, constant=table["plain_constant"])
+        first = np.arange(len(table)) == 0
+        once = table.assign(worse=first, p_value=np.where(first, 1e-3, 1.0), constant=table["plain_constant"])
         assert {claim.verdict for claim in finite.claims(once)} == {Verdict.HOLDS}
         assert "after 100 rounds in 1 of 24 (4.2%)" in finite.claims(once)[0].measured
+        sure = finite.claims(once.assign(p_value=np.where(first, 1e-6, 1.0)))
+        assert [claim.verdict for claim in sure] == [Verdict.CORRECTED, Verdict.HOLDS, Verdict.HOLDS]
 
     @pytest.mark.parametrize(("count", "trials", "level"), [(0, 5, 0.1), (1, 500, 1e-3), (7, 500, 1e-3), (3, 3, 0.5)])
     def test_chance_is_the_tail_of_a_binomial(self, count: int, trials: int, level: float) -> None:
