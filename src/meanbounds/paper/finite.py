@@ -143,7 +143,7 @@ def _claim(own: pd.DataFrame, policy: str, plain: str) -> Claim:
         f"{policy} is never worse than {plain}.",
         f"significantly worse {', '.join(parts)}, where at most {LEVEL:.1%} would be by chance; the largest increase "
         f"in mean regret is from {most['plain']:.1f} to {most['regret']:.1f} after {most['rounds']:,} rounds "
-        f"({most['instance']}); the least p-value is {own['p_value'].min():.0e}. In the long run: its constant in front "
+        f"({most['instance']}); least p-value {own['p_value'].min():.0e}. In the long run: its constant in front "
         f"of log n is above that of {plain} in {above} of {len(first)}",
         verdict(as_printed, above == 0),
     )
