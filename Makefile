@@ -7,7 +7,7 @@ BIN := .venv/bin
 COVERED := 98
 COVERAGE_CORE = $(shell $(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
-.PHONY: demo test test-lowest soak lint size bench picture choices pending reproduce clean kernels
+.PHONY: demo test test-lowest soak lint size bench picture choices pending rivals gain reproduce clean kernels
 
 demo: .venv/.demo kernels  ## from a log to decisions, with pictures
 	$(BIN)/meanbounds demo -o demo
@@ -54,6 +54,13 @@ choices: .venv/.bench kernels  ## what R-OFUL's choices are worth, into docs/cho
 
 pending: .venv/.bench kernels  ## whether unanswered pulls should count, into docs/pending.md; takes some minutes
 	$(BIN)/python -m benchmarks.pending
+
+# QUICK=1 plays few worlds, for a look at the page.
+rivals: .venv/.bench kernels  ## every policy in worlds of every kind, into docs/rivals.md; takes up to half an hour
+	$(BIN)/python -m benchmarks.rivals $(if $(QUICK),--quick)
+
+gain: .venv/.bench kernels  ## what bounds are worth to each policy, into docs/gain.md; takes up to half an hour
+	$(BIN)/python -m benchmarks.gain
 
 reproduce: .venv/.demo kernels  ## every figure and table of the paper, into reproduce and docs/claims.md
 	$(BIN)/meanbounds reproduce -o reproduce

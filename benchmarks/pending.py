@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import datetime
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,8 +14,10 @@ from pathlib import Path
 import numpy as np
 
 import meanbounds as mb
+from benchmarks.pages import items, listed, table, today
 from meanbounds.simulation import Delay
 from meanbounds.simulation.pairs import sign_test
+from meanbounds.worlds.kinds import World, instance_worlds
 
 HORIZON = 5_000
 RUNS = 12
@@ -54,15 +55,6 @@ DELAYS = (
     *(Delay(mean, "fixed", lost=lost) for mean in MEANS for lost in LOST),
     *(Delay(mean, "geometric", lost=lost) for mean in MEANS for lost in LOST),
 )
-
-
-@dataclass(frozen=True)
-class World:
-    """Arms, their rewards and what is known of them."""
-
-    name: str
-    environment: mb.Environment
-    bounds: mb.MeanBounds
 
 
 @dataclass(frozen=True)
@@ -121,9 +113,7 @@ def pool(comparisons: Iterable[Comparison]) -> Pooled:
 
 def named_worlds() -> list[World]:
     """The instances of the package, with rewards of 0 and 1."""
-    return [
-        World(name, mb.Bernoulli(instance.means), instance.bounds) for name, instance in sorted(mb.INSTANCES.items())
-    ]
+    return sorted(instance_worlds(), key=lambda world: world.name)
 
 
 def random_world(number: int) -> World:
@@ -210,11 +200,6 @@ def measure_longer() -> Results:
     return {label: [one] for label, one in compare(FRESH, world, delay, LONG_POLICIES, LONG_HORIZON, LONG_RUNS).items()}
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def overview(results: Results) -> str:
     """Regret of each policy, and in how many cases counting is better or worse."""
     rows = []
@@ -229,7 +214,7 @@ def overview(results: Results) -> str:
             ]
         )
     header = ["policy", "ignore", "count", "better", "worse", f"worse by {LITTLE:.0%} or more", "largest such increase"]
-    return _table(header, rows)
+    return table(header, rows)
 
 
 def by(results: Results, name: str, values: Sequence[float], words: Callable[[float], str]) -> str:
@@ -238,7 +223,7 @@ def by(results: Results, name: str, values: Sequence[float], words: Callable[[fl
         [label, *(str(pool(one for one in given if getattr(one.delay, name) == value)) for value in values)]
         for label, given in results.items()
     ]
-    return _table(["policy", *map(words, values)], rows)
+    return table(["policy", *map(words, values)], rows)
 
 
 def harmed(results: Results, lost: Sequence[float] = LOST) -> list[str]:
@@ -259,18 +244,14 @@ def conclusion(results: Results, longer: Results) -> str:
     some_lost = [label for label in results if label in lost]
     safe = [label for label in results if label not in {*all_arrive, *some_lost}]
     parts = [
-        f"Counting hurts nowhere, late or lost: {_listed(safe)}.",
-        f"Counting hurts even where every reward comes in the end: {_listed(all_arrive)}.",
-        f"Counting hurts where rewards are lost: {_listed(some_lost)}.",
+        f"Counting hurts nowhere, late or lost: {listed(safe)}.",
+        f"Counting hurts even where every reward comes in the end: {listed(all_arrive)}.",
+        f"Counting hurts where rewards are lost: {listed(some_lost)}.",
         f'"Hurts" means: significantly worse in a case and by {LITTLE:.0%} of the regret or more; or more regret on '
         f"average over all cases with the same share of lost rewards, by more than {SURE} standard errors and "
         f"{LITTLE:.0%}; or trapped significantly more often, in a case or in the longer runs below.",
     ]
-    return "\n".join(textwrap.fill(f"- {part}", 118, subsequent_indent="  ") for part in parts)
-
-
-def _listed(labels: Sequence[str]) -> str:
-    return ", ".join(f"`{label}`" for label in labels) if labels else "no policy"
+    return items(parts)
 
 
 def offenders(results: Results) -> str:
@@ -284,14 +265,13 @@ def offenders(results: Results) -> str:
         for one in given
         if one.hurts
     ]
-    return _table(["policy", "world", "delay", "lost", "ignore", "count"], rows) if rows else "There is none."
+    return table(["policy", "world", "delay", "lost", "ignore", "count"], rows) if rows else "There is none."
 
 
 def page(results: Results, longer: Results) -> str:
     """The page, from the numbers."""
     size = len(next(iter(results.values())))
     counting = [label for label, policy in POLICIES.items() if policy.counts_pending]
-    today = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
     long_rows = [
         [
             *(label, f"{one.ignore:.1f}", f"{one.count:.1f}", str(pool([one]))),
@@ -304,7 +284,7 @@ def page(results: Results, longer: Results) -> str:
 `Agent.pull(pending="count")` and `simulate(..., pending="count")` treat a pull that is still unanswered as if it had
 returned the arm's mean so far, or the middle of the arm's bounds if it has no reward yet. Once an arm has rewards, at
 most as many unanswered pulls of it count. `pending="ignore"` decides from the rewards that have come. By default
-(`pending=None`) unanswered pulls count for these policies: {_listed(counting)}. Written by `make pending` on {today}
+(`pending=None`) unanswered pulls count for these policies: {listed(counting)}. Written by `make pending` on {today()}
 with meanbounds {mb.__version__}."""
     how = f"""\
 {size} cases, {RUNS} paired runs of {HORIZON:,} rounds in each: {len(DELAYS)} delays, each with one of the four
@@ -351,7 +331,7 @@ A pull whose reward is lost stays unanswered for ever, so that the policy takes 
 `mb.INSTANCES["clipping-only"]`, without delay but with {LOST[-1]:.0%} of the rewards lost, {LONG_HORIZON:,} rounds,
 {LONG_RUNS} runs; a run is trapped if the best arm has less than half of the pulls:
 
-{_table(["policy", "ignore", "count", "change", "trapped, ignore", "trapped, count"], long_rows)}
+{table(["policy", "ignore", "count", "change", "trapped, ignore", "trapped, count"], long_rows)}
 
 `Agent.cancel` takes back a pull that will not be answered any more: the agent then counts it no longer.
 

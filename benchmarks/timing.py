@@ -36,11 +36,11 @@ class Race:
         return self.nanoseconds.get(slower, math.nan) / self.nanoseconds.get(faster, math.nan)
 
 
-def race(cases: Sequence[Case]) -> Race:
+def race(cases: Sequence[Case], turns: int = TURNS) -> Race:
     """Let the cases take turns."""
     result = Race()
     spent = dict.fromkeys((case.label for case in cases), 0.0)
-    for turn in range(TURNS):
+    for turn in range(turns):
         for case in cases:
             tired = turn >= FEWEST_TURNS and spent[case.label] > PATIENCE
             if tired or case.label in result.failures:

@@ -14,7 +14,7 @@ from meanbounds.support.optional import import_optional
 
 __all__ = ["NAMES", "experiment"]
 
-NAMES = ("factor", "roful", "panels", "comparison", "occupations", "movielens", "transfer", "compute")
+NAMES = ("factor", "roful", "panels", "comparison", "finite", "occupations", "movielens", "transfer", "compute")
 """Names of the experiments, in the order of the report."""
 
 

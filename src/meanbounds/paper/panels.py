@@ -166,7 +166,7 @@ def _of_law(results: Results, law: str) -> list[Claim]:
         found.append(
             Claim(
                 f"Section 5, {law} rewards",
-                f"{clipped} is never worse than {plain}.",
+                f"On these instances {clipped} is not worse than {plain}.",
                 f"{min(ratios):.2f} to {max(ratios):.2f} of its regret; worse by a paired test on "
                 f"{len(worse)} of {len(ratios)} instances",
                 verdict(not worse),

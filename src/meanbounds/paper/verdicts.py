@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from math import exp, fsum, lgamma, log, log1p
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,19 @@ from numpy.typing import ArrayLike
 
 from meanbounds.simulation.pairs import sign_test
 
-__all__ = ["LEVEL", "Tally", "Verdict", "comparable", "less", "same", "tally", "under", "verdict", "within"]
+__all__ = [
+    "LEVEL",
+    "Tally",
+    "Verdict",
+    "by_chance",
+    "comparable",
+    "less",
+    "same",
+    "tally",
+    "under",
+    "verdict",
+    "within",
+]
 
 LEVEL = 1e-3
 """Level of the sign test: the probability of reporting an order where there is none."""
@@ -81,6 +94,31 @@ def tally(pairs: Iterable[tuple[ArrayLike, ArrayLike]], level: float = LEVEL) ->
             raise ValueError(f"{np.size(first)} pairs cannot show an order at level {level:g}, whatever they are")
         found.append((less(first, second, level), less(second, first, level)))
     return Tally(sum(ahead for ahead, _ in found), sum(behind for _, behind in found), len(found))
+
+
+def by_chance(count: int, trials: int, level: float = LEVEL) -> float:
+    """Probability that at least `count` of so many independent tests at this level find what is not there.
+
+    Parameters
+    ----------
+    count, trials
+        How many tests found something, of how many.
+    level
+        Level of each test.
+
+    Examples
+    --------
+    >>> from meanbounds.paper.verdicts import by_chance
+    >>> by_chance(0, 500), round(by_chance(1, 500), 3), by_chance(8, 500) < 1e-6
+    (1.0, 0.394, True)
+    """
+    if count <= 0:
+        return 1.0
+    terms = (
+        lgamma(trials + 1) - lgamma(k + 1) - lgamma(trials - k + 1) + k * log(level) + (trials - k) * log1p(-level)
+        for k in range(count, trials + 1)
+    )
+    return min(1.0, fsum(map(exp, terms)))
 
 
 def comparable(values: ArrayLike, factor: float = 2.0) -> bool:
