@@ -2,7 +2,7 @@
 
 # Kernels first: numba takes three times as long to import from deep inside the others.
 from meanbounds import kernels, logs, theory
-from meanbounds.agents import Agent, Candidate, ContextualAgent, NoIndexError, RewardError
+from meanbounds.agents import Agent, ArtificialReplay, Candidate, ContextualAgent, NoIndexError, RewardError
 from meanbounds.bounds import BoundsError, MeanBounds, UnknownArmError
 from meanbounds.divergence import bernoulli_kl, bernoulli_kl_upper
 from meanbounds.knowledge import Knowledge
@@ -61,6 +61,7 @@ __all__ = [
     "ROFUL",
     "UCB",
     "Agent",
+    "ArtificialReplay",
     "Bernoulli",
     "Beta",
     "BoundsError",

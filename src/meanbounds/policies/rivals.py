@@ -18,15 +18,29 @@ from meanbounds.policies.plan import Plan, make_plan
 from meanbounds.support.checks import as_floats, shown
 from meanbounds.support.types import Floats
 
-__all__ = ["MINTS", "MINUCB", "MostFrequentArm", "WarmStart"]
+__all__ = ["MINTS", "MINUCB", "LoggedPolicy", "MostFrequentArm", "WarmStart"]
 
 _NOTHING = LoggedArms()
 _UCB = UCB()
 
 
 @dataclass(frozen=True)
-class _LoggedPolicy(Policy):
-    """A policy that starts from a log by arm, which may also be given as the entries that JSON holds."""
+class LoggedPolicy(Policy):
+    """Base of the policies that start from a log by arm, which may also be given as the entries that JSON holds.
+
+    Parameters
+    ----------
+    f
+        How fast exploration grows, see `Policy`.
+    log
+        Counts and totals of the logged rewards.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> isinstance(mb.MostFrequentArm(log=mb.LoggedArms([3, 5], [1.0, 4.0])), LoggedPolicy)
+    True
+    """
 
     log: LoggedArms = _NOTHING
 
@@ -81,7 +95,7 @@ class MINTS(Policy):
 
 
 @dataclass(frozen=True)
-class MINUCB(_LoggedPolicy):
+class MINUCB(LoggedPolicy):
     """MIN-UCB (Cheung and Lyu, 2024): UCB that also uses a log whose means may be off by a known bias.
 
     The index is the smaller of two upper confidence bounds: that of `UCB`, from the rewards since the start, and that
@@ -161,7 +175,7 @@ class MINUCB(_LoggedPolicy):
 
 
 @dataclass(frozen=True)
-class WarmStart(_LoggedPolicy):
+class WarmStart(LoggedPolicy):
     """Any policy that starts from a log and takes it at its word, as if the logged rewards had been its own.
 
     Rounds are counted from the start, so log f(t) does not grow with the log. To an agent you can also tell the
@@ -228,7 +242,7 @@ class WarmStart(_LoggedPolicy):
 
 
 @dataclass(frozen=True)
-class MostFrequentArm(_LoggedPolicy):
+class MostFrequentArm(LoggedPolicy):
     """Always play the arm that the log's expert played most often; of several, one at random in each round.
 
     It never learns: the bar that any policy has to clear to be worth its trouble. `f` is not used.
