@@ -151,7 +151,7 @@ class LoggedArms:
         Raises
         ------
         ValueError
-            If no arm is in the log, which is a sign of other names, or if a total cannot be one of so many rewards.
+            If the log has no names for its arms and the bounds have, or if a total cannot be one of so many rewards.
 
         Examples
         --------
@@ -162,10 +162,11 @@ class LoggedArms:
                [3., 0.]])
         """
         found, place = np.zeros((3, len(bounds))), {arm: k for k, arm in enumerate(self.named)}
-        if place and len(bounds) > 1 and not any(arm in place for arm in bounds.arms):
+        unnamed = self.named == tuple(range(len(place)))
+        if place and unnamed and len(bounds) > 1 and all(isinstance(arm, str) for arm in bounds.arms):
             raise ValueError(
-                f"none of the arms {shown(list(bounds.arms))} is in the log by arm, which has {shown(list(place))}; "
-                f"give the log the same names, arms=..."
+                f"the log by arm names its arms {shown(list(place))}, the bounds {shown(list(bounds.arms))}; give the "
+                f"log the same names, arms=..."
             )
         for k, arm in enumerate(bounds.arms):
             if arm not in place:
