@@ -144,9 +144,7 @@ class ArtificialReplay(Saved):
             if not (isinstance(entry, list | tuple) and len(entry) == 3 and isinstance(entry[2], list)):
                 raise saved.fail(f"past has an arm, a count and a list of rewards for each arm; got {shown(entry)}")
             if not (type(entry[1]) is int and 0 <= entry[1] <= len(entry[2])):
-                raise saved.fail(
-                    f"of {len(entry[2])} past rewards of arm {shown(entry[0])}, {shown(entry[1])} are used"
-                )
+                raise saved.fail(f"arm {shown(entry[0])}: {shown(entry[1])} of {len(entry[2])} past rewards are used")
         try:
             agent = Agent.from_dict(saved.mapping("agent"))
             replay = cls(agent, {arm: rewards for arm, _, rewards in past})

@@ -205,6 +205,8 @@ class WarmStart(LoggedPolicy):
     (array([0, 0]), array([1., 0.]))
     """
 
+    theorem: ClassVar[str] = "Shivaswamy and Joachims 2012"
+
     base: Policy = _UCB
 
     def __post_init__(self) -> None:
@@ -263,8 +265,12 @@ class MostFrequentArm(LoggedPolicy):
     (1, 2)
     """
 
+    kernel: ClassVar[int] = textbook.GAUSSIAN + textbook.LOGGED
+    theorem: ClassVar[str] = "a baseline without a guarantee"
+
     def prepare(self, known: Knowledge) -> Plan:
         """Keep the arm, or arms, with the largest count; their index is one constant, so that they tie."""
-        bounds = known.bounds
-        counts = self.log.rows(bounds)[0]
-        return make_plan(bounds, counts == counts.max(), cap=float(bounds.low.min()))
+        bounds, rows = known.bounds, self.log.rows(known.bounds)
+        constant = float(bounds.low.min())
+        plan = make_plan(bounds, cap=constant, lower=constant)
+        return Plan(np.vstack([plan.table, rows])).select(rows[0] == rows[0].max())
