@@ -340,7 +340,8 @@ def mints(r: Round) -> int:
     def slope(at: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore"):
             x, lack = (at - low) / span, (high - at) / span
-            return (np.where(wins > 0, wins / x, 0.0) - np.where(lacks > 0, lacks / lack, 0.0)) / span
+            rise: np.ndarray = (np.where(wins > 0, wins / x, 0.0) - np.where(lacks > 0, lacks / lack, 0.0)) / span
+        return rise
 
     size = len(arms)
     own = np.eye(size, dtype=bool)
@@ -377,13 +378,19 @@ def logged(r: Round, log: Log, k: int) -> tuple[int, float, float]:
 
 def started(r: Round, log: Log) -> Round:
     """The same round if the logged rewards had been the agent's own, each of them at an end of its range."""
-    more = [logged(r, log, k) for k in range(len(r.bounds))]
-    plays = [a + b[0] for a, b in zip(r.plays, more, strict=True)]
-    wins = {
-        name: [a + b[1] for a, b in zip(getattr(r, name), more, strict=True)] for name in ("total", "squares", "ones")
-    }
-    lacks = {name: [a + b[2] for a, b in zip(getattr(r, name), more, strict=True)] for name in ("lack", "lack_squares")}
-    return r._replace(plays=plays, **wins, **lacks)
+    counts, wins, lacks = zip(*(logged(r, log, k) for k in range(len(r.bounds))), strict=True)
+
+    def grown(before: list[float], more: tuple[float, ...]) -> list[float]:
+        return [a + b for a, b in zip(before, more, strict=True)]
+
+    return r._replace(
+        plays=[a + b for a, b in zip(r.plays, counts, strict=True)],
+        total=grown(r.total, wins),
+        squares=grown(r.squares, wins),
+        ones=grown(r.ones, wins),
+        lack=grown(r.lack, lacks),
+        lack_squares=grown(r.lack_squares, lacks),
+    )
 
 
 def min_ucb(r: Round, log: Log | None = None, bias: dict[mb.bounds.Arm, float] | None = None) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from tests import naive, strategies
 from tests.kernels.test_twins import EXAMPLES, FEW_ROUNDS, SHARES, check, with_settings
 
 CASES = strategies.cases(most_arms=6, horizon=FEW_ROUNDS)
-BASES: dict[mb.Policy, naive.Callable[[naive.Round], int]] = {
+BASES: dict[mb.Policy, Callable[[naive.Round], int]] = {
     policy: naive.TWINS[policy]
     for policy in (mb.UCB(), mb.GLUE(), mb.BKLUCB(), mb.OSSB(), mb.ThompsonSampling(), mb.ThompsonSampling(moments=2))
 }
@@ -35,7 +37,7 @@ def drawn_log(draw: st.DrawFn, bounds: mb.MeanBounds) -> mb.LoggedArms:
 
 
 def entries(log: mb.LoggedArms) -> naive.Log:
-    return {arm: (c, t) for arm, c, t in zip(log.named, log.counts, log.totals, strict=True)}
+    return {arm: (c, t) for arm, c, t in zip(log.arms, log.counts, log.totals, strict=True)}
 
 
 @with_settings(EXAMPLES)
@@ -44,7 +46,7 @@ def test_min_ucb(case: strategies.Case, shares: list[float], data: st.DataObject
     log = data.draw(st.composite(drawn_log)(case.bounds))
     size = st.sampled_from([0.0, 0.1, 1.0, np.inf])
     bias = data.draw(st.none() | size | st.lists(size, min_size=len(log.counts), max_size=len(log.counts)).map(tuple))
-    each = None if bias is None else dict(zip(log.named, np.broadcast_to(bias, len(log.counts)).tolist(), strict=True))
+    each = None if bias is None else dict(zip(log.arms, np.broadcast_to(bias, len(log.counts)).tolist(), strict=True))
     twin = partial(naive.min_ucb, log=entries(log), bias=each)
     check(mb.MINUCB(log=log, bias=bias), case, shares, twin)
 
@@ -116,7 +118,7 @@ def least_cost(plan: mb.Plan, table: np.ndarray, k: int, rng: np.random.Generato
     for _ in range(3):
         start = lower + rng.uniform(0.1, 0.9) * (upper - lower)
         start[k] = best + rng.uniform(0.1, 0.9) * (upper[k] - best)
-        limits = {"type": "ineq", "fun": lambda means: order @ means, "jac": lambda _: order}
+        limits: Any = {"type": "ineq", "fun": lambda means: order @ means, "jac": lambda _: order}
         result = minimize(
             cost,
             np.minimum(start, start[k]),

@@ -71,7 +71,7 @@ def test_an_expert_who_always_errs_plays_every_arm_alike() -> None:
     """Exact tests of counts and of the rewards of an arm that the expert had never played; one in a million fails."""
     log = mb.LoggedArms([90_000], [81_000.0], arms=["a"])
     wrong = corrupt_log(log, MEANS, BOUNDS, "expert-errs", 1.0, seed=4)
-    assert wrong.named == BOUNDS.arms
+    assert wrong.arms == BOUNDS.arms
     assert sum(wrong.counts) == 90_000
     assert stats.chisquare(wrong.counts).pvalue > 1e-6
     for mean, low, count, total in zip(MEANS, BOUNDS.low, wrong.counts, wrong.totals, strict=True):

@@ -50,13 +50,15 @@ class LoggedArms:
     LoggedArms(counts=(3, 1), totals=(2.0, 0.0), arms=('tPA', 'watch'))
     """
 
-    counts: tuple[int, ...] = ()
-    totals: tuple[float, ...] = ()
-    arms: tuple[Arm, ...] | None = None
+    counts: tuple[int, ...]
+    totals: tuple[float, ...]
+    arms: tuple[Arm, ...]
 
-    def __post_init__(self) -> None:
-        counts, totals = as_list("counts", self.counts), as_list("totals", self.totals)
-        arms = list(range(len(counts))) if self.arms is None else as_list("arms", self.arms)
+    def __init__(
+        self, counts: Iterable[int] = (), totals: Iterable[float] = (), arms: Iterable[Arm] | None = None
+    ) -> None:
+        counts, totals = as_list("counts", counts), as_list("totals", totals)
+        arms = list(range(len(counts))) if arms is None else as_list("arms", arms)
         if not len(counts) == len(totals) == len(arms):
             raise ValueError(
                 f"a log by arm needs a count and a total for each arm; got {len(counts)} counts and {len(totals)} "
@@ -125,12 +127,7 @@ class LoggedArms:
 
     def to_dict(self) -> dict[str, Any]:
         """The entries in plain lists that JSON can hold; `read` is the inverse."""
-        return {"counts": list(self.counts), "totals": list(self.totals), "arms": list(self.named)}
-
-    @property
-    def named(self) -> tuple[Arm, ...]:
-        """The names of the arms, in the order of the counts."""
-        return () if self.arms is None else self.arms
+        return {"counts": list(self.counts), "totals": list(self.totals), "arms": list(self.arms)}
 
     @property
     def means(self) -> Floats:
@@ -143,7 +140,7 @@ class LoggedArms:
     def most_frequent(self) -> tuple[Arm, ...]:
         """The arm that was played most often; several if they tie."""
         most = max(self.counts, default=0)
-        return tuple(arm for arm, count in zip(self.named, self.counts, strict=True) if count == most)
+        return tuple(arm for arm, count in zip(self.arms, self.counts, strict=True) if count == most)
 
     def rows(self, bounds: MeanBounds) -> Floats:
         """Count, total and shortfall of each of these arms, totals in units of the arm's range: a column for each.
@@ -161,8 +158,8 @@ class LoggedArms:
                [1., 0.],
                [3., 0.]])
         """
-        found, place = np.zeros((3, len(bounds))), {arm: k for k, arm in enumerate(self.named)}
-        unnamed = self.named == tuple(range(len(place)))
+        found, place = np.zeros((3, len(bounds))), {arm: k for k, arm in enumerate(self.arms)}
+        unnamed = self.arms == tuple(range(len(place)))
         if place and unnamed and len(bounds) > 1 and all(isinstance(arm, str) for arm in bounds.arms):
             raise ValueError(
                 f"the log by arm names its arms {shown(list(place))}, the bounds {shown(list(bounds.arms))}; give the "

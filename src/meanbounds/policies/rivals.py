@@ -169,7 +169,7 @@ class MINUCB(LoggedPolicy):
             mean = bounds.low + (bounds.high - bounds.low) * share
             bias = np.maximum(bounds.upper - mean, mean - bounds.lower)
         else:
-            given = dict(zip(self.log.named, np.broadcast_to(self.bias, len(self.log.counts)).tolist(), strict=True))
+            given = dict(zip(self.log.arms, np.broadcast_to(self.bias, len(self.log.counts)).tolist(), strict=True))
             bias = np.array([given.get(arm, 0.0) for arm in bounds.arms])
         return Plan(np.vstack([plan.table, bias, rows]))
 
