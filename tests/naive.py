@@ -327,8 +327,8 @@ def mints(r: Round) -> int:
     arms = r.possible
     played = np.array([r.plays[k] for k in arms], dtype=float)
     wins, lacks = np.array([r.total[k] for k in arms]), np.array([r.lack[k] for k in arms])
-    low, high, lower, upper = (np.array(getattr(r.bounds, end))[arms] for end in ("low", "high", "lower", "upper"))
-    span = high - low
+    low, high, lower = (np.array(getattr(r.bounds, end))[arms] for end in ("low", "high", "lower"))
+    span, upper = high - low, np.array(r.cap)[arms]
     means = np.array([r.mean(k) if r.plays[k] else -INFINITY for k in arms])
     clipped = np.clip(means, lower, upper)
 
@@ -407,10 +407,10 @@ def min_ucb(r: Round, log: Log | None = None, bias: dict[mb.bounds.Arm, float] |
             share = count / both.plays[k]
             scores[k] = min(scores[k], _gaussian(both, k, INFINITY, r.span(k) ** 2 / 4) + far * share)
     best = max(scores.values())
-    near = [k for k, score in scores.items() if score >= best - 1e-13 and score < INFINITY]
+    near = [k for k, score in scores.items() if best - 1e-13 <= score < INFINITY]
     if len({(r.plays[k], r.total[k], r.span(k), logged(r, log or {}, k)) for k in near}) > 1:
         r.memory[UNDECIDED] = 1.0
-    return r.largest(scores)
+    return r.leading(scores, r.bounds.low, np.full(len(r.bounds), INFINITY))
 
 
 def warm(r: Round, base: Callable[[Round], int] = ucb, log: Log | None = None) -> int:
