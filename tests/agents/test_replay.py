@@ -154,6 +154,7 @@ def test_a_past_that_is_right_saves_regret() -> None:
     ("agents", "words"),
     [
         ({}, "give at least one agent"),
+        ({"a": lambda seed: seed}, "a: the function must return an agent, with pull and update; got "),
         ({"a": 3}, "functions that make an agent from a seed; got 'a' and 3"),
         ([], "agents must be a mapping"),
     ],

@@ -464,7 +464,8 @@ def _(draw: Draw) -> Call:
     known = mb.MeanBounds.vacuous(len(world), low=world.low, high=world.high)
     agents = {"a": lambda seed: mb.Agent(mb.UCB(), known, seed=seed)}
     more = {"horizon": draw.integer(1, 20), "runs": draw.integer(1, 3), "seed": 7, "checkpoints": draw.integer(1, 20)}
-    return Call("", simulate_agents, [agents, world, known], more, frozenset(("horizon", "runs", "checkpoints")))
+    sizes = frozenset(("horizon", "runs", "checkpoints"))
+    return Call("", lambda *args, **options: simulate_agents(agents, *args, **options), [world, known], more, sizes)
 
 
 @_add("corrupt")

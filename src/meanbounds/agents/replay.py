@@ -137,7 +137,8 @@ class ArtificialReplay(Saved):
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Make the object that `to_dict` described; it continues the same trajectory."""
         saved = Entries(data, "artificial replay")
-        if (number := saved["format"]) != _FORMAT:
+        number = saved["format"]
+        if type(number) is not int or number != _FORMAT:
             raise saved.fail(f"format {shown(number)} cannot be read: this version of meanbounds reads {_FORMAT}")
         past = saved.sequence("past")
         for entry in past:

@@ -10,6 +10,7 @@ import numpy as np
 from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import child, reward_key
+from meanbounds.knowledge import Knowledge
 from meanbounds.simulation.environments import Environment
 from meanbounds.simulation.regret import Regret
 from meanbounds.simulation.run import check_fit, checkpoint_rounds, describe, read_size
@@ -76,6 +77,7 @@ def simulate_agents(
     named = _labelled(agents)
     if bounds is None:
         bounds = MeanBounds.vacuous(len(environment), low=environment.low, high=environment.high)
+    bounds = Knowledge.of(bounds).bounds
     check_fit(environment, bounds)
     horizon, runs = read_size("horizon", horizon), read_size("runs", runs)
     rounds, number = checkpoint_rounds(checkpoints, horizon), as_seed(seed)
@@ -84,7 +86,10 @@ def simulate_agents(
     for label, make in named.items():
         for run in range(runs):
             own = number if run == 0 else int(child(np.uint64(number), run)) >> 1
-            _play(make(own), environment, bounds, number, run, rounds, curves[label][run], plays[label][run])
+            agent = make(own)
+            if not (hasattr(agent, "pull") and hasattr(agent, "update")):
+                raise TypeError(f"{label}: the function must return an agent, with pull and update; got {shown(agent)}")
+            _play(agent, environment, bounds, number, run, rounds, curves[label][run], plays[label][run])
     about = {label: {"agent": getattr(make, "__qualname__", repr(make))} for label, make in named.items()}
     return Regret(rounds, curves, plays, describe(about, environment, bounds, horizon, runs, number), {})
 
