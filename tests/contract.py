@@ -12,6 +12,7 @@ import numpy as np
 from scipy import stats
 
 import meanbounds as mb
+from meanbounds.policies.rivals import LoggedPolicy
 
 # Arms 2 and 4 cannot be best; arms 0 and 3 differ in range.
 BOUNDS = mb.MeanBounds(
@@ -145,17 +146,18 @@ def check_agent_and_simulator_agree(policy: mb.Policy) -> None:
 def check_index(policy: mb.Policy) -> None:
     """The index is never above the cap, and its largest entries are what is pulled.
 
-    An upper confidence bound is the cap for an arm that was never played; an index that weighs what there is to learn
+    An upper confidence bound is the cap for an arm without rewards; an index that weighs what there is to learn
     lies between the bounds.
     """
     agent = mb.Agent(policy, BOUNDS, seed=11)
     plan = policy.plan(BOUNDS)
     arms, cap = plan.arms, plan.cap
+    logged = policy.log.rows(BOUNDS)[0][arms] if isinstance(policy, LoggedPolicy) else np.zeros(len(plan))
     for _ in range(60):
         indices = agent.indices()
         assert np.all(indices[arms] <= cap)
         assert np.all(np.isneginf(np.delete(indices, arms)))
-        unplayed = agent.plays[arms] == 0
+        unplayed = (agent.plays[arms] == 0) & (logged == 0)
         if isinstance(policy, mb.OptimisticGittins):
             assert np.all(indices[arms] >= plan.lower)
         else:

@@ -363,6 +363,105 @@ def gittins(r: Round, moments: int = 1, prior: tuple[float, float] = (1.0, 1.0))
     return r.largest({k: means[k] for k in indices if indices[k] == best})
 
 
+def mints(r: Round) -> int:
+    """For every arm at once: halve the interval of levels until the best one is known, each other arm at most there."""
+    arms = r.possible
+    played = np.array([r.plays[k] for k in arms], dtype=float)
+    wins, lacks = np.array([r.total[k] for k in arms]), np.array([r.lack[k] for k in arms])
+    low, high, lower = (np.array(getattr(r.bounds, end))[arms] for end in ("low", "high", "lower"))
+    span, upper = high - low, np.array(r.cap)[arms]
+    means = np.array([r.mean(k) if r.plays[k] else -INFINITY for k in arms])
+    clipped = np.clip(means, lower, upper)
+
+    def log_likelihood(at: np.ndarray) -> np.ndarray:
+        x, lack = (at - low) / span, (high - at) / span
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(wins > 0, wins * np.log(x), 0.0) + np.where(lacks > 0, lacks * np.log(lack), 0.0)
+
+    def slope(at: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x, lack = (at - low) / span, (high - at) / span
+            rise: np.ndarray = (np.where(wins > 0, wins / x, 0.0) - np.where(lacks > 0, lacks / lack, 0.0)) / span
+        return rise
+
+    size = len(arms)
+    own = np.eye(size, dtype=bool)
+    below, above = np.full(size, float(lower.max())), upper.copy()
+    for _ in range(100):
+        middle = below + 0.5 * (above - below)
+        rises = np.where(own | (clipped > middle[:, None]), slope(np.repeat(middle[:, None], size, axis=1)), 0.0)
+        moves = (played > 0) | (clipped > middle[:, None]).any(axis=1)
+        up = (rises.sum(axis=1) > 0) & moves
+        below, above = np.where(up, middle, below), np.where(up, above, middle)
+    values = []
+    for k in range(size):
+        ends = [below[k], above[k], *(c for c in (clipped[k], *clipped) if lower.max() <= c <= upper[k])]
+        at = [np.where(own[k], end, np.minimum(clipped, end)) for end in ends]
+        values.append(max(float((log_likelihood(means_) - log_likelihood(clipped)).sum()) for means_ in at))
+    weights = np.exp(np.array(values) - max(values))
+    shares = np.cumsum(weights / weights.sum())
+    place = uniform(r.key, r.number)
+    if np.abs(shares[:-1] - place).min(initial=1.0) < 1e-9:
+        r.memory[UNDECIDED] = 1.0
+    return arms[min(int(np.sum(shares <= place)), size - 1)]
+
+
+Log = dict[mb.bounds.Arm, tuple[int, float]]
+"""By arm, how many rewards a log has and what they sum up to."""
+
+
+def logged(r: Round, log: Log, k: int) -> tuple[int, float, float]:
+    """Count, total and shortfall of an arm in the log, in units of its range."""
+    count, total = log.get(r.bounds.arms[k], (0, 0.0))
+    low, high = float(r.bounds.low[k]), float(r.bounds.high[k])
+    return count, (total - count * low) / r.span(k), (count * high - total) / r.span(k)
+
+
+def started(r: Round, log: Log) -> Round:
+    """The same round if the logged rewards had been the agent's own, each of them at an end of its range."""
+    counts, wins, lacks = zip(*(logged(r, log, k) for k in range(len(r.bounds))), strict=True)
+
+    def grown(before: list[float], more: tuple[float, ...]) -> list[float]:
+        return [a + b for a, b in zip(before, more, strict=True)]
+
+    return r._replace(
+        plays=[a + b for a, b in zip(r.plays, counts, strict=True)],
+        total=grown(r.total, wins),
+        squares=grown(r.squares, wins),
+        ones=grown(r.ones, wins),
+        lack=grown(r.lack, lacks),
+        lack_squares=grown(r.lack_squares, lacks),
+    )
+
+
+def min_ucb(r: Round, log: Log | None = None, bias: dict[mb.bounds.Arm, float] | None = None) -> int:
+    """Of two upper confidence bounds the lesser; without a given bias it is the farthest that the bounds allow."""
+    both = started(r, log or {})
+    scores = {}
+    for k in r.offered:
+        scores[k] = _gaussian(r, k, INFINITY, r.span(k) ** 2 / 4)
+        count, total, _ = logged(r, log or {}, k)
+        if count:
+            mean = float(r.bounds.low[k]) + r.span(k) * (total / count)
+            far = max(float(r.bounds.upper[k]) - mean, mean - float(r.bounds.lower[k]))
+            far = far if bias is None else bias[r.bounds.arms[k]]
+            share = count / both.plays[k]
+            scores[k] = min(scores[k], _gaussian(both, k, INFINITY, r.span(k) ** 2 / 4) + far * share)
+    best = max(scores.values())
+    near = [k for k, score in scores.items() if best - 1e-13 <= score < INFINITY]
+    if len({(r.plays[k], r.total[k], r.span(k), logged(r, log or {}, k)) for k in near}) > 1:
+        r.memory[UNDECIDED] = 1.0
+    return r.leading(scores, r.bounds.low, np.full(len(r.bounds), INFINITY))
+
+
+def warm(r: Round, base: Callable[[Round], int] = ucb, log: Log | None = None) -> int:
+    return base(started(r, log or {}))
+
+
+def most_frequent(r: Round, log: Log | None = None) -> int:
+    return r.largest({k: float(logged(r, log or {}, k)[0]) for k in r.offered})
+
+
 TWINS: dict[mb.Policy, Callable[[Round], int]] = {
     mb.UCB(): ucb,
     mb.BUCB(): bucb,
@@ -379,11 +478,15 @@ TWINS: dict[mb.Policy, Callable[[Round], int]] = {
     mb.OptimisticGittins(): gittins,
     mb.OptimisticGittins(moments=2): partial(gittins, moments=2),
     mb.OptimisticGittins(prior=(2.0, 1.5)): partial(gittins, prior=(2.0, 1.5)),
+    mb.MINTS(): mints,
+    mb.MINUCB(): min_ucb,
+    mb.WarmStart(): warm,
+    mb.MostFrequentArm(): most_frequent,
 }
 
 
 def log_f(policy: mb.Policy, t: int) -> float:
-    return math.log(t) if isinstance(policy, mb.OSSB | mb.OptimisticGittins) else math.log(1 + t * math.log(t) ** 2)
+    return math.log(t) if policy.f == "t" else math.log(1 + t * math.log(t) ** 2)
 
 
 def play(
@@ -393,8 +496,10 @@ def play(
     horizon: int,
     seed: int,
     run: int = 0,
+    twin: Callable[[Round], int] | None = None,
 ) -> list[Seen]:
     """Statistics after each round, up to the first one that rounding errors alone would decide."""
+    decide = TWINS[policy] if twin is None else twin
     law = environment.rewards(bounds.low, bounds.high)
     streams, key, rounding = (np.uint64(f(np.uint64(seed), run)) for f in (reward_key, policy_key, rounding_key))
     arms = range(len(bounds))
@@ -405,7 +510,7 @@ def play(
     for t in range(1, horizon + 1):
         sums = (total, squares, lack, lack_squares, ones)
         seen = Round(bounds, list(arms), plays, *sums, log_f(policy, t), key, t - 1, memory)
-        arm = TWINS[policy](seen)
+        arm = decide(seen)
         if UNDECIDED in memory:
             break
         reward = draw(law, arm, child(streams, arm), plays[arm])

@@ -2,7 +2,7 @@
 
 # Kernels first: numba takes three times as long to import from deep inside the others.
 from meanbounds import kernels, logs, theory
-from meanbounds.agents import Agent, Candidate, ContextualAgent, NoIndexError, RewardError
+from meanbounds.agents import Agent, ArtificialReplay, Candidate, ContextualAgent, NoIndexError, RewardError
 from meanbounds.bounds import BoundsError, MeanBounds, UnknownArmError
 from meanbounds.divergence import bernoulli_kl, bernoulli_kl_upper
 from meanbounds.knowledge import Knowledge
@@ -13,17 +13,22 @@ from meanbounds.policies import (
     BUCB,
     GLUE,
     KLUCB,
+    MINTS,
+    MINUCB,
     OFUL,
     OSSB,
     ROFUL,
     UCB,
     ImprovedUCB,
     LinearPolicy,
+    LoggedArms,
+    MostFrequentArm,
     OptimisticGittins,
     Plan,
     Policy,
     ThompsonSampling,
     UCBoost,
+    WarmStart,
     make_plan,
 )
 from meanbounds.simulation import (
@@ -50,11 +55,14 @@ __all__ = [
     "GLUE",
     "INSTANCES",
     "KLUCB",
+    "MINTS",
+    "MINUCB",
     "OFUL",
     "OSSB",
     "ROFUL",
     "UCB",
     "Agent",
+    "ArtificialReplay",
     "Bernoulli",
     "Beta",
     "BoundsError",
@@ -70,7 +78,9 @@ __all__ = [
     "LinearArms",
     "LinearInstance",
     "LinearPolicy",
+    "LoggedArms",
     "MeanBounds",
+    "MostFrequentArm",
     "NoIndexError",
     "OptimisticGittins",
     "Plan",
@@ -83,6 +93,7 @@ __all__ = [
     "UCBoost",
     "Uniform",
     "UnknownArmError",
+    "WarmStart",
     "__version__",
     "bernoulli_kl",
     "bernoulli_kl_upper",

@@ -26,6 +26,7 @@ BOUNDS = mb.MeanBounds(
 FEATURES = [[1.0, 0.0], [1.0, 0.0], [0.6, 0.8], [0.0, 1.0], [0.8, -0.6]]
 PULLS = 1_000_000
 RARE = 1e-6 / len(BOUNDS)
+WARM = mb.WarmStart(base=mb.ThompsonSampling(), log=mb.LoggedArms([3, 2], [2.0, 0.5], arms=["c", "b"]))
 LINEAR = [mb.OFUL(), mb.ROFUL(), mb.ROFUL(index="clip", online=True), mb.ROFUL(index="plain", tighten="cone")]
 
 
@@ -102,7 +103,9 @@ def test_a_million_pulls_with_features(policy: mb.LinearPolicy) -> None:
 
 @pytest.mark.parametrize("floor", [0.0, 0.05])
 @pytest.mark.parametrize(
-    "policy", [mb.GLUE(), mb.ThompsonSampling(), mb.BIMED(), mb.OptimisticGittins(), *LINEAR], ids=repr
+    "policy",
+    [mb.GLUE(), mb.ThompsonSampling(), mb.BIMED(), mb.OptimisticGittins(), mb.MINTS(), WARM, *LINEAR],
+    ids=repr,
 )
 def test_pulls_of_an_agent(policy: mb.Policy | mb.LinearPolicy, floor: float) -> None:
     """All arms, some arms, one arm; with pulls that wait and without."""

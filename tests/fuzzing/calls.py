@@ -10,7 +10,7 @@ import pandas as pd
 
 import meanbounds as mb
 from meanbounds import logs, theory
-from meanbounds.simulation import Delay
+from meanbounds.simulation import Delay, corrupt, corrupt_log, simulate_agents
 from meanbounds.support.seeding import as_seed
 from tests.fuzzing.draw import Call, Draw
 from tests.fuzzing.made import (
@@ -19,6 +19,7 @@ from tests.fuzzing.made import (
     a_candidate,
     a_delay,
     a_linear_policy,
+    a_log,
     a_policy,
     a_regret,
     a_world,
@@ -34,7 +35,7 @@ Maker = Callable[[Draw], Call]
 
 CALLS: dict[str, Maker] = {}
 SLOW = {
-    *("simulate", "HiddenContexts.simulate", "logs.sensitivity", "logs.bounds"),
+    *("simulate", "simulate_agents", "HiddenContexts.simulate", "logs.sensitivity", "logs.bounds"),
     *("logs.linear_bounds", "logs.linear_bounds_from_log"),
 }
 
@@ -212,12 +213,31 @@ _policy(mb.OSSB, lambda draw: {"epsilon": draw.share(), "gamma": draw.share()})
 _policy(mb.BIMED, lambda draw: {"moments": draw.pick((1, 2))})
 _policy(mb.OptimisticGittins, lambda draw: {"prior": [1.0, 2.0], "moments": draw.pick((1, 2)), "f": "t"})
 _policy(mb.ThompsonSampling, lambda draw: {"prior": [1.0, 2.0], "moments": draw.pick((1, 2))})
+_policy(mb.MINTS, lambda _draw: {})
+_policy(mb.MINUCB, lambda draw: {"log": a_log(draw, 2), "bias": draw.pick((None, 0.1, [0.1, 0.2]))})
+_policy(mb.WarmStart, lambda draw: {"base": a_policy(draw, logged=False), "log": a_log(draw, 2)})
+_policy(mb.MostFrequentArm, lambda draw: {"log": a_log(draw, 2)})
 _LINEAR = {"norm_high": 1.0, "regularisation": 1.0, "failure": 0.01, "noise": "weighted"}
 _policy(mb.OFUL, lambda _draw: dict(_LINEAR))
 _policy(
     mb.ROFUL,
     lambda _draw: {**_LINEAR, "norm_low": 0.1, "index": "clip", "tighten": "cone", "online": True, "printed": False},
 )
+
+
+@_add("LoggedArms")
+def _(draw: Draw) -> Call:
+    return Call("", mb.LoggedArms, [[3, 0], [1.5, 0.0]], {"arms": draw.pick((None, ["a", 5]))})
+
+
+@_add("LoggedArms.of")
+def _(draw: Draw) -> Call:
+    return Call("", mb.LoggedArms.of, [{"a": numbers(draw, 2), "b": []}])
+
+
+@_add("LoggedArms.read")
+def _(draw: Draw) -> Call:
+    return Call("", mb.LoggedArms.read, [a_log(draw, 2).to_dict()])
 
 
 @_add("ROFUL.paper")
@@ -336,6 +356,24 @@ def _(draw: Draw) -> Call:
     return Call("", mb.Agent, [mb.OFUL(), bounds], more)
 
 
+@_add("ArtificialReplay")
+def _(draw: Draw) -> Call:
+    agent = mb.Agent(a_policy(draw), mb.MeanBounds.vacuous(2), seed=7)
+    return Call("", mb.ArtificialReplay, [agent, {0: [0.5, 1.0], 1: numbers(draw, 2)}])
+
+
+@_add("ArtificialReplay.pull")
+def _(draw: Draw) -> Call:
+    replay = mb.ArtificialReplay(mb.Agent(a_policy(draw), mb.MeanBounds.vacuous(2), seed=7), {0: [0.5, 1.0]})
+    return Call("", replay.pull, [draw.pick((None, [1], [0, 1]))], {"pending": draw.pick((None, "count"))})
+
+
+@_add("ArtificialReplay.from_dict")
+def _(draw: Draw) -> Call:
+    replay = mb.ArtificialReplay(mb.Agent(a_policy(draw), mb.MeanBounds.vacuous(2), seed=7), {0: [0.5, 1.0]})
+    return Call("", mb.ArtificialReplay.from_dict, [replay.to_dict()])
+
+
 @_add("ContextualAgent")
 def _(draw: Draw) -> Call:
     more: dict[str, Any] = {"seed": draw.integer(0, 9), "unknown": draw.pick(("error", "vacuous")), "floor": 0.0}
@@ -419,6 +457,29 @@ def _(draw: Draw) -> Call:
     }
     sizes = frozenset(("horizon", "runs", "checkpoints", "workers", "block"))
     return Call("", mb.simulate, [a_linear_policy(draw) if linear else a_policy(draw), world, known], more, sizes)
+
+
+@_add("simulate_agents")
+def _(draw: Draw) -> Call:
+    world = an_environment(draw)
+    known = mb.MeanBounds.vacuous(len(world), low=world.low, high=world.high)
+    agents = {"a": lambda seed: mb.Agent(mb.UCB(), known, seed=seed)}
+    more = {"horizon": draw.integer(1, 20), "runs": draw.integer(1, 3), "seed": 7, "checkpoints": draw.integer(1, 20)}
+    sizes = frozenset(("horizon", "runs", "checkpoints"))
+    return Call("", lambda *args, **options: simulate_agents(agents, *args, **options), [world, known], more, sizes)
+
+
+@_add("corrupt")
+def _(draw: Draw) -> Call:
+    bounds, kind = a_bounds(draw, 2), draw.pick(("cap-too-low", "best-pruned", "bad-favoured", "shifted", "narrowed"))
+    return Call("", corrupt, [bounds, 0.5 * (bounds.lower + bounds.upper), kind, draw.share()], {"seed": 7})
+
+
+@_add("corrupt_log")
+def _(draw: Draw) -> Call:
+    kind = draw.pick(("expert-errs", "best-understated"))
+    args = [a_log(draw, 2), numbers(draw, 2), mb.MeanBounds.vacuous(2), kind, draw.share()]
+    return Call("", corrupt_log, args, {"seed": 7})
 
 
 def _of_regret(name: str, arguments: Callable[[Draw, mb.Regret], list[Any]]) -> None:

@@ -58,7 +58,13 @@ def a_bounds(draw: Draw, size: int | None = None, arms: list[str | int] | None =
     return mb.MeanBounds(**columns(draw, size), arms=names)
 
 
-def a_policy(draw: Draw) -> mb.Policy:
+def a_log(draw: Draw, size: int) -> mb.LoggedArms:
+    """Names that bounds without names have."""
+    counts = [draw.integer(0, 30) for _ in range(size)]
+    return mb.LoggedArms(counts, [count * draw.share() for count in counts])
+
+
+def a_policy(draw: Draw, *, logged: bool = True) -> mb.Policy:
     rate = {} if draw.chance(0.7) else {"f": draw.pick(RATES)}
     moments = {"moments": draw.pick((1, 2))}
     kinds: list[tuple[type[mb.Policy], dict[str, Any]]] = [
@@ -67,7 +73,12 @@ def a_policy(draw: Draw) -> mb.Policy:
         (mb.BIMED, moments),
         (mb.OptimisticGittins, moments | rate | {"prior": draw.pick(((1.0, 1.0), (2.0, 1.5)))}),
         (mb.ThompsonSampling, moments | {"prior": draw.pick(((1.0, 1.0), (2.0, 1.5)))}),
+        (mb.MINTS, {}),
     ]
+    if logged:  # of arms that no bounds name: totals would have to fit their ranges
+        log = mb.LoggedArms([draw.integer(0, 9), 0], [0.0, 0.0], arms=["logged", "never"])
+        kinds += [(mb.MINUCB, {"log": log, "bias": draw.pick((None, 0.1))}), (mb.MostFrequentArm, {"log": log})]
+        kinds.append((mb.WarmStart, {"base": a_policy(draw, logged=False), "log": log}))
     kind, parameters = draw.pick(kinds)
     return kind(**parameters)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numba
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from meanbounds.kernels.arms.tables import State
 from tests import naive, strategies
 from tests.children import run_interpreted
 
+Twin = Callable[[naive.Round], int]
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 EXAMPLES = 10 if INTERPRETED else 100
 FEW_ROUNDS, MANY_ROUNDS = (60, 60) if INTERPRETED else (300, 150)
@@ -36,8 +39,8 @@ def states_after(policy: mb.Policy, case: strategies.Case, stops: list[int], fas
     return after
 
 
-def check(policy: mb.Policy, case: strategies.Case, shares: list[float]) -> None:
-    history = naive.play(policy, case.environment, case.bounds, case.horizon, case.seed)
+def check(policy: mb.Policy, case: strategies.Case, shares: list[float], twin: Twin | None = None) -> None:
+    history = naive.play(policy, case.environment, case.bounds, case.horizon, case.seed, twin=twin)
     horizon = len(history)
     if not horizon:
         return

@@ -10,6 +10,7 @@ from meanbounds.policies.exploration import log_f
 from tests.contract import check_policy
 from tests.naive import TWINS
 
+LOG = mb.LoggedArms([9, 30, 4, 7, 7, 7, 7], [7.0, 12.0, 6.5, *[3.5] * 4], arms=["a", "b", "d", 0, 1, 2, 3])
 MORE = [
     mb.GLUE(f="t"),
     mb.KLUCB(f="t log(t)^3"),
@@ -17,6 +18,12 @@ MORE = [
     mb.ThompsonSampling(prior=(2.0, 1.5)),
     mb.OptimisticGittins(prior=(2.0, 1.5)),
     mb.OptimisticGittins(f="1 + t log(t)^2"),
+    mb.MINUCB(log=LOG),
+    mb.MINUCB(f="t", log=LOG, bias=(0.1, 0.0, 0.3, np.inf, np.inf, np.inf, np.inf)),
+    mb.WarmStart(log=LOG),
+    mb.WarmStart(base=mb.ThompsonSampling(moments=2), log=LOG),
+    mb.WarmStart(base=mb.OSSB(), log=LOG),
+    mb.MostFrequentArm(log=LOG),
 ]
 
 

@@ -56,6 +56,19 @@ MISTAKES = {
     "an abstract policy": f"horizon = 3\npolicies = [\n'Policy', {HERE}\n]\n{BERNOULLI}",
     "R-OFUL without features": f"horizon = 3\npolicies = [\n'UCB',\n'ROFUL', {HERE}\n]\n{BERNOULLI}",
     "UCB where few arms are on offer": f"horizon = 3\npolicies = [\n'OFUL',\n'UCB', {HERE}\n]\n{LINEAR}offered = 1\n",
+    "corrupt of an unknown kind": f"{TOP}{BERNOULLI}{BOUNDS}[corrupt]\nby = 0.1\nkind = 'bad' {HERE}\n",
+    "corrupt without a kind": f"{TOP}{BERNOULLI}{BOUNDS}[corrupt] {HERE}\nby = 0.1\n",
+    "corrupt without a size": f"{TOP}{BERNOULLI}{BOUNDS}[corrupt] {HERE}\nkind = 'shifted'\n",
+    "corrupt by a text": f"{TOP}{BERNOULLI}{BOUNDS}[corrupt]\nkind = 'shifted'\nby = 'much' {HERE}\n",
+    "corrupt by too much": f"{TOP}{BERNOULLI}{BOUNDS}[corrupt]\nkind = 'bad-favoured'\nby = 0.5 {HERE}\n",
+    "corrupt by nothing": f"{TOP}{BERNOULLI}{BOUNDS}[corrupt]\nkind = 'shifted'\nby = 0 {HERE}\n",
+    "corrupt with a wrong seed": f"{TOP}{BERNOULLI}{BOUNDS}[corrupt]\nkind='shifted'\nby=0.1\nseed=-1 {HERE}\n",
+    "corrupt with another key": f"{TOP}{BERNOULLI}{BOUNDS}[corrupt]\nkind='shifted'\nby=0.1\nsize=1 {HERE}\n",
+    "corrupt without bounds": f"{TOP}{BERNOULLI}[corrupt]\nby = 0.1\nkind = 'shifted' {HERE}\n",
+    "corrupt without a log": f"{TOP}{BERNOULLI}{BOUNDS}[corrupt]\nby = 0.1\nkind = 'expert-errs' {HERE}\n",
+    "corrupt that is a text": f"{TOP}corrupt = 'shifted' {HERE}\n{BERNOULLI}{BOUNDS}",
+    "a log that is wrong": "horizon = 3\npolicies = [\n'UCB',\n"
+    + f"{{ policy = 'MINUCB', log = {{ counts = [1], totals = [] }} }}, {HERE}\n]\n{BERNOULLI}",
     "kind unknown": f"{TOP}[environment]\nmeans = [0.5]\nkind = 'gauss' {HERE}\n",
     "kind a list": f"{TOP}[environment]\nmeans = [0.5]\nkind = ['bernoulli'] {HERE}\n",
     "kind missing": f"{TOP}[environment] {HERE}\nmeans = [0.5]\n",
@@ -182,3 +195,46 @@ def test_a_good_study_with_everything(tmp_path: Path) -> None:
     )
     assert regret.labels == ("UCB", "GLUE")
     assert re.match("policy", regret.summary())
+
+
+LOGGED = """
+policies = [
+  "GLUE",
+  { policy = "MINUCB", log = { counts = [20, 80, 0], totals = [18.0, 70.0, 0.0] }, bias = 0.1, label = "MIN-UCB" },
+  { policy = "WarmStart", base = { policy = "ThompsonSampling" }, log = { counts = [9], totals = [5] }, label = "w" },
+]
+horizon = 300
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "lower", "upper"),
+    [
+        ("cap-too-low", [0.8, 0.1, 0.1], [0.85, 0.95, 0.7]),
+        ("best-pruned", [0.05, 0.1, 0.1], [0.05, 0.95, 0.7]),
+        ("bad-favoured", [0.8, 0.1, 0.95], [0.95, 0.95, 0.95]),
+    ],
+)
+def test_a_study_with_wrong_bounds(tmp_path: Path, kind: str, lower: list[float], upper: list[float]) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(f"{TOP}{BERNOULLI}{BOUNDS}[corrupt]\nkind = '{kind}'\nby = 0.05\n")
+    bounds = read_study(path).bounds
+    assert bounds is not None
+    assert bounds.lower.tolist() == pytest.approx(lower)
+    assert bounds.upper.tolist() == pytest.approx(upper)
+
+
+def test_a_study_with_wrong_logs(tmp_path: Path) -> None:
+    """Policies without a log stay as they are, the seed is that of the study, and there need not be bounds."""
+    path = tmp_path / "study.toml"
+    for more in ("", "seed = 3\n"):
+        path.write_text(f"{LOGGED}{more}{BERNOULLI}[corrupt]\nkind = 'expert-errs'\nby = 0.3\n")
+        study = read_study(path)
+        wrong = study.policies["MIN-UCB"]
+        assert isinstance(wrong, mb.MINUCB)
+        right = mb.LoggedArms([20, 80, 0], [18.0, 70.0, 0.0])
+        means, arms = [0.9, 0.8, 0.5], mb.MeanBounds.vacuous(3)
+        seed = 3 if more else 0
+        assert wrong.log == mb.simulation.corrupt_log(right, means, arms, "expert-errs", 0.3, seed=seed)
+        assert study.policies["GLUE"] == mb.GLUE()
+    mb.simulate(study.policies, study.environment, horizon=20, runs=2, seed=1)

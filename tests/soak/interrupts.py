@@ -42,6 +42,8 @@ AGENTS: dict[str, Callable[[], Any]] = {
     "Thompson": lambda: _on_arms(mb.ThompsonSampling()),
     "Gittins": lambda: _on_arms(mb.OptimisticGittins()),
     "BIMED": lambda: _on_arms(mb.BIMED()),
+    "MINTS": lambda: _on_arms(mb.MINTS()),
+    "warm start": lambda: _on_arms(mb.WarmStart(base=mb.OSSB(), log=mb.LoggedArms([9] * ARMS, [4.0] * ARMS))),
     "OFUL": lambda: _with_features(mb.OFUL()),
     "ROFUL": lambda: _with_features(mb.ROFUL(online=True)),
     "contextual": _contextual,

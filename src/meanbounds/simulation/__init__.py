@@ -1,10 +1,12 @@
 """Play policies in environments whose true means are known, many times, and record the regret.
 
-Environments, instances with their bounds, `simulate`, `Regret` and study files live here; worlds that write logs are in
-`meanbounds.worlds`.
+Environments, instances with their bounds, `simulate`, `Regret`, study files and bounds that are wrong on purpose live
+here; worlds that write logs are in `meanbounds.worlds`.
 """
 
+from meanbounds.simulation.agents import simulate_agents
 from meanbounds.simulation.blocks import Blocks
+from meanbounds.simulation.corrupt import corrupt, corrupt_log
 from meanbounds.simulation.delay import Delay
 from meanbounds.simulation.environments import Bernoulli, Beta, Environment, Linear, Table, Uniform
 from meanbounds.simulation.instances import INSTANCES, Instance, LinearInstance
@@ -24,5 +26,8 @@ __all__ = [
     "Regret",
     "Table",
     "Uniform",
+    "corrupt",
+    "corrupt_log",
     "simulate",
+    "simulate_agents",
 ]

@@ -29,7 +29,7 @@ from meanbounds.support.progress import Progress
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.version import __version__
 
-__all__ = ["LONGEST", "check_fit", "simulate"]
+__all__ = ["LONGEST", "check_fit", "checkpoint_rounds", "describe", "read_size", "simulate"]
 
 LONGEST = 10**12
 """The longest horizon, and the largest number of runs: far beyond what can be computed."""
@@ -126,13 +126,13 @@ def simulate(
         bounds = MeanBounds.vacuous(len(environment), low=environment.low, high=environment.high)
     bounds = Knowledge.of(bounds).bounds
     check_fit(environment, bounds)
-    horizon, runs = _size("horizon", horizon), _size("runs", runs)
-    block = None if block is None else _size("block", block)
-    workers = None if workers is None else _size("workers", workers)
+    horizon, runs = read_size("horizon", horizon), read_size("runs", runs)
+    block = None if block is None else read_size("block", block)
+    workers = None if workers is None else read_size("workers", workers)
     progress = None if progress is None else as_flag("progress", progress)
     if not (backend is None or isinstance(backend, str)):
         raise TypeError(f"backend must be the name of a joblib backend, or None; got {shown(backend)}")
-    rounds = _checkpoint_rounds(checkpoints, horizon)
+    rounds = checkpoint_rounds(checkpoints, horizon)
     number = as_seed(seed)
     late = as_delay(delay)
     check_pending(pending)
@@ -143,7 +143,8 @@ def simulate(
         task = task_for(policy, environment, bounds, number, rounds, delay=late, counts_pending=pending == "count")
         size = block or _block(task, runs, horizon)
         parts += [Block(label, first, min(size, runs - first), task) for first in range(0, runs, size)]
-    settings = _settings(named, environment, bounds, horizon, runs, number)
+    described = {label: policy.settings() for label, policy in named.items()}
+    settings = describe(described, environment, bounds, horizon, runs, number)
     if late is not None:
         settings |= {"delay": late.settings(), "pending": pending}
     measures: dict[str, dict[str, NDArray[np.float64]]] = {}
@@ -170,7 +171,7 @@ def simulate(
     return Regret(rounds, curves, plays, settings, measures)
 
 
-def _size(name: str, value: Any) -> int:
+def read_size(name: str, value: Any) -> int:
     """A whole number from 1 to `LONGEST`."""
     size = as_whole(name, value)
     if size > LONGEST:
@@ -229,7 +230,8 @@ def check_fit(environment: Environment, bounds: MeanBounds) -> None:
             )
 
 
-def _checkpoint_rounds(checkpoints: int | Sequence[int], horizon: int) -> NDArray[np.int64]:
+def checkpoint_rounds(checkpoints: int | Sequence[int], horizon: int) -> NDArray[np.int64]:
+    """The rounds at which the regret is kept; the last one is the horizon."""
     if isinstance(checkpoints, int | np.integer):
         checkpoints = min(as_whole("checkpoints", checkpoints), horizon)  # there are no more rounds than that
         if horizon * checkpoints >= 2**63:
@@ -246,17 +248,18 @@ def _checkpoint_rounds(checkpoints: int | Sequence[int], horizon: int) -> NDArra
     return rounds
 
 
-def _settings(
-    named: Mapping[str, AnyPolicy],
+def describe(
+    policies: Mapping[str, Any],
     environment: Environment,
     bounds: MeanBounds,
     horizon: int,
     runs: int,
     seed: int,
 ) -> dict[str, Any]:
+    """The settings of a simulation, as a result keeps them."""
     versions = {"meanbounds": __version__, "numpy": np.__version__, "numba": numba.__version__}
     return {
-        "policies": {label: policy.settings() for label, policy in named.items()},
+        "policies": dict(policies),
         "environment": environment.settings(),
         "bounds": MeanBounds.to_dict(bounds),  # of tightened ones, too, the bounds alone
         "horizon": horizon,

@@ -17,6 +17,7 @@ from meanbounds.simulation import environments
 from meanbounds.simulation.environments import Environment
 from meanbounds.simulation.run import LONGEST, check_fit
 from meanbounds.simulation.study_checks import DEPTHS, SHAPES, WrongError, check_names, check_numbers, made, shown
+from meanbounds.simulation.study_corrupt import corrupted
 from meanbounds.simulation.toml_lines import Place, line_of
 from meanbounds.support.text import one_line
 
@@ -36,6 +37,7 @@ _KEYS: dict[str, tuple[type, str, int, int]] = {
     "policies": (list, 'a list such as ["UCB", "GLUE"] or of tables such as { policy = "GLUE", label = "mine" }', 0, 0),
     "environment": (dict, 'a table with kind = "bernoulli" (or uniform, beta, table, linear) and its parameters', 0, 0),
     "bounds": (dict, "a table with lower and upper, and perhaps arms, low, high", 0, 0),
+    "corrupt": (dict, 'a table with kind = "cap-too-low" (or another kind), by, and perhaps seed', 0, 0),
     "horizon": (int, "a whole number of rounds, at least 1", 1, LONGEST),
     "runs": (int, "a whole number of runs, at least 1", 1, 10**7),
     "seed": (int, "a whole number, at least 0", 0, 2**63 - 1),
@@ -72,7 +74,7 @@ class Study:
     policies
         The policies, by label.
     environment, bounds
-        Where rewards come from, and the bounds on their means; None for no bounds.
+        Where rewards come from, and the bounds on their means, corrupted if the file says so; None for no bounds.
     horizon, runs, seed, checkpoints
         As for `meanbounds.simulate`; 200 runs, seed 0 and 200 checkpoints by default.
     title
@@ -102,7 +104,9 @@ def read_study(path: str | Path) -> Study:
     Parameters
     ----------
     path
-        A TOML file, such as the one below. ``policies``, ``environment`` and ``horizon`` are required.
+        A TOML file, such as the one below. ``policies``, ``environment`` and ``horizon`` are required. A table
+        ``corrupt`` makes the bounds, or the logs that policies start from, wrong on purpose: ``kind`` and ``by`` are
+        those of `meanbounds.simulation.corrupt` and `corrupt_log`, ``seed`` is that of the study by default.
 
     Raises
     ------
@@ -183,8 +187,11 @@ def _study(data: Mapping[str, Any], stem: str) -> Study:
             raise WrongError((), f"{key} is missing; it must be {_KEYS[key][1]}")
     environment = _environment(data["environment"])
     bounds = _bounds(data["bounds"], environment) if "bounds" in data else None
+    policies = _policies(data["policies"], environment)
+    if "corrupt" in data:
+        policies, bounds = corrupted(data["corrupt"], policies, environment, bounds, data.get("seed", 0))
     return Study(
-        policies=_policies(data["policies"], environment),
+        policies=policies,
         environment=environment,
         bounds=bounds,
         horizon=data["horizon"],

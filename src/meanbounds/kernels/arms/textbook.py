@@ -13,6 +13,8 @@ from meanbounds.kernels.arms.gittins import choose_gittins, gittins_chances, git
 from meanbounds.kernels.arms.imed import choose_imed, imed_scores
 from meanbounds.kernels.arms.index import gaussian_index
 from meanbounds.kernels.arms.kl import kl_index
+from meanbounds.kernels.arms.logged import min_ucb_indices, with_log
+from meanbounds.kernels.arms.mints import choose_mints, mints_chances
 from meanbounds.kernels.arms.ossb import choose_ossb, ossb_scores
 from meanbounds.kernels.arms.tables import Plan, State, argmax, break_ties, plan_of, state_of
 from meanbounds.kernels.arms.thompson import choose_thompson
@@ -27,6 +29,9 @@ __all__ = [
     "GITTINS",
     "IMED",
     "KL",
+    "LOGGED",
+    "MINTS",
+    "MIN_UCB",
     "OSSB",
     "THOMPSON",
     "chances",
@@ -44,6 +49,10 @@ IMED = 3
 OSSB = 4
 THOMPSON = 5
 GITTINS = 6
+MINTS = 8
+MIN_UCB = 9
+LOGGED = 32
+"""Added to the code of a policy that starts from a log by arm, which the last rows of its plan hold."""
 
 
 @compiled
@@ -58,11 +67,14 @@ def _fill(code: int, plan: Plan, state: State, log_f: float, out: Floats) -> Non
 @compiled
 def indices(code: int, plan_table: Floats, parameters: Floats, state_table: Floats, log_f: float, out: Floats) -> None:
     """Write each candidate's index; only for the codes that have one."""
-    plan, state = plan_of(plan_table), state_of(state_table)
-    if code == GITTINS:
-        gittins_scores(plan, parameters, state, log_f, out, np.empty(out.size))
+    if code >= LOGGED:
+        state_table, code = with_log(plan_table, state_table), code - LOGGED
+    if code == MIN_UCB:
+        min_ucb_indices(plan_table, state_table, log_f, out)
+    elif code == GITTINS:
+        gittins_scores(plan_of(plan_table), parameters, state_of(state_table), log_f, out, np.empty(out.size))
     else:
-        _fill(code, plan, state, log_f, out)
+        _fill(code, plan_of(plan_table), state_of(state_table), log_f, out)
 
 
 @compiled
@@ -76,6 +88,9 @@ def choose(
     key: np.uint64,
 ) -> int:
     """Arm to play: its place among all arms. `number` is the round, counted from 0, that addresses random numbers."""
+    own, logged = state_table, code >= LOGGED
+    if logged:
+        state_table, code = with_log(plan_table, state_table), code - LOGGED
     plan, state = plan_of(plan_table), state_of(state_table)
     if code == IMED:
         k = choose_imed(plan, parameters, state, number, key)
@@ -85,11 +100,15 @@ def choose(
         k = choose_thompson(plan, parameters, state, number, key)
     elif code == GITTINS:
         k = choose_gittins(plan, parameters, state, log_f, number, key)
+    elif code == MINTS:
+        k = choose_mints(plan, state, number, key)
     else:
         scores = np.empty(plan.arm.size)
-        _fill(code, plan, state, log_f, scores)
+        indices(code, plan_table, parameters, state_table, log_f, scores)
         break_ties(plan, state, scores)
         k = argmax(scores, key, number)
+    if logged:
+        state_of(own).memory[:] = state.memory  # what the kernel remembers of its own
     return int(plan.arm[k])
 
 
@@ -99,11 +118,16 @@ def chances(code: int, plan_table: Floats, parameters: Floats, state_table: Floa
 
     Returns the estimated error: 0 but for Thompson sampling, see `thompson_chances`.
     """
+    if code >= LOGGED:
+        state_table, code = with_log(plan_table, state_table), code - LOGGED
     if code == THOMPSON:
         return thompson_chances(plan_table, parameters, state_table, out)
     plan, state = plan_of(plan_table), state_of(state_table)
     if code == GITTINS:
         gittins_chances(plan, parameters, state, log_f, out)
+        return 0.0
+    if code == MINTS:
+        mints_chances(plan, state, out)
         return 0.0
     scores = np.empty(plan.arm.size)
     if code == IMED:
@@ -111,7 +135,7 @@ def chances(code: int, plan_table: Floats, parameters: Floats, state_table: Floa
     elif code == OSSB:
         ossb_scores(plan, parameters, state, log_f, scores)
     else:
-        _fill(code, plan, state, log_f, scores)
+        indices(code, plan_table, parameters, state_table, log_f, scores)
         break_ties(plan, state, scores)
     index_chances(scores, out)
     return 0.0

@@ -1,0 +1,50 @@
+"""Logs by arm, taken at their word: the last rows of a plan hold each candidate's count, total and shortfall.
+
+Totals and shortfalls are in units of the arm's range. The state itself holds only what was played since, so a log is
+added anew in each round.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanbounds.kernels.arms.index import gaussian_index
+from meanbounds.kernels.arms.tables import ends_of, mean_seen, plan_of, state_of
+from meanbounds.kernels.compiling import compiled
+from meanbounds.support.types import Floats
+
+__all__ = ["LOG_ROWS", "min_ucb_indices", "with_log"]
+
+LOG_ROWS = 3
+"""Rows that a log adds at the end of a plan: count, total, shortfall. MIN-UCB's bias comes before them."""
+
+
+@compiled
+def with_log(plan_table: Floats, state_table: Floats) -> Floats:
+    """The statistics as if the logged rewards had been played first; those between the ends count as 0 and 1."""
+    out = state_table.copy()
+    seen, arms = state_of(out), plan_of(plan_table).arm
+    for k in range(arms.size):
+        arm, total, shortfall = int(arms[k]), plan_table[-2, k], plan_table[-1, k]
+        seen.plays[arm] += plan_table[-3, k]
+        seen.total[arm] += total
+        seen.squares[arm] += total
+        seen.ones[arm] += total
+        seen.shortfall[arm] += shortfall
+        seen.shortfall_squares[arm] += shortfall
+    return out
+
+
+@compiled
+def min_ucb_indices(plan_table: Floats, state_table: Floats, log_f: float, out: Floats) -> None:
+    """Write each candidate's index: the lesser of UCB's and of the same from all rewards, plus the log's bias."""
+    plan, state = plan_of(plan_table), state_of(state_table)
+    for k in range(plan.arm.size):
+        arm, count = int(plan.arm[k]), plan_table[-3, k]
+        out[k] = gaussian_index(plan, state, k, log_f)
+        if count > 0.0:
+            plays = state.plays[arm] + count
+            total, shortfall = state.total[arm] + plan_table[-2, k], state.shortfall[arm] + plan_table[-1, k]
+            mean = mean_seen((plays, total, total, shortfall, shortfall), ends_of(plan, k))
+            width = np.sqrt(log_f) * np.sqrt(2.0 * plan.proxy[k] / plays)
+            out[k] = min(out[k], mean + width + plan_table[-4, k] * (count / plays))
