@@ -8,6 +8,7 @@ from meanbounds.policies.base import Policy
 from meanbounds.policies.direct import BIMED, OSSB, ThompsonSampling
 from meanbounds.policies.exploration import EXPLORATION
 from meanbounds.policies.gittins import OptimisticGittins
+from meanbounds.policies.ids import IDS
 from meanbounds.policies.index import BKLUCB, BUCB, GLUE, KLUCB, UCB, ImprovedUCB, UCBoost
 from meanbounds.policies.oful import OFUL, ROFUL, LinearPolicy
 from meanbounds.policies.plan import Plan, make_plan
@@ -21,6 +22,7 @@ __all__ = [
     "BUCB",
     "EXPLORATION",
     "GLUE",
+    "IDS",
     "KLUCB",
     "OFUL",
     "OSSB",

@@ -10,6 +10,7 @@ import numpy as np
 from meanbounds.kernels.arms.block import Block
 from meanbounds.kernels.arms.chances import index_chances, thompson_chances
 from meanbounds.kernels.arms.gittins import choose_gittins, gittins_chances, gittins_scores
+from meanbounds.kernels.arms.ids import choose_ids, ids_chances
 from meanbounds.kernels.arms.imed import choose_imed, imed_scores
 from meanbounds.kernels.arms.index import gaussian_index
 from meanbounds.kernels.arms.kl import kl_index
@@ -25,6 +26,7 @@ __all__ = [
     "BOOST",
     "GAUSSIAN",
     "GITTINS",
+    "IDS",
     "IMED",
     "KL",
     "OSSB",
@@ -44,6 +46,7 @@ IMED = 3
 OSSB = 4
 THOMPSON = 5
 GITTINS = 6
+IDS = 7
 
 
 @compiled
@@ -85,6 +88,8 @@ def choose(
         k = choose_thompson(plan, parameters, state, number, key)
     elif code == GITTINS:
         k = choose_gittins(plan, parameters, state, log_f, number, key)
+    elif code == IDS:
+        k = choose_ids(plan, parameters, state, number, key)
     else:
         scores = np.empty(plan.arm.size)
         _fill(code, plan, state, log_f, scores)
@@ -104,6 +109,9 @@ def chances(code: int, plan_table: Floats, parameters: Floats, state_table: Floa
     plan, state = plan_of(plan_table), state_of(state_table)
     if code == GITTINS:
         gittins_chances(plan, parameters, state, log_f, out)
+        return 0.0
+    if code == IDS:
+        ids_chances(plan, parameters, state, out)
         return 0.0
     scores = np.empty(plan.arm.size)
     if code == IMED:
