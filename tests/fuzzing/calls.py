@@ -211,6 +211,7 @@ for _kind in (mb.UCB, mb.BUCB, mb.ImprovedUCB, mb.GLUE, mb.KLUCB, mb.BKLUCB, mb.
 _policy(mb.OSSB, lambda draw: {"epsilon": draw.share(), "gamma": draw.share()})
 _policy(mb.BIMED, lambda draw: {"moments": draw.pick((1, 2))})
 _policy(mb.OptimisticGittins, lambda draw: {"prior": [1.0, 2.0], "moments": draw.pick((1, 2)), "f": "t"})
+_policy(mb.IDS, lambda draw: {"prior": [1.0, 2.0], "moments": draw.pick((1, 2)), "power": 1.5})
 _policy(mb.ThompsonSampling, lambda draw: {"prior": [1.0, 2.0], "moments": draw.pick((1, 2))})
 _LINEAR = {"norm_high": 1.0, "regularisation": 1.0, "failure": 0.01, "noise": "weighted"}
 _policy(mb.OFUL, lambda _draw: dict(_LINEAR))

@@ -41,6 +41,7 @@ AGENTS: dict[str, Callable[[], Any]] = {
     "GLUE": lambda: _on_arms(mb.GLUE()),
     "Thompson": lambda: _on_arms(mb.ThompsonSampling()),
     "Gittins": lambda: _on_arms(mb.OptimisticGittins()),
+    "IDS": lambda: _on_arms(mb.IDS()),
     "BIMED": lambda: _on_arms(mb.BIMED()),
     "OFUL": lambda: _with_features(mb.OFUL()),
     "ROFUL": lambda: _with_features(mb.ROFUL(online=True)),

@@ -12,11 +12,11 @@ moves a little, so that `meanbounds.kernels.fast.ids` can keep what was computed
 
 from __future__ import annotations
 
-from math import exp, floor
+from math import exp, floor, log
 
 import numpy as np
 
-from meanbounds.kernels.arms.laws import LAW_ROWS, Laws, fill_laws, largest_point, laws_of, log_density
+from meanbounds.kernels.arms.laws import LAW_ROWS, Laws, fill_laws, largest_point, laws_of, log_density_of
 from meanbounds.kernels.arms.nodes import gauss_legendre
 from meanbounds.kernels.arms.tables import Plan, State
 from meanbounds.kernels.compiling import compiled
@@ -38,11 +38,11 @@ __all__ = [
 
 NODES = 8  # on a panel
 TABLES = 3  # per candidate and node: weighted density, distribution function, r
-_WIDEST = 0.75  # a panel in units of where a density exceeds 1/e of its peak
-_STEEPEST = 3.0  # a wider panel is fine beside the peak if the log density changes by no more than this
+_WIDEST = 0.9  # a panel, in units of the core: where a density exceeds 1/e of its peak
+_WIDEST_SLOPE = 2.5  # the same if the density has its peak at a bound and falls from there
 _SINGULAR = 6.0  # a broken exponent below this needs panels that shrink towards the end of the range
 _SMALLEST = 1e-4  # down to this, in units of the same width
-_STACK = 200  # panels that wait to the right of the one at hand
+_FEW = 1e5  # below so many plays a plain logarithm has digits enough
 _RARE = 1e-12  # an arm that is best with less than this probability counts as never best
 _EQUAL = 1e-9  # arms whose shortfalls and variances differ by less, relatively, share their probability
 
@@ -50,123 +50,140 @@ _PLACES, _WEIGHTS, _FROM_LEFT, _ = gauss_legendre(NODES)
 
 
 @compiled
-def _too_wide(laws: Laws, k: int, start: float, stop: float) -> bool:
-    """Whether one law varies too much on a panel for its nodes."""
-    if not (start < laws.right[k] and stop > laws.left[k]):
-        return False
-    width, mode, core = stop - start, laws.mode[k], laws.core[k]
-    if width > _WIDEST * core:
-        if start < mode < stop:
-            return True
-        drop = log_density(laws, k, stop - mode) - log_density(laws, k, start - mode)
-        if not abs(drop) <= _STEEPEST:
-            return True
-    if width > _SMALLEST * core:
-        rise, fall = laws.rise[k], laws.fall[k]
-        if rise < _SINGULAR and rise != floor(rise) and width > 2.0 * (start - (mode - laws.below[k])):
-            return True
-        if fall < _SINGULAR and fall != floor(fall) and width > 2.0 * (mode + laws.above[k] - stop):
-            return True
+def _limit(laws: Laws, k: int, out: Floats) -> None:
+    """Write what the panels of a law must respect: its ends, its widest panel, where to shrink to, and how far.
+
+    A broken exponent makes all but smooth what happens at the end of the range.
+    """
+    core, rise, fall = laws.core[k], laws.rise[k], laws.fall[k]
+    inside = laws.start[k] < laws.mode[k] < laws.stop[k]
+    out[0], out[1] = laws.left[k], laws.right[k]
+    out[2] = (_WIDEST if inside else _WIDEST_SLOPE) * core
+    out[3] = laws.mode[k] - laws.below[k] if rise < _SINGULAR and rise != floor(rise) else -np.inf
+    out[4] = laws.mode[k] + laws.above[k] if fall < _SINGULAR and fall != floor(fall) else np.inf
+    out[5] = _SMALLEST * core
+
+
+@compiled
+def _too_wide(limits: Floats, start: float, stop: float) -> bool:
+    """Whether some law varies too much on a panel for its nodes."""
+    width = stop - start
+    for n in range(limits.shape[0]):
+        if start < limits[n, 1] and stop > limits[n, 0]:
+            if width > limits[n, 2]:
+                return True
+            shrinks = width > 2.0 * (start - limits[n, 3]) or width > 2.0 * (limits[n, 4] - stop)
+            if shrinks and width > limits[n, 5]:
+                return True
     return False
 
 
 @compiled
-def _halve(laws: Laws, live: Integers, start: float, stop: float, cut: float, ends: Floats, size: int) -> int:
-    """Add the panels of [start, stop] that reach above the cut to the first `size` ends; return how many ends there are.
+def _halve(limits: Floats, start: float, stop: float, cut: float, ends: Floats, size: int) -> int:
+    """Add the panels of [start, stop] that reach above the cut to the first `size` ends; return how many there are.
 
-    The last one of them so far is not below `start`.
+    A last row of `ends` is scratch space.
     """
-    waiting = np.empty(_STACK)
+    waiting = ends[1]
     waiting[0] = stop
     here, top = start, 0
     while top >= 0:
         end = waiting[top]
         middle = here + 0.5 * (end - here)
-        split = False
-        if here < middle < end and top + 1 < _STACK and size + top + 2 < ends.size and end > cut:
-            for n in range(live.size):
-                if _too_wide(laws, live[n], here, end):
-                    split = True
-                    break
-        if split:
+        may = here < middle < end and end > cut and size + top + 3 < ends.shape[1]
+        if may and _too_wide(limits, here, end):
             top += 1
             waiting[top] = middle
-        else:
-            if end > cut:
-                if size == 0:
-                    ends[0] = here
-                    size = 1
-                ends[size] = end
-                size += 1
-            here = end
-            top -= 1
+            continue
+        if end > cut:
+            if size == 0:
+                ends[0, 0] = here
+                size = 1
+            ends[0, size] = end
+            size += 1
+        here = end
+        top -= 1
     return size
 
 
 @compiled
-def _sharp_ends(laws: Laws, live: Integers, cut: float) -> Floats:
-    """Where a density jumps, in order, and where the first starts and the last stops."""
-    places = np.empty(2 * live.size + 1)
-    size = 0
-    least, most = np.inf, -np.inf
-    for n in range(live.size):
-        k = live[n]
-        least, most = min(least, laws.start[k]), max(most, laws.stop[k])
-        if laws.left[k] == laws.start[k]:
-            places[size] = laws.start[k]
-            size += 1
-        if laws.right[k] == laws.stop[k]:
-            places[size] = laws.stop[k]
-            size += 1
-    out = np.empty(size + 3)
-    out[:size] = places[:size]
-    out[size], out[size + 1] = least, most
-    out[size + 2] = min(most, max(cut, least))
-    out.sort()
-    return out
+def _insert(places: Floats, size: int, value: float) -> int:
+    """Put a value where it belongs among sorted ones, unless it is there; return how many there are."""
+    at = size
+    while at > 0 and places[at - 1] > value:
+        at -= 1
+    if at > 0 and places[at - 1] == value:
+        return size
+    for i in range(size, at, -1):
+        places[i] = places[i - 1]
+    places[at] = value
+    return size + 1
 
 
 @compiled
 def place_panels(laws: Laws, live: Integers, cut: float, sharp: bool, ends: Floats) -> int:
     """Write the ends of the panels that reach above the cut and below the last live law; return how many panels.
 
-    With `sharp`, the first panel starts at the cut itself.
+    Panels end where a density jumps. With `sharp`, one starts at the cut. A last row of `ends` is scratch space.
     """
-    edges = _sharp_ends(laws, live, cut if sharp else -np.inf)
-    last = -np.inf
-    for n in range(live.size):
-        last = max(last, laws.right[live[n]])
-    size = 0
-    for n in range(edges.size - 1):
-        if edges[n] < edges[n + 1] and edges[n + 1] > cut and edges[n] < last:
-            size = _halve(laws, live, edges[n], edges[n + 1], cut, ends, size)
-    while size > 2 and ends[size - 2] >= last:
-        size -= 1
-    return max(0, size - 1)
+    count = live.size
+    limits, edges = np.empty((count, 6)), np.empty(2 * count + 3)
+    least, most, last = np.inf, -np.inf, -np.inf
+    size = _insert(edges, 0, cut) if sharp else 0
+    for n in range(count):
+        k = live[n]
+        _limit(laws, k, limits[n])
+        least, most, last = min(least, laws.start[k]), max(most, laws.stop[k]), max(last, laws.right[k])
+        if laws.left[k] == laws.start[k] and laws.start[k] >= cut:
+            size = _insert(edges, size, laws.start[k])
+        if laws.right[k] == laws.stop[k] and laws.stop[k] > cut:
+            size = _insert(edges, size, laws.stop[k])
+    size = _insert(edges, size, most)
+    if not sharp:
+        size = _insert(edges, size, least)
+    count_ends = 0
+    for n in range(size - 1):
+        if edges[n + 1] > cut and edges[n] < last:
+            count_ends = _halve(limits, edges[n], edges[n + 1], cut, ends, count_ends)
+    while count_ends > 2 and ends[0, count_ends - 2] >= last:
+        count_ends -= 1
+    return max(0, count_ends - 1)
 
 
 @compiled
-def _density_at(laws: Laws, k: int, start: float, half: float, out: Floats) -> None:
-    """Density at the nodes of a panel, times the integral's weights; nodes are measured from the mode."""
-    offset = start - laws.mode[k]
-    for i in range(NODES):
-        out[i] = exp(log_density(laws, k, offset + half * (1.0 + _PLACES[i])))
+def _density_at(law: tuple[float, float, float, float, bool], offset: float, half: float, out: Floats) -> None:
+    """Density at the nodes of a panel that starts at ``mode + offset``."""
+    rise, fall, below, above, inside = law
+    if rise + fall < _FEW:
+        for i in range(NODES):
+            step = offset + half * (1.0 + _PLACES[i])
+            value = 0.0
+            if rise > 0.0:
+                value += rise * log(max(0.0, 1.0 + step / below))
+            if fall > 0.0:
+                value += fall * log(max(0.0, 1.0 - step / above))
+            out[i] = exp(value)
+    else:
+        for i in range(NODES):
+            out[i] = exp(log_density_of(rise, fall, below, above, inside, offset + half * (1.0 + _PLACES[i])))
 
 
 @compiled
-def _below(laws: Laws, k: int, stop: float, ends: Floats) -> tuple[float, float]:
+def _below(laws: Laws, k: int, stop: float, values: Floats) -> tuple[float, float]:
     """Mass and first moment about the mode of a law up to `stop`."""
     mass = moment = 0.0
     stop = min(stop, laws.right[k])
     if not laws.left[k] < stop:
         return mass, moment
-    only = np.array([k])
-    values = np.empty(NODES)
-    size = _halve(laws, only, laws.left[k], stop, -np.inf, ends, 0)
+    limits, ends = np.empty((1, 6)), np.empty((2, room_for(1)))
+    _limit(laws, k, limits[0])
+    mode = laws.mode[k]
+    law = (laws.rise[k], laws.fall[k], laws.below[k], laws.above[k], laws.start[k] < mode < laws.stop[k])
+    size = _halve(limits, laws.left[k], stop, -np.inf, ends, 0)
     for p in range(size - 1):
-        half = 0.5 * (ends[p + 1] - ends[p])
-        offset = ends[p] - laws.mode[k]
-        _density_at(laws, k, ends[p], half, values)
+        half = 0.5 * (ends[0, p + 1] - ends[0, p])
+        offset = ends[0, p] - mode
+        _density_at(law, offset, half, values)
         for i in range(NODES):
             part = half * _WEIGHTS[i] * values[i]
             mass += part
@@ -175,12 +192,18 @@ def _below(laws: Laws, k: int, stop: float, ends: Floats) -> tuple[float, float]
 
 
 @compiled
+def room_for(size: int) -> int:
+    """How many ends of panels there may be with so many candidates; beyond, panels are taken as they are."""
+    return 200 + 60 * size
+
+
+@compiled
 def fill_candidate(
     laws: Laws, k: int, ends: Floats, panels: int, cut: float, room: Floats, table: Floats, at_cut: Floats
 ) -> float:
     """Fill a candidate's table over all nodes, and distribution function and r at the first one's left end.
 
-    Returns its mean. `table` has a row for each of `TABLES`; `room` is scratch space of that shape for local integrals.
+    Returns its mean. `table` has a row for each of `TABLES`; `room` is scratch space, two rows with a place per panel.
     Left of the mode everything is summed from the left, right of it from the right, so that no small number is a
     difference of large ones.
     """
@@ -189,11 +212,11 @@ def fill_candidate(
         at_cut[0], at_cut[1] = 1.0, 0.0
         return float(laws.start[k])
     first = ends[0] if panels > 0 else cut
-    spare = np.empty(room.shape[1] + 2)
-    below, below_moment = _below(laws, k, first, spare)
+    scratch = np.empty((4, NODES))
+    values, offsets, shares, moments = scratch[0], scratch[1], scratch[2], scratch[3]
+    below, below_moment = _below(laws, k, first, values)
     mass, moment = below, below_moment
-    values, offsets = np.empty(NODES), np.empty(NODES)
-    shares, moments = np.empty(NODES), np.empty(NODES)
+    law = (laws.rise[k], laws.fall[k], laws.below[k], laws.above[k], laws.start[k] < mode < laws.stop[k])
     for p in range(panels):
         at = p * NODES
         start, stop = ends[p], ends[p + 1]
@@ -203,7 +226,7 @@ def fill_candidate(
                 table[0, at + i] = table[1, at + i] = table[2, at + i] = 0.0
             continue
         half = 0.5 * (stop - start)
-        _density_at(laws, k, start, half, values)
+        _density_at(law, start - mode, half, values)
         panel_mass = panel_moment = 0.0
         for i in range(NODES):
             offsets[i] = start - mode + half * (1.0 + _PLACES[i])
@@ -270,6 +293,35 @@ def _dot(a: Floats, b: Floats, size: int) -> float:
 
 
 @compiled
+def _four_dots(a: Floats, b: Floats, c: Floats, d: Floats, e: Floats, size: int) -> tuple[float, float, float, float]:
+    """The products of one row with four others: eight sums that do not wait for each other."""
+    b0 = b1 = c0 = c1 = d0 = d1 = e0 = e1 = 0.0
+    for i in range(0, size, 2):
+        x, y = a[i], a[i + 1]
+        b0 += x * b[i]
+        b1 += y * b[i + 1]
+        c0 += x * c[i]
+        c1 += y * c[i + 1]
+        d0 += x * d[i]
+        d1 += y * d[i + 1]
+        e0 += x * e[i]
+        e1 += y * e[i + 1]
+    return b0 + b1, c0 + c1, d0 + d1, e0 + e1
+
+
+@compiled
+def _pulls(row: Floats, tables: Floats, live: Integers, size: int, out: Floats) -> None:
+    """Write the integrals of one h_a with every live r_k."""
+    count = live.size
+    whole = count - count % 4
+    for m in range(0, whole, 4):
+        b, c, d, e = tables[live[m], 2], tables[live[m + 1], 2], tables[live[m + 2], 2], tables[live[m + 3], 2]
+        out[m], out[m + 1], out[m + 2], out[m + 3] = _four_dots(row, b, c, d, e, size)
+    for m in range(whole, count):
+        out[m] = _dot(row, tables[live[m], 2], size)
+
+
+@compiled
 def shortfalls(
     laws: Laws,
     live: Integers,
@@ -285,8 +337,8 @@ def shortfalls(
 ) -> None:
     """Write P(best), the expected shortfall and the variance v of each candidate.
 
-    `tables` are those of `fill_candidate`, `nodes` the places of the first `size` nodes relative to the cut, `point` the
-    largest known mean, how many candidates have it, and the cut.
+    `tables` are those of `fill_candidate`, `nodes` the places of the first `size` nodes relative to the cut; `point`
+    is the largest known mean, how many candidates have it, and the cut.
     """
     count, total = live.size, means.size
     cut = point[2]
@@ -321,15 +373,17 @@ def shortfalls(
         best[k] /= whole
         lifted[k] /= whole
         short[k] = learnt[k] = 0.0
+    pulls = np.empty(count)
     moved = np.zeros(total)  # sum over a of R_ka
     for n in range(count):
         a = live[n]
         if best[a] < _RARE:
             continue
+        _pulls(joint[n], tables, live, size, pulls)
         for m in range(count):
             k = live[m]
             if k != a:
-                r = _dot(joint[n], tables[k, 2], size) / whole
+                r = pulls[m] / whole
                 moved[k] += r
                 learnt[k] += r * r / best[a]
     if all_below >= _RARE * whole:
@@ -339,8 +393,9 @@ def shortfalls(
             moved[k] += r
             learnt[k] += r * r * (whole / all_below)
     for k in range(total):
-        if best[k] >= _RARE:
-            learnt[k] += moved[k] * moved[k] / best[k]
+        if best[k] >= _RARE:  # two ways to write the same, each without cancelling digits on its own side
+            raised = moved[k] if best[k] > 0.5 else lifted[k] - best[k] * (means[k] - cut)
+            learnt[k] += raised * raised / best[k]
         lost = moved[k]
         for a in range(total):
             if a != k and best[a] >= _RARE:
@@ -419,12 +474,6 @@ def find_live(laws: Laws, live: Integers) -> tuple[float, int, float, int]:
 
 
 @compiled
-def room_for(size: int) -> int:
-    """How many panels there may be with so many candidates; beyond, they are taken as they are."""
-    return 200 + 60 * size
-
-
-@compiled
 def place_nodes(ends: Floats, panels: int, cut: float, nodes: Floats) -> None:
     """Write where the nodes are, relative to the cut."""
     for p in range(panels):
@@ -440,17 +489,16 @@ def ids_values(laws: Laws, best: Floats, short: Floats, learnt: Floats) -> int:
     places = np.empty(size, np.int64)
     point, ties, cut, count = find_live(laws, places)
     live = places[:count]
-    ends = np.empty(room_for(size))
-    panels = place_panels(laws, live, cut, point == cut, ends) if count > 0 else 0
+    both = np.empty((2, room_for(size)))
+    panels = place_panels(laws, live, cut, point == cut, both) if count > 0 else 0
+    ends = both[0]
     tables, at_cut, means = np.zeros((size, TABLES, panels * NODES)), np.zeros((size, 2)), np.empty(size)
     room, nodes = np.empty((2, ends.size)), np.empty(panels * NODES)
     place_nodes(ends, panels, cut, nodes)
     for k in range(size):
         own = panels if laws.right[k] > cut else 0
         means[k] = fill_candidate(laws, k, ends, own, cut, room, tables[k], at_cut[k])
-    shortfalls(
-        laws, live, tables, at_cut, means, nodes, panels * NODES, (point, ties, cut), best, short, learnt
-    )
+    shortfalls(laws, live, tables, at_cut, means, nodes, panels * NODES, (point, ties, cut), best, short, learnt)
     return panels * NODES
 
 
@@ -467,7 +515,7 @@ def ids_chances(plan: Plan, parameters: Floats, state: State, out: Floats) -> No
 
 @compiled
 def draw_from(chances: Floats, key: np.uint64, number: int) -> int:
-    """Place drawn with these probabilities; no number is drawn where one of them is 1."""
+    """Place drawn with these probabilities."""
     place = uniform(key, number)
     last = 0
     for k in range(chances.size):

@@ -16,7 +16,7 @@ from meanbounds.kernels.arms.thompson import HAT_SHAPE, in_raw_units, posterior_
 from meanbounds.kernels.compiling import compiled
 from meanbounds.support.types import Floats
 
-__all__ = ["LAW_ROWS", "Laws", "fill_law", "fill_laws", "largest_point", "laws_of", "log_density"]
+__all__ = ["LAW_ROWS", "Laws", "fill_law", "fill_laws", "largest_point", "laws_of", "log_density", "log_density_of"]
 
 LAW_ROWS = 12
 _DEPTH = 36.0  # a density has ended where it is exp(-36) of its peak
@@ -50,26 +50,33 @@ def laws_of(rows: Floats) -> Laws:
 
 @compiled
 def log_density(laws: Laws, k: int, step: float) -> float:
-    """Log of the density at ``mode + step``, relative to its peak.
+    """Log of the density at ``mode + step``, relative to its peak."""
+    inside = laws.start[k] < laws.mode[k] < laws.stop[k]
+    return log_density_of(laws.rise[k], laws.fall[k], laws.below[k], laws.above[k], inside, step)
+
+
+@compiled
+def log_density_of(rise: float, fall: float, below: float, above: float, inside: bool, step: float) -> float:
+    """The same from the numbers of one law; `inside` says that its mode is between the bounds.
 
     The terms that are linear in the step are taken together: at a mode between the bounds they cancel, and each alone
     would lose digits.
     """
     value = 0.0
     slope = 0.0
-    if laws.rise[k] > 0.0:
-        ratio = step / laws.below[k]
+    if rise > 0.0:
+        ratio = step / below
         if ratio <= -1.0:
             return -np.inf
-        value -= laws.rise[k] * excess(ratio, 1.0 + ratio)
-        slope += laws.rise[k] / laws.below[k]
-    if laws.fall[k] > 0.0:
-        ratio = -step / laws.above[k]
+        value -= rise * excess(ratio, 1.0 + ratio)
+        slope += rise / below
+    if fall > 0.0:
+        ratio = -step / above
         if ratio <= -1.0:
             return -np.inf
-        value -= laws.fall[k] * excess(ratio, 1.0 + ratio)
-        slope -= laws.fall[k] / laws.above[k]
-    if laws.start[k] < laws.mode[k] < laws.stop[k]:
+        value -= fall * excess(ratio, 1.0 + ratio)
+        slope -= fall / above
+    if inside:
         return value
     return value + slope * step
 

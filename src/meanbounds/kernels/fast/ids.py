@@ -54,14 +54,13 @@ def _room(size: int) -> _Kept:
     most = room_for(size)
     flags = np.zeros((2, size), np.bool_)
     rows = np.zeros((5, size))
-    ends = np.zeros((2, most))
     return _Kept(
         laws_of(np.zeros((LAW_ROWS, size))),
         flags[0],
         flags[1],
         np.zeros(size, np.int64),
-        ends[0],
-        ends[1],
+        np.zeros((2, most)),
+        np.zeros(most),
         np.empty((2, most)),
         np.zeros((size, 2)),
         rows[0],
@@ -78,10 +77,10 @@ def _same_panels(kept: _Kept, before: int, panels: int) -> bool:
     same = before == panels
     p = 0
     while same and p <= panels:
-        same = kept.ends[p] == kept.previous[p]
+        same = kept.ends[0, p] == kept.previous[p]
         p += 1
     if not same:
-        kept.previous[: panels + 1] = kept.ends[: panels + 1]
+        kept.previous[: panels + 1] = kept.ends[0, : panels + 1]
     return same
 
 
@@ -98,16 +97,18 @@ def _decide(kept: _Kept, tables: Floats, nodes: Floats, before: int, power: floa
         before = -1
     if not _same_panels(kept, before, panels):
         kept.filled[:] = False
-    place_nodes(kept.ends, panels, cut, nodes)
+    place_nodes(kept.ends[0], panels, cut, nodes)
     for k in range(size):
         lives = laws.right[k] > cut and laws.start[k] < laws.stop[k]
         if kept.stale[k] or (lives and not kept.filled[k]):
             own = panels if lives else 0
-            kept.means[k] = fill_candidate(laws, k, kept.ends, own, cut, kept.room, tables[k], kept.at_cut[k])
+            kept.means[k] = fill_candidate(laws, k, kept.ends[0], own, cut, kept.room, tables[k], kept.at_cut[k])
             kept.stale[k], kept.filled[k] = False, lives
     known = (point, ties, cut)
     values = (kept.best, kept.short, kept.learnt)
-    shortfalls(laws, live, tables, kept.at_cut, kept.means, nodes, panels * NODES, known, values[0], values[1], values[2])
+    shortfalls(
+        laws, live, tables, kept.at_cut, kept.means, nodes, panels * NODES, known, values[0], values[1], values[2]
+    )
     best_mix(kept.short, kept.learnt, power, kept.chances)
     return tables, nodes, panels
 
