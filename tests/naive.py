@@ -380,7 +380,7 @@ def ids(r: Round, moments: int = 1) -> int:
         upper = max(lower, upper) if bottom < upper else min(upper, max(lower, bottom))
         laws.append(naive_ids.Law(ones, zeros, min(upper, max(lower, bottom)), upper, bottom, top))
     _, short, learnt = naive_ids.values(laws, 40, around=False)
-    ends = np.cumsum(naive_ids.spread(naive_ids.mix(short, learnt), short, learnt))
+    ends = np.cumsum(naive_ids.spread(naive_ids.mix(short, learnt, 1.5), short, learnt))
     place = float(uniform(r.key, r.number))
     if np.any(abs(ends[:-1] - place) < 1e-6):
         r.memory[UNDECIDED] = 1.0

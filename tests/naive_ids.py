@@ -104,7 +104,8 @@ def values(laws: Sequence[Law], pieces: int = 100, around: bool = True) -> Value
     for a in range(size):
         product, known = density[a] * weight * (x > point), long(a in ties) / max(1, len(ties))
         for j in range(size):
-            product, known = (product * share[j], known * at[j]) if j != a else (product, known)
+            product = product * share[j] if j != a else product
+            known = known * at[j] if j != a else known
         best[a] = product.sum() + known
         both[:, a] = (limited * product).sum(axis=(1, 2)) + limited_at * known
         both[a, a] = (product * x).sum() + known * limited_at[a]

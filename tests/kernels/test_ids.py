@@ -158,7 +158,7 @@ def test_two_moments_of_zeros_and_ones_change_nothing() -> None:
 
 
 def test_chances_are_the_mix() -> None:
-    policy = mb.IDS()
+    policy = mb.IDS(power=2.0)
     table = tables([Arm(5, 2), Arm(9, 3, 0.1, 0.7), Arm(0, 0, 0.2, 0.6)])
     out, expected = np.empty(3), np.empty(3)
     parameters = policy.parameters

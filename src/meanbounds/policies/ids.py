@@ -38,8 +38,9 @@ class IDS(Policy):
         With 2, the second moment of the rewards counts as well, as in `ThompsonSampling`: the less rewards vary, the
         less is explored.
     power
-        How much loss weighs against information, above 1 and at most 10; 2 is what was published. The lower, the more
-        is explored: beside an arm that is known well, another is played in proportion to ``1 / (power - 1)``.
+        How much loss weighs against information, above 1 and at most 10. Published is 2; 1.5, the default, settles on
+        a wrong arm less often. The lower, the more is explored: beside an arm that is known well, another is played in
+        proportion to ``1 / (power - 1)``.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class IDS(Policy):
 
     prior: tuple[float, float] = (1.0, 1.0)
     moments: int = 1
-    power: float = 2.0
+    power: float = 1.5
 
     def __post_init__(self) -> None:
         super().__post_init__()
