@@ -102,10 +102,9 @@ def values(laws: Sequence[Law], pieces: int = 100, around: bool = True) -> Value
             at[k] = here.sum()
             limited_at[k] = (here * x).sum() / at[k] if at[k] > 0 else 0
     for a in range(size):
-        product, known = density[a] * weight * (x > point), long(a in ties) / max(1, len(ties))
-        for j in range(size):
-            product = product * share[j] if j != a else product
-            known = known * at[j] if j != a else known
+        others = [j for j in range(size) if j != a]
+        product = density[a] * weight * (x > point) * np.prod([share[j] for j in others], axis=0)
+        known = long(a in ties) / max(1, len(ties)) * np.prod(at[others])
         best[a] = product.sum() + known
         both[:, a] = (limited * product).sum(axis=(1, 2)) + limited_at * known
         both[a, a] = (product * x).sum() + known * limited_at[a]
