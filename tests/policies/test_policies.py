@@ -17,7 +17,6 @@ MORE = [
     mb.ThompsonSampling(prior=(2.0, 1.5)),
     mb.OptimisticGittins(prior=(2.0, 1.5)),
     mb.OptimisticGittins(f="1 + t log(t)^2"),
-    mb.IDS(prior=(2.0, 1.5), power=1.5),
     mb.IDS(prior=(2.0, 1.5), power=2.0),
 ]
 
