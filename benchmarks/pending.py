@@ -46,6 +46,7 @@ POLICIES: Mapping[str, mb.Policy] = {
     "BIMED(moments=2)": mb.BIMED(moments=2),
     "OptimisticGittins": mb.OptimisticGittins(),
     "ThompsonSampling": mb.ThompsonSampling(),
+    "IDS": mb.IDS(),
     "ThompsonSampling(moments=2)": mb.ThompsonSampling(moments=2),
 }
 _LONG = ("GLUE", "BKLUCB", "OSSB", "BIMED", "BIMED(moments=2)", "ThompsonSampling")

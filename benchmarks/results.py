@@ -36,6 +36,7 @@ BOUNDED: Mapping[str, mb.Policy] = {
     "BIMED": mb.BIMED(),
     "ThompsonSampling": mb.ThompsonSampling(),
     "OptimisticGittins": mb.OptimisticGittins(),
+    "IDS": mb.IDS(),
 }
 LINEAR_BOUNDED: Mapping[str, AnyPolicy] = {"OFUL": mb.OFUL(), "R-OFUL": mb.ROFUL(index="clip")}
 CALLED: Mapping[str, str] = {"5 arms": "5 arms, high-lower-bound", "100 arms": "100 arms, mean ± 0.2"}

@@ -171,6 +171,8 @@ JOBS: Mapping[str, Callable[[], Job]] = {
     "Optimistic Gittins, 100 arms": _arms("OptimisticGittins", _MANY, 3),
     "Thompson, 5 arms": _arms("ThompsonSampling", _FEW, 20),
     "Thompson, 100 arms": _arms("ThompsonSampling", _MANY, 3),
+    "IDS, 5 arms": _arms("IDS", _FEW, 1),
+    "IDS, 100 arms": _arms("IDS", _MANY, 1),
     "OFUL, 10 of 100 arms": _linear("OFUL", 10, 20),
     "OFUL, 100 arms": _linear("OFUL", None, 20),
     "R-OFUL clip, 10 of 100 arms": _linear("ROFUL", 10, 20, index="clip"),

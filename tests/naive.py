@@ -20,6 +20,7 @@ from meanbounds.kernels.arms.thompson import truncated_beta
 from meanbounds.kernels.random import stream
 from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import policy_key, reward_key, rounding_key, uniform
+from tests import naive_ids
 
 INFINITY = math.inf
 
@@ -462,6 +463,34 @@ def most_frequent(r: Round, log: Log | None = None) -> int:
     return r.largest({k: float(logged(r, log or {}, k)[0]) for k in r.offered})
 
 
+def ids(r: Round, moments: int = 1) -> int:
+    laws = []
+    shared = max((_offered(r, k) for k in r.possible if r.lack[k] > 0), default=-INFINITY)
+    for k in r.possible:
+        bottom, top = float(r.bounds.low[k]), float(r.bounds.high[k])
+        lower, upper = float(r.bounds.lower[k]), r.cap[k]
+        ones, zeros = float(r.ones[k]), r.plays[k] - float(r.ones[k])
+        if moments == 2 and r.lack[k] > 0:
+            x, room = floor(r, k)
+            ones, zeros = (r.plays[k] * weight for weight in weights(r, k, x, room))
+            bottom = top - r.span(k) * room if x > 0.5 else bottom + r.span(k) * x
+        elif moments == 2:
+            bottom, ones, zeros = min(top, max(bottom, shared)), float(r.plays[k]), 0.0
+        upper = max(lower, upper) if bottom < upper else min(upper, max(lower, bottom))
+        laws.append(naive_ids.Law(ones, zeros, min(upper, max(lower, bottom)), upper, bottom, top))
+    _, short, learnt = naive_ids.values(laws, 40, around=False)
+    ends = np.cumsum(naive_ids.spread(naive_ids.mix(short, learnt, 1.5), short, learnt))
+    place = float(uniform(r.key, r.number))
+    if np.any(abs(ends[:-1] - place) < 1e-6):
+        r.memory[UNDECIDED] = 1.0
+    return r.possible[int(np.sum(ends[:-1] <= place))]
+
+
+def _offered(r: Round, k: int) -> float:
+    """The floor that an arm offers to those without one: ten times as far from the top as its own."""
+    return min(r.cap[k], float(r.bounds.high[k]) - r.span(k) * (10 * floor(r, k)[1]))
+
+
 TWINS: dict[mb.Policy, Callable[[Round], int]] = {
     mb.UCB(): ucb,
     mb.BUCB(): bucb,
@@ -482,6 +511,8 @@ TWINS: dict[mb.Policy, Callable[[Round], int]] = {
     mb.MINUCB(): min_ucb,
     mb.WarmStart(): warm,
     mb.MostFrequentArm(): most_frequent,
+    mb.IDS(): ids,
+    mb.IDS(moments=2): partial(ids, moments=2),
 }
 
 

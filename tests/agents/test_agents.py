@@ -71,7 +71,7 @@ def test_index_after_t_updates_uses_f_of_t_plus_1() -> None:
     assert index < 0.9
 
 
-@pytest.mark.parametrize("policy", [mb.ThompsonSampling(), mb.BIMED(), mb.OSSB()], ids=repr)
+@pytest.mark.parametrize("policy", [mb.ThompsonSampling(), mb.BIMED(), mb.OSSB(), mb.IDS()], ids=repr)
 def test_a_policy_without_an_index_says_so(policy: mb.Policy) -> None:
     with pytest.raises(mb.NoIndexError, match=type(policy).__name__):
         agent(policy).indices()

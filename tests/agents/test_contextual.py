@@ -44,7 +44,7 @@ def tired(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contextual, "_AWAKE", 1)
 
 
-@pytest.mark.parametrize("policy", [mb.GLUE(), mb.ThompsonSampling(), mb.OSSB()], ids=repr)
+@pytest.mark.parametrize("policy", [mb.GLUE(), mb.ThompsonSampling(), mb.OSSB(), mb.IDS()], ids=repr)
 def test_resting_changes_nothing(policy: mb.Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     awake = agent(policy)
     expected = play(awake, 200, 2)

@@ -104,7 +104,7 @@ def test_a_million_pulls_with_features(policy: mb.LinearPolicy) -> None:
 @pytest.mark.parametrize("floor", [0.0, 0.05])
 @pytest.mark.parametrize(
     "policy",
-    [mb.GLUE(), mb.ThompsonSampling(), mb.BIMED(), mb.OptimisticGittins(), mb.MINTS(), WARM, *LINEAR],
+    [mb.GLUE(), mb.ThompsonSampling(), mb.BIMED(), mb.OptimisticGittins(), mb.IDS(), mb.MINTS(), WARM, *LINEAR],
     ids=repr,
 )
 def test_pulls_of_an_agent(policy: mb.Policy | mb.LinearPolicy, floor: float) -> None:

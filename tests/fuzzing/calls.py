@@ -212,6 +212,7 @@ for _kind in (mb.UCB, mb.BUCB, mb.ImprovedUCB, mb.GLUE, mb.KLUCB, mb.BKLUCB, mb.
 _policy(mb.OSSB, lambda draw: {"epsilon": draw.share(), "gamma": draw.share()})
 _policy(mb.BIMED, lambda draw: {"moments": draw.pick((1, 2))})
 _policy(mb.OptimisticGittins, lambda draw: {"prior": [1.0, 2.0], "moments": draw.pick((1, 2)), "f": "t"})
+_policy(mb.IDS, lambda draw: {"prior": [1.0, 2.0], "moments": draw.pick((1, 2)), "power": 1.5})
 _policy(mb.ThompsonSampling, lambda draw: {"prior": [1.0, 2.0], "moments": draw.pick((1, 2))})
 _policy(mb.MINTS, lambda _draw: {})
 _policy(mb.MINUCB, lambda draw: {"log": a_log(draw, 2), "bias": draw.pick((None, 0.1, [0.1, 0.2]))})

@@ -72,6 +72,7 @@ def a_policy(draw: Draw, *, logged: bool = True) -> mb.Policy:
         (mb.OSSB, {"epsilon": draw.pick((0.01, 0.2)), "gamma": draw.pick((0.01, 1.0))}),
         (mb.BIMED, moments),
         (mb.OptimisticGittins, moments | rate | {"prior": draw.pick(((1.0, 1.0), (2.0, 1.5)))}),
+        (mb.IDS, moments | {"power": draw.pick((1.5, 2.0))}),
         (mb.ThompsonSampling, moments | {"prior": draw.pick(((1.0, 1.0), (2.0, 1.5)))}),
         (mb.MINTS, {}),
     ]

@@ -24,6 +24,7 @@ MORE = [
     mb.WarmStart(base=mb.ThompsonSampling(moments=2), log=LOG),
     mb.WarmStart(base=mb.OSSB(), log=LOG),
     mb.MostFrequentArm(log=LOG),
+    mb.IDS(prior=(2.0, 1.5), power=2.0),
 ]
 
 
@@ -192,6 +193,9 @@ def test_an_agent_does_not_depend_on_the_width_of_the_range(policy: mb.Policy) -
         (lambda: mb.ThompsonSampling(prior=(0.5, 1.0)), "at least 1"),
         (lambda: mb.ThompsonSampling(prior=(1e17, 2.0)), r"at most 1e\+12; got \(1e\+17, 2.0\)"),
         (lambda: mb.OptimisticGittins(prior=(0.5, 1.0)), "prior of OptimisticGittins is two numbers"),
+        (lambda: mb.IDS(prior=(0.5, 1.0)), "the prior of IDS is two numbers, each at least 1"),
+        (lambda: mb.IDS(power=1.0), "the power of IDS is a number above 1 and at most 10; got 1.0"),
+        (lambda: mb.IDS(moments=0), "moments must be 1 or 2; got 0"),
         (lambda: mb.BIMED(moments=3), "moments must be 1 or 2; got 3"),
         (lambda: mb.Policy.from_dict({"policy": "GULE"}), "unknown policy 'GULE'; the policies are BIMED"),
         (

@@ -41,6 +41,7 @@ AGENTS: dict[str, Callable[[], Any]] = {
     "GLUE": lambda: _on_arms(mb.GLUE()),
     "Thompson": lambda: _on_arms(mb.ThompsonSampling()),
     "Gittins": lambda: _on_arms(mb.OptimisticGittins()),
+    "IDS": lambda: _on_arms(mb.IDS()),
     "BIMED": lambda: _on_arms(mb.BIMED()),
     "MINTS": lambda: _on_arms(mb.MINTS()),
     "warm start": lambda: _on_arms(mb.WarmStart(base=mb.OSSB(), log=mb.LoggedArms([9] * ARMS, [4.0] * ARMS))),

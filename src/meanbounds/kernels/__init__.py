@@ -23,6 +23,7 @@ _FAST = {
     textbook.IMED: fast.play_imed,
     textbook.THOMPSON: fast.play_thompson,
     textbook.GITTINS: fast.play_gittins,
+    textbook.IDS: fast.play_ids,
 }
 
 

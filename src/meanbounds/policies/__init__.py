@@ -9,6 +9,7 @@ from meanbounds.policies.base import Policy
 from meanbounds.policies.direct import BIMED, OSSB, ThompsonSampling
 from meanbounds.policies.exploration import EXPLORATION
 from meanbounds.policies.gittins import OptimisticGittins
+from meanbounds.policies.ids import IDS
 from meanbounds.policies.index import BKLUCB, BUCB, GLUE, KLUCB, UCB, ImprovedUCB, UCBoost
 from meanbounds.policies.logged import LoggedArms
 from meanbounds.policies.oful import OFUL, ROFUL, LinearPolicy
@@ -24,6 +25,7 @@ __all__ = [
     "BUCB",
     "EXPLORATION",
     "GLUE",
+    "IDS",
     "KLUCB",
     "MINTS",
     "MINUCB",

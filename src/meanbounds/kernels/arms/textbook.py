@@ -10,6 +10,7 @@ import numpy as np
 from meanbounds.kernels.arms.block import Block
 from meanbounds.kernels.arms.chances import index_chances, thompson_chances
 from meanbounds.kernels.arms.gittins import choose_gittins, gittins_chances, gittins_scores
+from meanbounds.kernels.arms.ids import choose_ids, ids_chances
 from meanbounds.kernels.arms.imed import choose_imed, imed_scores
 from meanbounds.kernels.arms.index import gaussian_index
 from meanbounds.kernels.arms.kl import kl_index
@@ -27,6 +28,7 @@ __all__ = [
     "BOOST",
     "GAUSSIAN",
     "GITTINS",
+    "IDS",
     "IMED",
     "KL",
     "LOGGED",
@@ -49,6 +51,7 @@ IMED = 3
 OSSB = 4
 THOMPSON = 5
 GITTINS = 6
+IDS = 7
 MINTS = 8
 MIN_UCB = 9
 LOGGED = 32
@@ -102,6 +105,8 @@ def choose(
         k = choose_gittins(plan, parameters, state, log_f, number, key)
     elif code == MINTS:
         k = choose_mints(plan, state, number, key)
+    elif code == IDS:
+        k = choose_ids(plan, parameters, state, number, key)
     else:
         scores = np.empty(plan.arm.size)
         indices(code, plan_table, parameters, state_table, log_f, scores)
@@ -128,6 +133,9 @@ def chances(code: int, plan_table: Floats, parameters: Floats, state_table: Floa
         return 0.0
     if code == MINTS:
         mints_chances(plan, state, out)
+        return 0.0
+    if code == IDS:
+        ids_chances(plan, parameters, state, out)
         return 0.0
     scores = np.empty(plan.arm.size)
     if code == IMED:

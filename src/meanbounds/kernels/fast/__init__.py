@@ -1,7 +1,8 @@
 """Whole simulated runs, faster than `meanbounds.kernels.arms.textbook` plays them and with the same decisions.
 
 Nothing here defines a policy, and no agent uses it: an agent plays one round at a time. `hold` is for UCB, KL-UCB and
-indexed minimum empirical divergence, and rests on two ideas, both exact; `thompson` keeps what is costly to compute.
+indexed minimum empirical divergence, and rests on two ideas, both exact; `thompson` and `ids` keep what is costly to
+compute.
 
 **Hold.** After looking at all arms, put a level between the best and the second-best index. While the leader stays
 above it and every other arm below, the leader is played again, and only the leader has to be looked at. The index of an
@@ -19,7 +20,8 @@ from __future__ import annotations
 
 from meanbounds.kernels.fast.gittins import play_gittins
 from meanbounds.kernels.fast.hold import play_gaussian, play_imed, play_kl
+from meanbounds.kernels.fast.ids import play_ids
 from meanbounds.kernels.fast.oful import play_linear
 from meanbounds.kernels.fast.thompson import play_thompson
 
-__all__ = ["play_gaussian", "play_gittins", "play_imed", "play_kl", "play_linear", "play_thompson"]
+__all__ = ["play_gaussian", "play_gittins", "play_ids", "play_imed", "play_kl", "play_linear", "play_thompson"]
