@@ -245,7 +245,37 @@ UNDECIDED = "undecided"
 """What a twin remembers if two costs are equal but for rounding, such as log 3 and the divergence of 0 from 2/3."""
 
 
-def bimed(r: Round, moments: int = 1) -> int:
+def settled(r: Round, moments: int) -> int | None:
+    """A leader that may be as good as the largest upper bound of the others, if there is one."""
+    cap, leaders = r.cap, {}
+    clipped = {k: r.clipped(k, float(r.bounds.lower[k]), cap[k]) for k in r.possible}
+    for k, mean in clipped.items():
+        goal = max((cap[j] for j in r.possible if j != k), default=-INFINITY)
+        allowed = r.log_f / (2 if cap[k] == goal else 4)
+        leads = mean == max(clipped.values()) and cap[k] >= goal
+        if leads and r.plays[k] * distance(r, k, goal, moments) <= allowed:
+            leaders[k] = mean
+    return r.largest(leaders) if leaders else None
+
+
+def distance(r: Round, k: int, goal: float, moments: int) -> float:
+    """Divergence of what was seen of an arm from a mean of at least `goal`."""
+    if not r.plays[k]:
+        return 0.0
+    mean, lack = r.total[k] / r.plays[k], r.lack[k] / r.plays[k]
+    unit, unit_lack = r.unit(k, goal), r.unit_lack(k, goal)
+    if lack <= unit_lack if r.near_top(k) else mean >= unit:
+        return 0.0
+    x, room = floor(r, k) if moments == 2 else (0.0, 1.0)
+    upper, lower = weights(r, k, x, room) if moments == 2 else (mean, lack)
+    lifted = 1 - unit_lack / room if r.near_top(k) and moments == 2 else (unit - x) / room
+    return kl_between(upper, lower, lifted, unit_lack / room)
+
+
+def bimed(r: Round, moments: int = 1, settle: bool = True) -> int:
+    first = settled(r, moments) if settle else None
+    if first is not None:
+        return first
     played = [k for k in r.possible if r.plays[k]]
     leader = max([r.best_lower, *(min(r.cap[k], r.mean(k)) for k in played)])
     costs = {}
@@ -255,15 +285,7 @@ def bimed(r: Round, moments: int = 1) -> int:
         elif not r.plays[k]:
             costs[k] = -INFINITY
         else:
-            mean, lack = r.total[k] / r.plays[k], r.lack[k] / r.plays[k]
-            goal, goal_lack = r.unit(k, leader), r.unit_lack(k, leader)
-            distance = 0.0
-            if lack > goal_lack if r.near_top(k) else mean < goal:
-                x, room = floor(r, k) if moments == 2 else (0.0, 1.0)
-                upper, lower = weights(r, k, x, room) if moments == 2 else (mean, lack)
-                lifted = 1 - goal_lack / room if r.near_top(k) and moments == 2 else (goal - x) / room
-                distance = kl_between(upper, lower, lifted, goal_lack / room)
-            costs[k] = r.plays[k] * distance + math.log(r.plays[k])
+            costs[k] = r.plays[k] * distance(r, k, leader, moments) + math.log(r.plays[k])
     least = min(costs.values())
     near = [k for k, cost in costs.items() if r.plays[k] and cost <= least + 1e-14 * (1 + abs(least))]
     if len({(r.plays[k], r.total[k], r.squares[k], r.span(k), float(r.bounds.low[k])) for k in near}) > 1:
@@ -343,7 +365,10 @@ def posteriors(r: Round, moments: int, prior: tuple[float, float] = (1.0, 1.0)) 
     return laws
 
 
-def thompson(r: Round, moments: int = 1) -> int:
+def thompson(r: Round, moments: int = 1, settle: bool = True) -> int:
+    first = settled(r, moments) if settle else None
+    if first is not None:
+        return first
     stream_of_round = child(r.key, r.number)
     return r.largest(
         {
@@ -513,6 +538,9 @@ TWINS: dict[mb.Policy, Callable[[Round], int]] = {
     mb.MostFrequentArm(): most_frequent,
     mb.IDS(): ids,
     mb.IDS(moments=2): partial(ids, moments=2),
+    mb.BIMED(settle=False): partial(bimed, settle=False),
+    mb.ThompsonSampling(settle=False): partial(thompson, settle=False),
+    mb.ThompsonSampling(moments=2, settle=False): partial(thompson, moments=2, settle=False),
 }
 
 

@@ -210,7 +210,7 @@ def _policy(kind: type[Any], parameters: Callable[[Draw], dict[str, Any]]) -> No
 for _kind in (mb.UCB, mb.BUCB, mb.ImprovedUCB, mb.GLUE, mb.KLUCB, mb.BKLUCB, mb.UCBoost):
     _policy(_kind, lambda draw: {"f": draw.pick(("t", np.exp, "t log(t)^3"))})
 _policy(mb.OSSB, lambda draw: {"epsilon": draw.share(), "gamma": draw.share()})
-_policy(mb.BIMED, lambda draw: {"moments": draw.pick((1, 2))})
+_policy(mb.BIMED, lambda draw: {"moments": draw.pick((1, 2)), "settle": draw.pick((True, False))})
 _policy(mb.OptimisticGittins, lambda draw: {"prior": [1.0, 2.0], "moments": draw.pick((1, 2)), "f": "t"})
 _policy(mb.IDS, lambda draw: {"prior": [1.0, 2.0], "moments": draw.pick((1, 2)), "power": 1.5})
 _policy(mb.ThompsonSampling, lambda draw: {"prior": [1.0, 2.0], "moments": draw.pick((1, 2))})
@@ -551,6 +551,12 @@ def _(draw: Draw) -> Call:
 def _(draw: Draw) -> Call:
     horizon: Any = draw.pick((100, [10, 20]))
     return Call("", theory.glue_regret, [*_means(draw), horizon], {"form": draw.pick(("corrected", "paper"))})
+
+
+@_add("theory.settling_plays")
+def _(draw: Draw) -> Call:
+    policy: Any = draw.pick((mb.BIMED(), mb.ThompsonSampling(f="t"), mb.BIMED(settle=False)))
+    return Call("", theory.settling_plays, [*_means(draw), draw.pick((10, [1, 1000]))], {"policy": policy})
 
 
 @_add("theory.linear_regret")

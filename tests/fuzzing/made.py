@@ -66,7 +66,7 @@ def a_log(draw: Draw, size: int) -> mb.LoggedArms:
 
 def a_policy(draw: Draw, *, logged: bool = True) -> mb.Policy:
     rate = {} if draw.chance(0.7) else {"f": draw.pick(RATES)}
-    moments = {"moments": draw.pick((1, 2))}
+    moments = {"moments": draw.pick((1, 2)), "settle": draw.pick((True, False))}
     kinds: list[tuple[type[mb.Policy], dict[str, Any]]] = [
         *((kind, rate) for kind in (mb.UCB, mb.BUCB, mb.ImprovedUCB, mb.GLUE, mb.KLUCB, mb.BKLUCB, mb.UCBoost)),
         (mb.OSSB, {"epsilon": draw.pick((0.01, 0.2)), "gamma": draw.pick((0.01, 1.0))}),

@@ -484,7 +484,7 @@ class Agent(Saved):
                 f"an agent in format {number!r} cannot be read: this version of meanbounds reads 1 and {_FORMAT}"
             )
         saved = Entries(parts, "agent")
-        policy, known = Policy.from_dict(saved.mapping("policy")), Knowledge.from_dict(saved.mapping("knowledge"))
+        policy, known = Policy.from_saved(saved.mapping("policy")), Knowledge.from_dict(saved.mapping("knowledge"))
         kind = FeaturesLearner if isinstance(policy, LinearPolicy) else ArmsLearner
         return cls.around(kind.from_parts({**parts, "policy": policy, "knowledge": known}))
 

@@ -746,7 +746,7 @@ class ContextualAgent(Saved):
         for column, name in ((lower, "lower"), (upper, "upper")):
             column[rows] = saved.numbers(name, (len(rows), len(like)))
         check_columns(like, lower[rows], upper[rows])
-        policy = Policy.from_dict(saved.mapping("policy"))
+        policy = Policy.from_saved(saved.mapping("policy"))
         agent = cls.__new__(cls)
         agent._begin(policy, Columns(like, lower, upper), [], saved["seed"], saved["unknown"], saved["floor"])
         agent._rows = dict(zip(contexts, rows, strict=True))
@@ -768,7 +768,7 @@ class ContextualAgent(Saved):
             raise saved.fail("agents must be a list of pairs, each of a context and its agent")
         agents = {check_context(_hashable(context)): Agent.from_dict(own) for context, own in entries}
         bounds = {context: agent.bounds for context, agent in agents.items()}
-        whole = cls(Policy.from_dict(saved.mapping("policy")), bounds, seed=saved["seed"], unknown="vacuous")
+        whole = cls(Policy.from_saved(saved.mapping("policy")), bounds, seed=saved["seed"], unknown="vacuous")
         for context, agent in agents.items():
             if context in whole._kept:
                 whole._kept[context] = whole._adopted(agent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from meanbounds.support.checks import as_mapping, shown
 from meanbounds.support.saving import Saved
@@ -31,6 +31,8 @@ class Described(Saved):
     >>> mb.Policy.from_dict(policy.to_dict()) == policy
     True
     """
+
+    formerly: ClassVar[Mapping[str, object]] = {}  # parameters added later, with the values that change nothing
 
     def __init_subclass__(cls) -> None:
         type.__setattr__(cls, "__repr__", Described.__repr__)  # or each dataclass would write its own
@@ -117,6 +119,26 @@ class Described(Saved):
             if not (isinstance(key, str) and key in parameters):
                 raise ValueError(f"{name} has no parameter {shown(key)}; its parameters are {', '.join(parameters)}")
         return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()})
+
+    @classmethod
+    def from_saved(cls, data: Mapping[str, Any]) -> Any:
+        """Make the policy of a saved agent: parameters that the version which saved it did not have change nothing.
+
+        Parameters
+        ----------
+        data
+            As for `from_dict`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Policy.from_saved({"policy": "BIMED", "moments": 2})
+        BIMED(moments=2, settle=False)
+        """
+        settings = dict(as_mapping("a saved policy", data))
+        name = settings.get("policy")
+        kind = _REGISTRY.get(name) if isinstance(name, str) else None
+        return cls.from_dict({**(kind.formerly if kind is not None else {}), **settings})
 
 
 def _plain(value: Any) -> Any:

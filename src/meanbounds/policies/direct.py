@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ from meanbounds.knowledge import Knowledge
 from meanbounds.policies.base import Policy
 from meanbounds.policies.exploration import Exploration
 from meanbounds.policies.plan import Plan, make_plan
-from meanbounds.support.checks import as_float, as_list, shown
+from meanbounds.support.checks import as_flag, as_float, as_list, shown
 
 __all__ = ["BIMED", "OSSB", "ThompsonSampling", "as_moments", "as_prior"]
 
@@ -36,18 +37,25 @@ class BIMED(_BoundsPolicy):
 
     Plays the arm with the smallest ``plays * kl(mean, leader) + log(plays)``. The leader is the largest of l_max and of
     the means of the played arms, each clipped to its arm's bounds. Arms with an upper bound below the leader are
-    skipped; other arms that were never played come first. `f` is not used.
+    skipped; other arms that were never played come first.
+
+    Before that, it settles: while the arm with the largest clipped mean may be as good as any arm can be, it is played.
 
     Parameters
     ----------
     f
-        Not used.
+        How fast the evidence grows that stops settling, see `Policy`; not used with ``settle=False``.
     moments
         With 2, the divergence takes the second moment of the rewards into account: the less rewards vary, the less is
         explored, and it does not matter how far the range reaches below them. It is the smallest divergence between the
         leader and any distribution with these two moments. That never exceeds the divergence of the observed rewards
         themselves, which the published proof needs so that the best arm is not given up. For rewards of 0 and 1 nothing
         changes.
+    settle
+        Play the arm with the largest clipped mean (an arm that was never played counts with its lower bound) as long as
+        the largest other upper bound c does not exceed its own, and ``plays * kl(mean, c)`` is at most ``log f(t) / 2``
+        (half as much if c is below its own). Where upper bounds are close to the best mean, this saves most of the
+        exploration; docs/settling.md has the regret bound.
 
     Examples
     --------
@@ -56,22 +64,32 @@ class BIMED(_BoundsPolicy):
     >>> agent.update(0, 1.0)
     >>> agent.pull()  # arm 0 leads at its upper bound 0.9, and the other may be better
     1
+
+    With equal upper bounds it settles on the arm that leads:
+
+    >>> agent = mb.Agent(mb.BIMED(), mb.MeanBounds([0.6, 0.1], [0.9, 0.9]), seed=1)
+    >>> agent.update(0, 1.0)
+    >>> agent.pull()
+    0
     """
 
     kernel: ClassVar[int] = textbook.IMED
     counts_pending: ClassVar[bool] = True
     theorem: ClassVar[str] = "Honda and Takemura 2015, with bounds"
+    formerly: ClassVar[Mapping[str, object]] = {"settle": False}
 
     moments: int = 1
+    settle: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "moments", as_moments(self.moments))
+        object.__setattr__(self, "settle", as_flag("settle", self.settle))
 
     @property
     def parameters(self) -> NDArray[np.float64]:
-        """The number of moments."""
-        return np.array([self.moments], dtype=np.float64)
+        """The number of moments, and whether it settles."""
+        return np.array([self.moments, self.settle], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -144,10 +162,13 @@ class ThompsonSampling(_BoundsPolicy):
     rounded to one of them at random, with the probabilities that keep its mean (Agrawal and Goyal, 2012). Draws are
     exact, however far in the tail of the posterior the bounds lie.
 
+    Before that, it settles: while the arm with the largest clipped mean may be as good as any arm can be, it is played
+    and nothing is drawn.
+
     Parameters
     ----------
     f
-        Not used.
+        How fast the evidence grows that stops settling, see `Policy`; not used with ``settle=False``.
     prior
         The two parameters of the Beta prior before truncation, each from 1 to 1e12; (1, 1), the default, is uniform
         between the bounds. A stronger prior would outweigh all rewards: give bounds instead.
@@ -158,6 +179,8 @@ class ThompsonSampling(_BoundsPolicy):
         drawn from means at most ten times as far below the top of the range as the lower value of some other arm. So
         it hardly matters how wide the range is: take 2 for costs or delays, whose range is a guess. There is no theorem
         for this yet.
+    settle
+        As for `BIMED`.
 
     Examples
     --------
@@ -169,27 +192,38 @@ class ThompsonSampling(_BoundsPolicy):
     The chance of each arm, for a log of decisions:
 
     >>> agent = mb.Agent(mb.ThompsonSampling(), mb.MeanBounds.vacuous(2), seed=1)
-    >>> agent.update(0, 1.0)  # Beta(2, 1) against Beta(1, 1)
-    >>> agent.probabilities().round(4)
-    array([0.6667, 0.3333])
+    >>> for reward in (1.0, 0.0, 1.0):
+    ...     agent.update(0, reward)
+    >>> agent.probabilities().round(4)  # Beta(3, 2) against Beta(1, 1)
+    array([0.6, 0.4])
+
+    With upper bounds below 1 it may settle:
+
+    >>> agent = mb.Agent(mb.ThompsonSampling(), mb.MeanBounds([0.2, 0.2], [0.8, 0.8]), seed=1)
+    >>> agent.update(0, 1.0)
+    >>> agent.probabilities()
+    array([1., 0.])
     """
 
     kernel: ClassVar[int] = textbook.THOMPSON
     counts_pending: ClassVar[bool] = True
     theorem: ClassVar[str] = "Kaufmann et al. 2012, with bounds"
+    formerly: ClassVar[Mapping[str, object]] = {"settle": False}
 
     prior: tuple[float, float] = (1.0, 1.0)
     moments: int = 1
+    settle: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "prior", as_prior("ThompsonSampling", self.prior))
         object.__setattr__(self, "moments", as_moments(self.moments))
+        object.__setattr__(self, "settle", as_flag("settle", self.settle))
 
     @property
     def parameters(self) -> NDArray[np.float64]:
-        """The two parameters of the prior, and the number of moments."""
-        return np.array([*self.prior, self.moments], dtype=np.float64)
+        """The two parameters of the prior, the number of moments, and whether it settles."""
+        return np.array([*self.prior, self.moments, self.settle], dtype=np.float64)
 
 
 def as_prior(policy: str, given: object) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 - `glue_plays`, `glue_regret`: bounds on plays and regret after n rounds, for GLUE and policies with the same index.
 - `linear_regret`: a bound on the regret of OFUL and R-OFUL.
 - `asymptotic_plays`, `asymptotic_constant`, `comparison`, `lower_bound`: the constant in front of log n.
+- `settling_plays`: a bound on the plays that settling adds to those of BIMED and Thompson sampling.
 - `uncertain_regret`: the regret to add if the bounds on the means may be wrong.
 - `arm_status`: says in words whether each arm is played for ever, rarely or never.
 - `regret_bounds`, `regret_slopes`: the theorem that applies to each policy of a simulation, at its checkpoints.
@@ -21,6 +22,7 @@ from meanbounds.theory.constants import (
 from meanbounds.theory.glue import glue_plays, glue_regret
 from meanbounds.theory.guarantees import RegretBound, regret_bounds, regret_slopes
 from meanbounds.theory.oful import linear_regret
+from meanbounds.theory.settling import settling_plays
 from meanbounds.theory.status import ArmStatus, ArmStatuses, arm_status
 from meanbounds.theory.uncertain import uncertain_regret
 
@@ -40,5 +42,6 @@ __all__ = [
     "lower_bound",
     "regret_bounds",
     "regret_slopes",
+    "settling_plays",
     "uncertain_regret",
 ]

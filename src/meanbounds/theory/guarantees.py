@@ -222,7 +222,7 @@ def _read_back(saved: Mapping[str, Any] | str) -> AnyPolicy:
     if isinstance(saved, str):
         raise _NoTheoremError("version 0.1 kept no policy that can be read back; simulate again")
     try:
-        policy: AnyPolicy = Policy.from_dict(saved)
+        policy: AnyPolicy = Policy.from_saved(saved)
     except ValueError as error:
         raise _NoTheoremError(f"the policy cannot be read back: {error}") from error
     return policy

@@ -17,6 +17,7 @@ from meanbounds.kernels.arms.kl import kl_index
 from meanbounds.kernels.arms.logged import min_ucb_indices, with_log
 from meanbounds.kernels.arms.mints import choose_mints, mints_chances
 from meanbounds.kernels.arms.ossb import choose_ossb, ossb_scores
+from meanbounds.kernels.arms.settle import settled_scores
 from meanbounds.kernels.arms.tables import Plan, State, argmax, break_ties, plan_of, state_of
 from meanbounds.kernels.arms.thompson import choose_thompson
 from meanbounds.kernels.compiling import compiled
@@ -81,6 +82,20 @@ def indices(code: int, plan_table: Floats, parameters: Floats, state_table: Floa
 
 
 @compiled
+def _settles(code: int, parameters: Floats) -> bool:
+    """Whether the policy plays a leader that may be as good as any arm can be; see `settled_scores`."""
+    return (code == IMED and parameters.size > 1 and parameters[1] == 1.0) or (
+        code == THOMPSON and parameters.size > 3 and parameters[3] == 1.0
+    )
+
+
+@compiled
+def _moments(code: int, parameters: Floats) -> float:
+    """How many moments of the rewards a policy that settles takes into account."""
+    return float(parameters[0] if code == IMED else parameters[2])
+
+
+@compiled
 def choose(
     code: int,
     plan_table: Floats,
@@ -95,6 +110,10 @@ def choose(
     if logged:
         state_table, code = with_log(plan_table, state_table), code - LOGGED
     plan, state = plan_of(plan_table), state_of(state_table)
+    if _settles(code, parameters):
+        scores = np.empty(plan.arm.size)
+        if settled_scores(plan, _moments(code, parameters), state, log_f, scores):
+            return int(plan.arm[argmax(scores, key, number)])
     if code == IMED:
         k = choose_imed(plan, parameters, state, number, key)
     elif code == OSSB:
@@ -125,8 +144,6 @@ def chances(code: int, plan_table: Floats, parameters: Floats, state_table: Floa
     """
     if code >= LOGGED:
         state_table, code = with_log(plan_table, state_table), code - LOGGED
-    if code == THOMPSON:
-        return thompson_chances(plan_table, parameters, state_table, out)
     plan, state = plan_of(plan_table), state_of(state_table)
     if code == GITTINS:
         gittins_chances(plan, parameters, state, log_f, out)
@@ -138,6 +155,11 @@ def chances(code: int, plan_table: Floats, parameters: Floats, state_table: Floa
         ids_chances(plan, parameters, state, out)
         return 0.0
     scores = np.empty(plan.arm.size)
+    if _settles(code, parameters) and settled_scores(plan, _moments(code, parameters), state, log_f, scores):
+        index_chances(scores, out)
+        return 0.0
+    if code == THOMPSON:
+        return thompson_chances(plan_table, parameters, state_table, out)
     if code == IMED:
         imed_scores(plan, parameters, state, scores)
     elif code == OSSB:

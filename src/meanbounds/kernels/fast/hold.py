@@ -18,6 +18,7 @@ import numpy as np
 from numba import literally
 
 from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.settle import level_of
 from meanbounds.kernels.arms.tables import (
     break_ties,
     clipped_mean,
@@ -35,6 +36,7 @@ from meanbounds.kernels.fast.gaussian import gaussian_line, gaussian_stretch
 from meanbounds.kernels.fast.imed import imed_line, imed_stretch
 from meanbounds.kernels.fast.kl import kl_line, kl_stretch, solve_near_ties, surely_reaches
 from meanbounds.kernels.fast.search import COST_MARGIN, FEW, MARGIN, scale_of, two_best
+from meanbounds.kernels.fast.settle import may_settle, settled_place, settled_stretch
 from meanbounds.kernels.fast.stretch import Calendar, add, hold, no_stretch
 from meanbounds.kernels.random.rewards import Rewards, draw, law_of
 from meanbounds.kernels.random.stream import child, policy_key, reward_key
@@ -97,13 +99,18 @@ def _play_run(
         else:
             intercept[k], slope[k] = -np.inf, 0.0
     chosen, other, previous = 0, size - 1, -1
+    leading, goals = -1, np.empty(size)
+    able = may_settle(cap, goals)
+    settling = code == IMED and parameters.size > 1 and parameters[1] == 1.0
     t = first_round
     for c in range(stops.size):
         while t <= stops[c]:
             budget = log_f[t - first_round]
             if code == IMED:
                 x = max(best_lower, clipped.max())
-                for k in range(size):
+                if settling:
+                    leading = settled_place(plan, state, moments, budget, able, goals, clipped, x, key, t - 1)
+                for k in range(size if leading < 0 else 0):
                     score[k] = -(intercept[k] + slope[k] * x) if cap[k] >= x else -np.inf
             else:
                 x = sqrt(budget) if code == GAUSSIAN else budget
@@ -112,6 +119,8 @@ def _play_run(
                     score[k] = value if value < cap[k] else cap[k]
             # Choose: draw the lines near the best closer, until one candidate is ahead or all that are near are exact.
             ahead, exact, level, looks = size == 1, False, -np.inf, 0
+            if code == IMED and leading >= 0:
+                ahead, chosen, other = True, leading, leading - 1 if leading > 0 else size - 1
             while not (ahead or exact):
                 looks += 1
                 chosen, other = two_best(score, chosen, other)
@@ -159,6 +168,13 @@ def _play_run(
                 if chosen == previous and plays[arm] > 0.0 and mean_seen(seen, ends) >= x:
                     cost = log(plays[arm])
                     stretch = imed_stretch(chosen, ends, x, best_lower, cost, margin, intercept, slope, clipped, cap)
+                if leading >= 0 and chosen == previous and not plays[arm] + 1.0 < stretch.most_plays:
+                    rest = -np.inf
+                    for k in range(size):
+                        if k != chosen:
+                            rest = max(rest, plan.lower[k], clipped[k])
+                    allowed = level_of(cap[chosen], goals[chosen]) * budget
+                    stretch = settled_stretch(seen, ends, goals[chosen], rest, moments, allowed)
             elif settled and (chosen == previous or size <= FEW) and plays[arm] > 0.0:
                 wake = np.inf
                 for k in range(size):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanbounds.kernels.arms.block import Block
-from meanbounds.kernels.arms.tables import argmax, plan_of, state_of
+from meanbounds.kernels.arms.tables import argmax, clipped_mean, plan_of, state_of
 from meanbounds.kernels.arms.textbook import observe, regret
 from meanbounds.kernels.arms.thompson import (
     HAT_SHAPE,
@@ -17,6 +17,7 @@ from meanbounds.kernels.arms.thompson import (
     takes_shared_floor,
 )
 from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.fast.settle import may_settle, settled_place
 from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import child, policy_key, reward_key, rounding_key
 from meanbounds.support.types import Floats
@@ -29,13 +30,16 @@ def play_thompson(plan_table: Floats, parameters: Floats, block: Block) -> None:
     """`textbook.play` for Thompson sampling; the envelope (hat) of an arm is kept until the arm is played."""
     states, rewards, stops = block.states, block.rewards, block.stops
     seed, first_run, first_round = block.seed, block.first_run, block.first_round
-    gaps, curves = block.gaps, block.curves
+    gaps, curves, log_f = block.gaps, block.curves, block.log_f
     plan = plan_of(plan_table)
     arms, low, span, lower, cap, high = plan.arm, plan.low, plan.span, plan.lower, plan.cap, plan.high
     size = arms.size
     hats = np.empty((size, HAT_SHAPE[0], HAT_SHAPE[1]))
     floors, rooms, score = np.empty(size), np.empty(size), np.empty(size)
     offered = np.empty(size)  # the floor that each candidate offers to those without one
+    settling = parameters.size > 3 and parameters[3] == 1.0
+    clipped, goals = np.empty(size), np.empty(size)
+    able = may_settle(cap, goals)
     for run in range(states.shape[0]):
         table = states[run]
         state = state_of(table)
@@ -47,18 +51,25 @@ def play_thompson(plan_table: Floats, parameters: Floats, block: Block) -> None:
             sharing += takes_shared_floor(parameters, state, int(arms[k]))
             offered[k] = offered_floor(plan, state, k)
             floors[k], rooms[k] = posterior_hat(hats[k], plan, parameters, state, k, shared)
+            clipped[k] = clipped_mean(plan, state, k)
         t = first_round
         for c in range(stops.size):
             while t <= stops[c]:
-                stream = child(key, t - 1)
-                for k in range(size):
-                    x = sample_hat(hats[k], child(stream, int(arms[k])))
-                    ends, bounds = (low[k], span[k], high[k]), (lower[k], cap[k])
-                    score[k] = in_raw_units(x, (floors[k], rooms[k]), ends, bounds)
-                chosen = argmax(score, key, t - 1)
+                stream, chosen = child(key, t - 1), -1
+                if settling:
+                    budget, best = log_f[t - first_round], clipped.max()
+                    moments = parameters[2]
+                    chosen = settled_place(plan, state, moments, budget, able, goals, clipped, best, key, t - 1)
+                if chosen < 0:
+                    for k in range(size):
+                        x = sample_hat(hats[k], child(stream, int(arms[k])))
+                        ends, bounds = (low[k], span[k], high[k]), (lower[k], cap[k])
+                        score[k] = in_raw_units(x, (floors[k], rooms[k]), ends, bounds)
+                    chosen = argmax(score, key, t - 1)
                 arm = int(plan.arm[chosen])
                 reward = draw(rewards, arm, child(streams, arm), int(state.plays[arm]))
                 observe(table, arm, reward, 1.0 - reward, t - 1, rounding)
+                clipped[chosen] = clipped_mean(plan, state, chosen)
                 if sharing > 0:
                     if offered[chosen] == -np.inf and state.shortfall[arm] > 0.0:
                         sharing -= 1
