@@ -21,7 +21,9 @@ COUNTERPARTS: Mapping[str, str] = MappingProxyType(
 VARIANTS: Mapping[str, Any] = MappingProxyType({"moments": 2, "settle": False, "base": mb.ThompsonSampling()})
 """Values of parameters that are played beside the default, wherever a policy has the parameter."""
 
-EFFORT: Mapping[str, float] = MappingProxyType(dict.fromkeys(("IDS", "MINTS", "OSSB", "UCBoost", "WarmStart"), 0.25))
+EFFORT: Mapping[str, float] = MappingProxyType(
+    dict.fromkeys(("IDS", "MINTS", "OptimisticGittins", "OSSB", "UCBoost", "WarmStart"), 0.25)
+)
 """Share of the runs that slow policies play, by the name of the class."""
 
 FEWEST_RUNS = 10

@@ -21,6 +21,7 @@ from benchmarks.estimates import mean_limits, ratio_limits
 from benchmarks.pages import paragraph, table, today
 from benchmarks.played import Played, Setting, drawn, play, release_seed, scaled
 from meanbounds.paper.verdicts import LEVEL, by_chance
+from meanbounds.policies.exploration import DEFAULT, EXPLORATION
 from meanbounds.simulation.pairs import sign_test
 from meanbounds.support.types import Floats
 from meanbounds.support.writing import write_text_atomically
@@ -46,6 +47,7 @@ class Part:
     title: str
     settings: Callable[[int], list[Setting]]  # by the seed
     write: Callable[[Sequence[Played]], str]
+    policies: Mapping[str, mb.Policy] | None = None  # all by default
 
 
 def _kind(name: str, worlds: int, runs: int, rounds: tuple[int, ...], seed: int) -> list[Setting]:
@@ -233,6 +235,41 @@ def _without(played: Played, label: str) -> str:
     return " / ".join(f"{played.at(label, t, False).mean():.0f}" for t in played.setting.rounds)
 
 
+def _power(share: float, rounds: Floats) -> Floats:
+    """The default f to a power, so that its logarithm is multiplied by it."""
+    found: Floats = EXPLORATION[DEFAULT](rounds) ** share
+    return found
+
+
+SHARES: Mapping[str, mb.Policy] = {
+    "none": mb.ThompsonSampling(settle=False),
+    "half": mb.ThompsonSampling(f=functools.partial(_power, 0.5)),
+    "default": mb.ThompsonSampling(),
+    "twice": mb.ThompsonSampling(f=functools.partial(_power, 2.0)),
+}
+"""Thompson sampling that settles for a multiple of the default time."""
+
+
+def write_shares(results: Sequence[Played]) -> str:
+    """Regret by how long a leader settles, for each variant of random bounds."""
+    rows = []
+    for played in results:
+        kinds = [world.name.rpartition(" ")[0] if played.setting.drawn else "" for world in played.setting.worlds]
+        for kind in dict.fromkeys(kinds):
+            own = np.array([other == kind for other in kinds])
+            means = [
+                [f"{played.at(label, rounds)[own].mean():.1f}" for rounds in played.setting.rounds] for label in SHARES
+            ]
+            rows.append([kind or played.setting.name, *(" / ".join(mean) for mean in means)])
+    rounds = " / ".join(f"{t:,}" for t in results[0].setting.rounds)
+    about = paragraph(
+        f"""How long `ThompsonSampling` settles: not at all, or until the evidence against the leader reaches half of
+        the default level, the default, or twice as much (docs/settling.md has the rule). {_many(results[0])} Mean regret
+        after {rounds} rounds by the kind of bounds."""
+    )
+    return f"{about}\n\n{table(['bounds', *SHARES], rows)}"
+
+
 PARTS: Mapping[str, Part] = {
     "a": Part("After an expert's log", functools.partial(_kind, "expert's log", 200, 16, (5_000,)), write_log),
     "b": Part(
@@ -240,6 +277,12 @@ PARTS: Mapping[str, Part] = {
     ),
     "c": Part("The instances", _instances, write_instances),
     "d": Part("Small cases in which bounds can hurt", _cases, write_cases),
+    "e": Part(
+        "How long to settle",
+        functools.partial(_kind, "random bounds", 240, 20, (1_000, 10_000)),
+        write_shares,
+        SHARES,
+    ),
 }
 
 
@@ -248,7 +291,7 @@ def measure(letters: Sequence[str], share: float, seed: int, policies: Mapping[s
     found = {}
     for letter in letters:
         part = PARTS[letter]
-        results = [play(scaled(setting, share), policies, seed) for setting in part.settings(seed)]
+        results = [play(scaled(setting, share), part.policies or policies, seed) for setting in part.settings(seed)]
         found[part.title] = part.write(results)
     return found
 
