@@ -18,7 +18,9 @@ COUNTERPARTS: Mapping[str, str] = MappingProxyType(
 )
 """The classical policy that each policy with bounds comes from."""
 
-VARIANTS: Mapping[str, Any] = MappingProxyType({"moments": 2, "settle": False, "base": mb.ThompsonSampling()})
+VARIANTS: Mapping[str, Any] = MappingProxyType(
+    {"moments": 2, "settle": False, "power": 2.0, "base": mb.ThompsonSampling()}
+)
 """Values of parameters that are played beside the default, wherever a policy has the parameter."""
 
 EFFORT: Mapping[str, float] = MappingProxyType(

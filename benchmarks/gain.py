@@ -264,8 +264,8 @@ def write_shares(results: Sequence[Played]) -> str:
     rounds = " / ".join(f"{t:,}" for t in results[0].setting.rounds)
     about = paragraph(
         f"""How long `ThompsonSampling` settles: not at all, or until the evidence against the leader reaches half of
-        the default level, the default, or twice as much (docs/settling.md has the rule). {_many(results[0])} Mean regret
-        after {rounds} rounds by the kind of bounds."""
+        the default level, the default, or twice as much (docs/settling.md has the rule). {_many(results[0])} Mean
+        regret after {rounds} rounds by the kind of bounds."""
     )
     return f"{about}\n\n{table(['bounds', *SHARES], rows)}"
 
