@@ -11,7 +11,7 @@ import meanbounds as mb
 from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import delay_key, policy_key, reward_key, rounding_key, uniform
 from meanbounds.simulation import Delay
-from tests.naive import TWINS, Round, child, log_f
+from tests.naive import TWINS, UNDECIDED, Round, child, log_f
 
 
 class Sent(NamedTuple):
@@ -77,6 +77,8 @@ def play(
         arm = TWINS[policy](
             Round(bounds, list(range(size)), plays, *sums_now, log_f(policy, clock), key, t - 1, memory)
         )
+        if UNDECIDED in memory:
+            break
         reward = draw(law, arm, child(streams, arm), arms.count(arm))
         out.append(Sent(t + 1 + rounds_late(delay, lateness, t), arm, reward))
         arms.append(arm)

@@ -46,10 +46,10 @@ def test_what_cannot_be_is_refused_by_name_and_number(arguments: dict[str, Any],
         assert word in str(caught.value)
 
 
-def test_pruning_keeps_ties_and_compares_raw_units() -> None:
-    bounds = mb.MeanBounds([0.5, 0.0, -1.0], [0.9, 0.5, 0.4999], low=[0, 0, -1], high=1)
-    assert bounds.possible.tolist() == [True, True, False]
-    assert bounds.pruned().arms == (0, 1)
+def test_pruning_leaves_out_what_cannot_be_better_and_compares_raw_units() -> None:
+    bounds = mb.MeanBounds([0.5, 0.0, -1.0, 0.5], [0.9, 0.5, 0.6, 0.5], low=[0, 0, -1, 0], high=1)
+    assert bounds.possible.tolist() == [True, False, True, True]
+    assert bounds.pruned().arms == (0, 2, 3)
     assert bounds.best_lower == 0.5
 
 

@@ -49,10 +49,17 @@ def check(chances: np.ndarray, pulled: np.ndarray) -> None:
 
 @compiled
 def count_pulls(
-    code: int, plan: Floats, parameters: Floats, table: Floats, log_f: float, key: np.uint64, counts: Integers
+    code: int,
+    plan: Floats,
+    parameters: Floats,
+    table: Floats,
+    log_f: float,
+    key: np.uint64,
+    pulls: int,
+    counts: Integers,
 ) -> None:
     """Pull again and again from the same state: a pull of OSSB would count towards its exploration."""
-    for number in range(PULLS):
+    for number in range(pulls):
         counts[textbook.choose(code, plan, parameters, table.copy(), log_f, number, key)] += 1
 
 
@@ -82,7 +89,8 @@ def test_a_million_pulls(policy: mb.Policy) -> None:
     assert isinstance(inside, ArmsLearner)
     plan, log_f = policy.plan(BOUNDS), float(policy.log_f(11, 11)[0])
     pulled = np.zeros(len(BOUNDS), dtype=np.int64)
-    count_pulls(policy.kernel, plan.table, policy.parameters, inside.table, log_f, key_of(inside), pulled)
+    pulls = naive.rounds_of(policy, PULLS)
+    count_pulls(policy.kernel, plan.table, policy.parameters, inside.table, log_f, key_of(inside), pulls, pulled)
     check(chances, pulled)
     assert pulled[3] == 0 or 3 in plan.arms
 

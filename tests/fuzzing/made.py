@@ -66,14 +66,15 @@ def a_log(draw: Draw, size: int) -> mb.LoggedArms:
 
 def a_policy(draw: Draw, *, logged: bool = True) -> mb.Policy:
     rate = {} if draw.chance(0.7) else {"f": draw.pick(RATES)}
-    moments = {"moments": draw.pick((1, 2)), "settle": draw.pick((True, False))}
+    moments: dict[str, Any] = {"moments": draw.pick((1, 2))}
+    settles = moments | {"settle": draw.pick((True, False))}
     kinds: list[tuple[type[mb.Policy], dict[str, Any]]] = [
         *((kind, rate) for kind in (mb.UCB, mb.BUCB, mb.ImprovedUCB, mb.GLUE, mb.KLUCB, mb.BKLUCB, mb.UCBoost)),
         (mb.OSSB, {"epsilon": draw.pick((0.01, 0.2)), "gamma": draw.pick((0.01, 1.0))}),
-        (mb.BIMED, moments),
+        (mb.BIMED, settles),
         (mb.OptimisticGittins, moments | rate | {"prior": draw.pick(((1.0, 1.0), (2.0, 1.5)))}),
         (mb.IDS, moments | {"power": draw.pick((1.5, 2.0))}),
-        (mb.ThompsonSampling, moments | {"prior": draw.pick(((1.0, 1.0), (2.0, 1.5)))}),
+        (mb.ThompsonSampling, settles | {"prior": draw.pick(((1.0, 1.0), (2.0, 1.5)))}),
         (mb.MINTS, {}),
     ]
     if logged:  # of arms that no bounds name: totals would have to fit their ranges

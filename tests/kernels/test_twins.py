@@ -40,6 +40,7 @@ def states_after(policy: mb.Policy, case: strategies.Case, stops: list[int], fas
 
 
 def check(policy: mb.Policy, case: strategies.Case, shares: list[float], twin: Twin | None = None) -> None:
+    case = case._replace(horizon=naive.rounds_of(policy, case.horizon))
     history = naive.play(policy, case.environment, case.bounds, case.horizon, case.seed, twin=twin)
     horizon = len(history)
     if not horizon:
@@ -101,7 +102,8 @@ def test_constant_rewards(policy: mb.Policy) -> None:
     for seed in range(40):
         values = rng.random((int(rng.integers(2, 5)), 1)).round(3)
         environment = mb.Table(values.tolist(), low=0.0, high=1.0)
-        fast, slow = both(policy, strategies.Case(environment, mb.MeanBounds.vacuous(len(values)), 1500, seed))
+        rounds = naive.rounds_of(policy, 1500)
+        fast, slow = both(policy, strategies.Case(environment, mb.MeanBounds.vacuous(len(values)), rounds, seed))
         assert fast == slow, values
 
 

@@ -25,7 +25,7 @@ from tests.figures import beyond, smallest_letters
 
 PHONE = 390  # pixels
 
-NOT_POLICIES = ("AnyPolicy", "EXPLORATION", "LinearPolicy", "Plan", "Policy", "make_plan")
+NOT_POLICIES = ("AnyPolicy", "EXPLORATION", "LinearPolicy", "LoggedArms", "Plan", "Policy", "make_plan")
 POLICIES = [name for name in policies.__all__ if name not in NOT_POLICIES]
 
 LAB = mb.HiddenContexts.random(visible=3, hidden=4, arms=3, seed=2)

@@ -40,6 +40,12 @@ COLOURS = (
     "#000000",
     "#8c564b",
     "#bcbd22",
+    "#9467bd",
+    "#17becf",
+    "#843c39",
+    "#637939",
+    "#393b79",
+    "#e7969c",
 )
 """The colours of all pictures; Okabe and Ito's come first, which colour-blind readers can tell apart."""
 
@@ -66,6 +72,12 @@ _OF_POLICY = {  # linear policies share colours with others: they are never in o
     "ossb": COLOURS[8],
     "bimed": COLOURS[9],
     "ucboost": COLOURS[6],
+    "optimisticgittins": COLOURS[10],
+    "ids": COLOURS[11],
+    "mints": COLOURS[12],
+    "minucb": COLOURS[13],
+    "warmstart": COLOURS[14],
+    "mostfrequentarm": COLOURS[15],
     "oful": COLOURS[0],
     "roful": COLOURS[2],
 }

@@ -116,8 +116,8 @@ def simulate(
     ...         mb.GLUE(), environment, bounds, horizon=1000, runs=50, seed=7, delay=100, pending=pending
     ...     )
     ...     print(pending, late.final["GLUE"].mean().round(1))
-    ignore 25.2
-    count 22.8
+    ignore 1.3
+    count 0.3
     """
     named = _labelled(policies)
     if not isinstance(environment, Environment):

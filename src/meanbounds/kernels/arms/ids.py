@@ -151,6 +151,12 @@ def place_panels(laws: Laws, live: Integers, cut: float, sharp: bool, ends: Floa
 
 
 @compiled
+def _log(x: float) -> float:
+    """Log x, minus infinity where rounding has made a distance 0 or less."""
+    return log(x) if x > 0.0 else -np.inf
+
+
+@compiled
 def _density_at(law: tuple[float, float, float, float, bool], offset: float, half: float, out: Floats) -> None:
     """Density at the nodes of a panel that starts at ``mode + offset``."""
     rise, fall, below, above, inside = law
@@ -159,9 +165,9 @@ def _density_at(law: tuple[float, float, float, float, bool], offset: float, hal
             step = offset + half * (1.0 + _PLACES[i])
             value = 0.0
             if rise > 0.0:
-                value += rise * log(max(0.0, 1.0 + step / below))
+                value += rise * _log(1.0 + step / below)
             if fall > 0.0:
-                value += fall * log(max(0.0, 1.0 - step / above))
+                value += fall * _log(1.0 - step / above)
             out[i] = exp(value)
     else:
         for i in range(NODES):
