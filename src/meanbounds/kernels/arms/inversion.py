@@ -51,9 +51,9 @@ def posterior_of(plan: Plan, parameters: Floats, state: State, k: int) -> tuple[
 
 
 @compiled
-def number_of(stream: np.uint64, arm: float) -> float:
+def number_of(stream: np.uint64, arm: int) -> float:
     """With which probability this arm's draw in the round of this stream is exceeded; more than 0."""
-    return 1.0 - uniform(stream, int(arm))
+    return 1.0 - uniform(stream, arm)
 
 
 @compiled
@@ -98,7 +98,7 @@ def write_draws(
         if not every and scores[k] == -np.inf:
             continue
         a, b, lower, upper = posterior_of(plan, parameters, state, k)
-        low, span, number = plan.low[k], plan.span[k], number_of(stream, plan.arm[k])
+        low, span, number = plan.low[k], plan.span[k], number_of(stream, int(plan.arm[k]))
         if best > -np.inf and upper - lower > _NARROW:
             x = (best - low) / span
             scores[k] = -np.inf

@@ -16,7 +16,7 @@ from numpy.polynomial import legendre
 from meanbounds.kernels.arms.divergence import excess, kl_between
 from meanbounds.kernels.compiling import compiled
 
-__all__ = ["EXACT_TO", "Law", "law_of", "log_power", "quantile", "tail", "whole_tail"]
+__all__ = ["EXACT_TO", "Law", "law_of", "log_power", "near_quantile", "quantile", "tail", "whole_tail"]
 
 EXACT_TO = 1e-10  # errors of a tail, and of the tail at a quantile, are below this
 
@@ -218,15 +218,13 @@ def whole_tail(a: float, b: float, x: float) -> float:
 
 
 @compiled
-def _start(law: Law, v: float) -> float:
-    """A first guess at a quantile, from the normal law; the middle of the interval where that lies outside."""
-    _, a, b, lower, upper, _, _, _ = law
+def near_quantile(a: float, b: float, v: float) -> float:
+    """About the x that Beta(a, b) exceeds with probability v, without bounds; from the normal law."""
     p = min(v, 1.0 - v)
     t = sqrt(-2.0 * log(max(p, 1e-300)))
     z = t - (2.30753 + 0.27061 * t) / (1.0 + 0.99229 * t + 0.04481 * t * t)
     n = a + b
-    x = a / n + (z if v < 0.5 else -z) * sqrt(a * b / (n * n * (n + 1.0)))
-    return x if lower < x < upper else 0.5 * (lower + upper)
+    return a / n + (z if v < 0.5 else -z) * sqrt(a * b / (n + 1.0)) / n
 
 
 @compiled
@@ -235,7 +233,8 @@ def quantile(law: Law, v: float) -> float:
     lower, upper = law[3], law[4]
     if law[0] == _POINT or v >= 1.0:
         return lower
-    x = _start(law, v)
+    x = near_quantile(law[1], law[2], v)
+    x = x if lower < x < upper else 0.5 * (lower + upper)
     for _ in range(200):
         value, density = tail(law, x)
         if abs(value - v) <= 1e-14 + 1e-12 * min(v, 1.0 - v):

@@ -11,31 +11,60 @@ from math import exp, log
 
 import numpy as np
 
-from meanbounds.kernels.arms.inversion import CLOSE, posterior_of
-from meanbounds.kernels.arms.quantile import law_of, log_power, tail, whole_tail
+from meanbounds.kernels.arms.inversion import CLOSE, may_exceed, posterior_of
+from meanbounds.kernels.arms.quantile import law_of, log_power, near_quantile, tail, whole_tail
 from meanbounds.kernels.arms.tables import Plan, State
 from meanbounds.kernels.compiling import compiled
 from meanbounds.support.types import Floats
 
-__all__ = ["LAW_SIZE", "TAIL_SIZE", "chance_above", "draw_between", "fill_law", "levels_for", "relevel", "renew"]
+__all__ = [
+    "A",
+    "ABOVE",
+    "AT_LOWER",
+    "B",
+    "LAW_SIZE",
+    "LIFE",
+    "LOWER",
+    "LOWER_POWER",
+    "SCALE",
+    "START",
+    "TAIL_SIZE",
+    "UPPER",
+    "UPPER_POWER",
+    "WIDTH",
+    "chance_above",
+    "copied",
+    "draw_between",
+    "exceeds",
+    "fill_law",
+    "forget",
+    "levels_for",
+    "near_draw",
+    "next_tail",
+    "relevel",
+    "renew_bounds",
+    "scale_between",
+    "write_back",
+]
 
-_A, _B, _LOWER, _UPPER, _ABOVE, _SCALE, _START, _WIDTH = range(8)
-LAW_SIZE = 8
-# A law is a row for each candidate: parameters and bounds; the mass above the bounds, and 1 over the mass between them
-# (0 where that is too small to divide by, so that tails are computed anew each time); the lowest level, and from the
-# lowest to the highest, all in units of the candidate's range.
+A, B, LOWER, UPPER, AT_LOWER, LOWER_POWER, ABOVE, UPPER_POWER, SCALE, START, WIDTH = range(11)
+LAW_SIZE = 11
+# A law is a row for each candidate: parameters and bounds; tail and power at the lower bound; the same at the upper
+# bound; 1 over the mass between the bounds (0 where that is too small to divide by, so that tails are computed anew each
+# time); the lowest level, and from the lowest to the highest, all in units of the candidate's range.
 
 _TAIL, _POWER, _AT_A, _AT_B, _BORN = range(5)
 TAIL_SIZE = 5
-# A tail is a row for each candidate and level, and two more for the bounds: the tail, without bounds; the power (if
-# negative: up to which sum of parameters it is negligible); the parameters that these are for; and the sum of
-# parameters for which it was last computed anew.
+# A tail is a row for each candidate and level: the tail, without bounds; the power (if negative: up to which sum of
+# parameters it is negligible); the parameters that these are for; and the sum of parameters for which it was last
+# computed anew.
 
 _MOST_TAILS = 60_000
 _MOST_LEVELS = 256
 _LEAST_MASS = 1e-3  # between the bounds: errors of tails grow by 1 over it
 _STEPS = 100.0  # recurrences that are as quick as a new computation
-_LIFE = 4000.0  # recurrences after which rounding errors are got rid of
+_FEW_STEPS = 8.0  # recurrences that are as quick as bounds
+LIFE = 4000.0  # recurrences after which rounding errors are got rid of
 _RARE = 0.02  # probability of a round without any candidate above the floor
 _NEGLIGIBLE = 1e-43
 _LOG_NEGLIGIBLE = -60.0  # a tail that changes by less than its exponential stays what it is
@@ -48,19 +77,30 @@ def levels_for(size: int) -> int:
 
 
 @compiled
-def _renew_tail(tails: Floats, k: int, j: int, a: float, b: float, x: float) -> None:
-    """Compute a tail anew. Where the power is negligible, it is for so many rewards, whatever they are.
+def new_tail(a: float, b: float, x: float) -> tuple[float, float]:
+    """Tail and power. Where the power is negligible, it is for so many rewards, whatever they are.
 
     A success multiplies the power by ``x n / a``, with n the sum of the parameters; for n more rewards n may double.
     """
     n, power = a + b, log_power(a, b, x)
     if power < 1.5 * _LOG_NEGLIGIBLE:
         fastest = log(2.0 * max(x * n / a, (1.0 - x) * n / b))
-        tails[k, j, _TAIL] = 1.0 if x < a / n else 0.0
-        tails[k, j, _POWER] = -(n + min(n, (_LOG_NEGLIGIBLE - power) / fastest))
-    else:
-        tails[k, j, _TAIL], tails[k, j, _POWER] = whole_tail(a, b, x), exp(power)
-    tails[k, j, _BORN] = n
+        return 1.0 if x < a / n else 0.0, -(n + min(n, (_LOG_NEGLIGIBLE - power) / fastest))
+    return whole_tail(a, b, x), exp(power)
+
+
+@compiled
+def next_tail(value: float, power: float, a: float, b: float, x: float, won: bool) -> tuple[float, float]:
+    """Tail and power after one more success or failure; a and b are the parameters before it."""
+    if power < _NEGLIGIBLE:
+        if a + b + 1.0 < -power:
+            return value, power
+        return new_tail(a + 1.0, b, x) if won else new_tail(a, b + 1.0, x)
+    if won:
+        change = power / a
+        return value + change, change * x * (a + b)
+    change = power / b
+    return value - change, change * (1.0 - x) * (a + b)
 
 
 @compiled
@@ -71,19 +111,16 @@ def _follow(tails: Floats, k: int, j: int, a: float, b: float, x: float) -> None
     tails[k, j, _AT_A], tails[k, j, _AT_B] = a, b
     if old_a > 0.0 and power < 0.0 and a + b < -power:
         return
-    if not old_a > 0.0 or power < _NEGLIGIBLE or steps > _STEPS or a + b - tails[k, j, _BORN] > _LIFE:
-        _renew_tail(tails, k, j, a, b, x)
+    if not old_a > 0.0 or power < _NEGLIGIBLE or steps > _STEPS or a + b - tails[k, j, _BORN] > LIFE:
+        tails[k, j, _TAIL], tails[k, j, _POWER] = new_tail(a, b, x)
+        tails[k, j, _BORN] = a + b
         return
     value = tails[k, j, _TAIL]
     for _ in range(int(a - old_a + 0.5)):
-        change = power / old_a
-        value += change
-        power = change * x * (old_a + old_b)
+        value, power = next_tail(value, power, old_a, old_b, x, True)
         old_a += 1.0
     for _ in range(int(b - old_b + 0.5)):
-        change = power / old_b
-        value -= change
-        power = change * (1.0 - x) * (old_a + old_b)
+        value, power = next_tail(value, power, old_a, old_b, x, False)
         old_b += 1.0
     tails[k, j, _TAIL], tails[k, j, _POWER] = value, power
 
@@ -91,9 +128,9 @@ def _follow(tails: Floats, k: int, j: int, a: float, b: float, x: float) -> None
 @compiled
 def _rough_tail(tails: Floats, laws: Floats, k: int, j: int, x: float) -> float:
     """The tail between bounds that hold hardly any of the whole law."""
-    a, b = laws[k, _A], laws[k, _B]
+    a, b = laws[k, A], laws[k, B]
     if tails[k, j, _AT_A] != a or tails[k, j, _AT_B] != b:
-        tails[k, j, _TAIL], _ = tail(law_of(a, b, laws[k, _LOWER], laws[k, _UPPER]), x)
+        tails[k, j, _TAIL], _ = tail(law_of(a, b, laws[k, LOWER], laws[k, UPPER]), x)
         tails[k, j, _AT_A], tails[k, j, _AT_B] = a, b
     return float(tails[k, j, _TAIL])
 
@@ -104,54 +141,92 @@ def chance_above(tails: Floats, laws: Floats, k: int, j: int, share: float) -> f
 
     `share`: the level's number as a share of the highest.
     """
-    x = laws[k, _START] + laws[k, _WIDTH] * share
-    if x <= laws[k, _LOWER]:
+    x = laws[k, START] + laws[k, WIDTH] * share
+    if x <= laws[k, LOWER]:
         return 2.0 if share < 1.0 else -1.0
-    if x >= laws[k, _UPPER] or share >= 1.0:
+    if x >= laws[k, UPPER] or share >= 1.0:
         return -1.0
-    if laws[k, _SCALE] == 0.0:
+    if laws[k, SCALE] == 0.0:
         return _rough_tail(tails, laws, k, j, x)
-    a, b = laws[k, _A], laws[k, _B]
+    a, b = laws[k, A], laws[k, B]
     if tails[k, j, _AT_A] != a or tails[k, j, _AT_B] != b:
         _follow(tails, k, j, a, b, x)
-    return float((tails[k, j, _TAIL] - laws[k, _ABOVE]) * laws[k, _SCALE])
+    return float((tails[k, j, _TAIL] - laws[k, ABOVE]) * laws[k, SCALE])
 
 
 @compiled
-def renew(tails: Floats, laws: Floats, k: int, a: float, b: float) -> None:
-    """Give a candidate new parameters; its tails follow when someone looks at them."""
-    laws[k, _A], laws[k, _B] = a, b
-    lower, upper = laws[k, _LOWER], laws[k, _UPPER]
-    if lower <= 0.0 and upper >= 1.0:
-        return
-    above, at_bounds = 0.0, tails.shape[1] - 2
-    mass = 1.0
-    if upper < 1.0:
-        _follow(tails, k, at_bounds + 1, a, b, upper)
-        above = tails[k, at_bounds + 1, _TAIL]
-    if lower > 0.0:
-        _follow(tails, k, at_bounds, a, b, lower)
-        mass = tails[k, at_bounds, _TAIL]
-    mass -= above
-    rough = not mass > _LEAST_MASS
-    if rough != (laws[k, _SCALE] == 0.0):
-        for j in range(at_bounds):
-            tails[k, j, _AT_A] = -1.0
-    laws[k, _ABOVE], laws[k, _SCALE] = above, 0.0 if rough else 1.0 / mass
+def exceeds(tails: Floats, laws: Floats, k: int, j: int, share: float, number: float) -> int:
+    """Whether the draw that is exceeded with this probability is above a level: 1 or 0, or -1 if that is too close.
+
+    A tail that would have to follow many rewards is bounded instead, if that is enough.
+    """
+    a, b, lower, upper = laws[k, A], laws[k, B], laws[k, LOWER], laws[k, UPPER]
+    x = laws[k, START] + laws[k, WIDTH] * share
+    if lower < x < upper and not (a - tails[k, j, _AT_A]) + (b - tails[k, j, _AT_B]) <= _FEW_STEPS:
+        if 1.0 - number > may_exceed(b, a, 1.0 - upper, 1.0 - lower, 1.0 - x) + CLOSE:
+            return 1
+        if number > may_exceed(a, b, lower, upper, x) + CLOSE:
+            return 0
+    excess = chance_above(tails, laws, k, j, share) - number
+    return -1 if abs(excess) <= CLOSE else int(excess > 0.0)
 
 
 @compiled
-def fill_law(
-    tails: Floats, laws: Floats, plan: Plan, parameters: Floats, state: State, k: int, ends: tuple[float, float]
-) -> None:
-    """Start a candidate's law and forget its tails; `ends` are the lowest and the highest level in raw units."""
+def near_draw(laws: Floats, k: int, number: float) -> float:
+    """About where a draw is; 0 is the lowest level and 1 the highest."""
+    number = laws[k, ABOVE] + number / laws[k, SCALE] if laws[k, SCALE] > 0.0 else number
+    x = near_quantile(laws[k, A], laws[k, B], min(1.0, number))
+    return (min(laws[k, UPPER], max(laws[k, LOWER], x)) - laws[k, START]) / laws[k, WIDTH]
+
+
+@compiled
+def scale_between(above_lower: float, above_upper: float) -> float:
+    """1 over the mass between the bounds, from the tails at both; 0 if it is too small."""
+    mass = above_lower - above_upper
+    return 1.0 / mass if mass > _LEAST_MASS else 0.0
+
+
+@compiled
+def forget(tails: Floats, k: int) -> None:
+    """Let a candidate's tails be computed anew when someone looks at them."""
     for j in range(tails.shape[1]):
         tails[k, j, _AT_A] = -1.0
+
+
+@compiled
+def fill_law(laws: Floats, plan: Plan, parameters: Floats, state: State, k: int, ends: tuple[float, float]) -> None:
+    """Start a candidate's law; `ends` are the lowest and the highest level in raw units."""
     a, b, lower, upper = posterior_of(plan, parameters, state, k)
-    laws[k, _LOWER], laws[k, _UPPER] = lower, upper
-    laws[k, _START], laws[k, _WIDTH] = (ends[0] - plan.low[k]) / plan.span[k], (ends[1] - ends[0]) / plan.span[k]
-    laws[k, _ABOVE], laws[k, _SCALE] = 0.0, 1.0
-    renew(tails, laws, k, a, b)
+    laws[k, A], laws[k, B], laws[k, LOWER], laws[k, UPPER] = a, b, lower, upper
+    laws[k, START], laws[k, WIDTH] = (ends[0] - plan.low[k]) / plan.span[k], (ends[1] - ends[0]) / plan.span[k]
+    laws[k, AT_LOWER], laws[k, LOWER_POWER], laws[k, ABOVE], laws[k, UPPER_POWER] = 1.0, -np.inf, 0.0, -np.inf
+    renew_bounds(laws, k)
+    laws[k, SCALE] = scale_between(laws[k, AT_LOWER], laws[k, ABOVE])
+
+
+@compiled
+def renew_bounds(laws: Floats, k: int) -> None:
+    """Compute the tails at the bounds anew."""
+    a, b, lower, upper = laws[k, A], laws[k, B], laws[k, LOWER], laws[k, UPPER]
+    if lower > 0.0:
+        laws[k, AT_LOWER], laws[k, LOWER_POWER] = new_tail(a, b, lower) if lower < 1.0 else (0.0, -np.inf)
+    if upper < 1.0:
+        laws[k, ABOVE], laws[k, UPPER_POWER] = new_tail(a, b, upper) if upper > 0.0 else (1.0, -np.inf)
+
+
+@compiled
+def copied(tails: Floats, laws: Floats, k: int, j: int, share: float) -> tuple[float, float]:
+    """Tail and power at a level that was just looked at; a power of minus infinity stands for a tail that stays."""
+    x = laws[k, START] + laws[k, WIDTH] * share
+    if laws[k, SCALE] > 0.0 and laws[k, LOWER] < x < laws[k, UPPER]:
+        return tails[k, j, _TAIL], tails[k, j, _POWER]
+    return 0.0, -np.inf
+
+
+@compiled
+def write_back(tails: Floats, laws: Floats, k: int, j: int, value: float, power: float) -> None:
+    """Write a tail that has followed the law."""
+    tails[k, j, _TAIL], tails[k, j, _POWER], tails[k, j, _AT_A], tails[k, j, _AT_B] = value, power, laws[k, A], laws[k, B]
 
 
 @compiled
@@ -174,7 +249,7 @@ def relevel(tails: Floats, laws: Floats, floor: int) -> tuple[int, int]:
 
     The second is -1 where such rounds are rare.
     """
-    levels = tails.shape[1] - 3
+    levels = tails.shape[1] - 1
     unit = 1.0 / levels
     here, none = _merit(tails, laws, floor, floor * unit)
     for step in (-1, 1):
@@ -216,9 +291,9 @@ def _between(
 @compiled
 def draw_between(tails: Floats, laws: Floats, k: int, j: int, number: float) -> tuple[float, float]:
     """Bounds on a draw that is above level j - 1 and not above level j; 0 is the lowest level and 1 the highest."""
-    unit = 1.0 / (tails.shape[1] - 3)
-    start, width, lower, upper = laws[k, _START], laws[k, _WIDTH], laws[k, _LOWER], laws[k, _UPPER]
-    above, scale, a, b = laws[k, _ABOVE], laws[k, _SCALE], laws[k, _A], laws[k, _B]
+    unit = 1.0 / (tails.shape[1] - 1)
+    start, width, lower, upper = laws[k, START], laws[k, WIDTH], laws[k, LOWER], laws[k, UPPER]
+    above, scale, a, b = laws[k, ABOVE], laws[k, SCALE], laws[k, A], laws[k, B]
     x, y = start + width * ((j - 1) * unit), start + width * (j * unit)
     if scale == 0.0:
         return (j - 1) * unit, j * unit
