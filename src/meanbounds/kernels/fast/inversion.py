@@ -18,7 +18,7 @@ from meanbounds.kernels.arms.settle import level_of
 from meanbounds.kernels.arms.tables import Ends, Plan, Seen, State, argmax, clipped_mean, mean_seen, plan_of, state_of
 from meanbounds.kernels.arms.textbook import regret
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.fast.search import SURE, scale_of
+from meanbounds.kernels.fast.search import FEW, SURE, scale_of
 from meanbounds.kernels.fast.settle import may_settle, settled_place
 from meanbounds.kernels.fast.tails import (
     ABOVE,
@@ -97,11 +97,13 @@ def _climb(
 ) -> tuple[int, int]:
     """Who draws most of candidates above level j. If it is -1: how many of them, which come first, have to be drawn.
 
-    Where this is 0, a random number is too near to a tail.
+    Where this is 0, a random number is too near to a tail. With many arms the next level is mostly enough, and looking
+    for a better one would cost more.
     """
     levels = tails.shape[1] - 1
     unit, top = 1.0 / levels, levels  # all are above j, none is above the top
-    probe = _likely_level(laws, places, count, levels, arms, stream)
+    few = laws.shape[0] <= FEW
+    probe = _likely_level(laws, places, count, levels, arms, stream) if few else j + 1
     while count > 1:
         if top - j <= 1:
             return _largest_in_gap(tails, laws, places, count, top, arms, stream), count
@@ -120,7 +122,7 @@ def _climb(
             probe = max((j + top) // 2, probe - 2)
         else:
             j, count = probe, above
-            probe = min((j + top + 1) // 2, probe + 2)
+            probe = min((j + top + 1) // 2, probe + 2) if few else j + 1
     return int(places[0]), 1
 
 
@@ -255,7 +257,7 @@ def play_inverted(plan_table: Floats, parameters: Floats, block: Block) -> None:
     size, kind, law = plan.arm.size, rewards.kind, rewards.parameters
     start, end = lower.max(), cap.max()
     fine = end - start > _LEAST_WIDTH * scale_of(plan)  # else levels would differ by rounding errors
-    levels = levels_for(size)
+    levels = levels_for(size, (end - start) / span.max())
     tails, laws = np.empty((size, levels + 1, TAIL_SIZE)), np.empty((size, LAW_SIZE))
     floors = np.empty((2, 4, size))
     cut, value_at, power_at, at = floors[0, 0], floors[0, 1], floors[0, 2], floors[0, 3]
@@ -280,6 +282,7 @@ def play_inverted(plan_table: Floats, parameters: Floats, block: Block) -> None:
             streams[k] = child(source, arms[k])
         leader, best, tied = _lead(clipped)
         floors[:, 2] = -np.inf
+        anew = True
         floor, second, misses, until, t = usual, -1, 0, first_round, first_round
         for c in range(stops.size):
             while t <= stops[c]:
@@ -298,14 +301,14 @@ def play_inverted(plan_table: Floats, parameters: Floats, block: Block) -> None:
                 if chosen < 0 and not fine:
                     chosen = choose_inverted(plan, parameters, state, number, key)
                 if chosen < 0:
-                    if misses >= min(max(_FEWEST_MISSES, t // 64), _MOST_MISSES) or t >= until:
+                    if misses >= min(max(_FEWEST_MISSES, size, t // 64), _MOST_MISSES) or t >= until:
                         _keep_floor(tails, laws, floor, floors[0])
                         if t >= until:
                             until = t + int(LIFE)
                             for k in range(size):
                                 renew_bounds(laws, k)
                         floor, second = relevel(tails, laws, floor)
-                        usual = floor if number == 0 else usual
+                        usual, anew = floor if anew else usual, False
                         _fill_floor(tails, laws, floor, floors[0])
                         if second >= 0:
                             _fill_floor(tails, laws, second, floors[1])

@@ -60,7 +60,7 @@ TAIL_SIZE = 5
 # computed anew.
 
 _MOST_TAILS = 60_000
-_MOST_LEVELS = 256
+_FEWEST_LEVELS, _MOST_LEVELS = 64, 256
 _LEAST_MASS = 1e-3  # between the bounds: errors of tails grow by 1 over it
 _STEPS = 100.0  # recurrences that are as quick as a new computation
 _FEW_STEPS = 8.0  # recurrences that are as quick as bounds
@@ -71,9 +71,13 @@ _LOG_NEGLIGIBLE = -60.0  # a tail that changes by less than its exponential stay
 
 
 @compiled
-def levels_for(size: int) -> int:
-    """How many levels there are for so many candidates, so that tails fit into the cache."""
-    return max(16, min(_MOST_LEVELS, _MOST_TAILS // size))
+def levels_for(size: int, share: float) -> int:
+    """How many levels there are for so many candidates, so that tails fit into the cache.
+
+    `share`: from the lowest to the highest level, in units of the range.
+    """
+    wanted = max(_FEWEST_LEVELS, int(_MOST_LEVELS * share))
+    return max(16, min(_MOST_LEVELS, wanted, _MOST_TAILS // size))
 
 
 @compiled
