@@ -225,12 +225,12 @@ class ThompsonSampling(_BoundsPolicy):
         object.__setattr__(self, "prior", as_prior("ThompsonSampling", self.prior))
         object.__setattr__(self, "moments", as_moments(self.moments))
         object.__setattr__(self, "settle", as_flag("settle", self.settle))
-        if self.draws not in ("inversion", "rejection"):
+        if not (isinstance(self.draws, str) and self.draws in ("inversion", "rejection")):
             raise ValueError(f'draws must be "inversion" or "rejection"; got {shown(self.draws)}')
 
     @property
     def parameters(self) -> NDArray[np.float64]:
-        """The two parameters of the prior, the number of moments, whether it settles, and whether draws are inverted."""
+        """The two parameters of the prior, the number of moments, whether it settles and whether it inverts."""
         return np.array([*self.prior, self.moments, self.settle, self.draws == "inversion"], dtype=np.float64)
 
 

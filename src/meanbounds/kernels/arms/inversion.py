@@ -1,8 +1,7 @@
 """Thompson sampling by inversion: one random number u says that a draw is exceeded with probability 1 - u.
 
-So a draw lies above a level exactly if the posterior's tail there is more than 1 - u, and who draws most is mostly known
-without any draw. The tail of Beta(a, b) above x grows by ``power / a`` with one more success and shrinks by
-``power / b`` with one more failure, where ``power = x^a (1 - x)^b / B(a, b)`` (DLMF 8.17.20, 8.17.21).
+So a draw lies above a level exactly if the posterior's tail there is more than 1 - u, and who draws most is mostly
+known without any draw: bounds on tails are enough.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from math import expm1, log
 
 import numpy as np
 
-from meanbounds.kernels.arms.quantile import law_of, quantile, tail
+from meanbounds.kernels.arms.quantile import law_of, near_quantile, quantile, tail
 from meanbounds.kernels.arms.tables import Plan, State, argmax
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import child, uniform
@@ -111,14 +110,42 @@ def write_draws(
 
 
 @compiled
-def choose_inverted(plan: Plan, parameters: Floats, state: State, number: int, key: np.uint64) -> int:
-    """`choose_thompson` with draws by inversion; most are not needed."""
-    scores = np.empty(plan.arm.size)
-    first, most = 0, -np.inf
-    for k in range(scores.size):
+def _likely(plan: Plan, parameters: Floats, state: State, stream: np.uint64) -> tuple[int, float]:
+    """Who probably draws most, and a mean that is probably between this draw and the next."""
+    place, first, second = 0, -np.inf, -np.inf
+    for k in range(plan.arm.size):
         a, b, lower, upper = posterior_of(plan, parameters, state, k)
-        mean = plan.low[k] + plan.span[k] * min(upper, max(lower, a / (a + b)))
-        if mean > most:
-            first, most = k, mean
-    write_draws(plan, parameters, state, child(key, number), first, True, scores)
+        x = near_quantile(a, b, number_of(stream, int(plan.arm[k])))
+        near = plan.low[k] + plan.span[k] * min(upper, max(lower, x))
+        if near > first:
+            place, first, second = k, near, first
+        elif near > second:
+            second = near
+    return place, 0.5 * (first + second)
+
+
+@compiled
+def _surely_most(plan: Plan, parameters: Floats, state: State, stream: np.uint64, place: int, level: float) -> bool:
+    """Whether bounds on tails say that this candidate's draw is above a level, and that no other is."""
+    for k in range(plan.arm.size):
+        a, b, lower, upper = posterior_of(plan, parameters, state, k)
+        x, number = (level - plan.low[k]) / plan.span[k], number_of(stream, int(plan.arm[k]))
+        if k == place:
+            apart = upper - lower > _NARROW and abs(x - lower) > _NARROW
+            if not (apart and 1.0 - number > may_exceed(b, a, 1.0 - upper, 1.0 - lower, 1.0 - x) + CLOSE):
+                return False
+        elif not number > may_exceed(a, b, lower, upper, x) + CLOSE:
+            return False
+    return True
+
+
+@compiled
+def choose_inverted(plan: Plan, parameters: Floats, state: State, number: int, key: np.uint64) -> int:
+    """`choose_thompson` with draws by inversion, of which only those are made that are needed."""
+    stream = child(key, number)
+    place, level = _likely(plan, parameters, state, stream)
+    if _surely_most(plan, parameters, state, stream, place, level):
+        return place
+    scores = np.empty(plan.arm.size)
+    write_draws(plan, parameters, state, stream, place, True, scores)
     return argmax(scores, key, number)

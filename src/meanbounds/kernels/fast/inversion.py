@@ -45,7 +45,7 @@ from meanbounds.kernels.fast.tails import (
     near_draw,
     next_tail,
     relevel,
-    renew_bounds,
+    renew_law,
     scale_between,
     write_back,
 )
@@ -199,17 +199,15 @@ def _learn(tails: Floats, laws: Floats, k: int, won: bool) -> bool:
     """Add a success or a failure to the law of a candidate with bounds; whether its tails have to be computed anew."""
     a, b, lower, upper = laws[k, A], laws[k, B], laws[k, LOWER], laws[k, UPPER]
     if lower > 0.0:
-        laws[k, AT_LOWER], laws[k, LOWER_POWER] = next_tail(
-            laws[k, AT_LOWER], laws[k, LOWER_POWER], a, b, lower, won
-        )
+        laws[k, AT_LOWER], laws[k, LOWER_POWER] = next_tail(laws[k, AT_LOWER], laws[k, LOWER_POWER], a, b, lower, won)
     if upper < 1.0:
         laws[k, ABOVE], laws[k, UPPER_POWER] = next_tail(laws[k, ABOVE], laws[k, UPPER_POWER], a, b, upper, won)
     before, scale = laws[k, SCALE], scale_between(laws[k, AT_LOWER], laws[k, ABOVE])
     laws[k, SCALE] = scale
-    other = (before > 0.0) != (scale > 0.0)
-    if other:
-        forget(tails, k)
-    return other
+    if (before > 0.0) == (scale > 0.0):
+        return False
+    forget(tails, k)
+    return True
 
 
 @compiled
@@ -259,7 +257,7 @@ def play_inverted(plan_table: Floats, parameters: Floats, block: Block) -> None:
     fine = end - start > _LEAST_WIDTH * scale_of(plan)  # else levels would differ by rounding errors
     levels = levels_for(size, (end - start) / span.max())
     tails, laws = np.empty((size, levels + 1, TAIL_SIZE)), np.empty((size, LAW_SIZE))
-    floors = np.empty((2, 4, size))
+    floors = np.zeros((2, 4, size))
     cut, value_at, power_at, at = floors[0, 0], floors[0, 1], floors[0, 2], floors[0, 3]
     clipped, goals = np.empty(size), np.empty(size)
     places, streams = np.empty(size + 1, np.int64), np.empty(size, np.uint64)
@@ -276,8 +274,7 @@ def play_inverted(plan_table: Floats, parameters: Floats, block: Block) -> None:
         source, key = reward_key(seed, first_run + run), policy_key(seed, first_run + run)
         rounding = rounding_key(seed, first_run + run)
         for k in range(size):
-            fill_law(laws, plan, parameters, state, k, (start, end))
-            forget(tails, k)
+            fill_law(tails, laws, plan, parameters, state, k, (start, end))
             clipped[k] = clipped_mean(plan, state, k)
             streams[k] = child(source, arms[k])
         leader, best, tied = _lead(clipped)
@@ -292,8 +289,7 @@ def play_inverted(plan_table: Floats, parameters: Floats, block: Block) -> None:
                     ends = (low[leader], high[leader], span[leader])
                     budget = log_f[t - first_round]
                     if tied or not (
-                        cap[leader] < goals[leader]
-                        or _surely_unsettled(seen, ends, cap[leader], goals[leader], budget)
+                        cap[leader] < goals[leader] or _surely_unsettled(seen, ends, cap[leader], goals[leader], budget)
                     ):
                         chosen = settled_place(
                             plan, state, parameters[2], budget, able, goals, clipped, best, key, number
@@ -306,7 +302,7 @@ def play_inverted(plan_table: Floats, parameters: Floats, block: Block) -> None:
                         if t >= until:
                             until = t + int(LIFE)
                             for k in range(size):
-                                renew_bounds(laws, k)
+                                renew_law(tails, laws, k)
                         floor, second = relevel(tails, laws, floor)
                         usual, anew = floor if anew else usual, False
                         _fill_floor(tails, laws, floor, floors[0])
@@ -367,10 +363,10 @@ def play_inverted(plan_table: Floats, parameters: Floats, block: Block) -> None:
                         floors[1, 1, chosen], floors[1, 2, chosen] = next_tail(
                             floors[1, 1, chosen], floors[1, 2, chosen], a, b, floors[1, 3, chosen], won
                         )
-                    if laws[chosen, LOWER] > 0.0 or laws[chosen, UPPER] < 1.0:
-                        if _learn(tails, laws, chosen, won):
-                            misses, value_at[chosen], power_at[chosen] = _MOST_MISSES, 0.0, -np.inf
-                            floors[1, 2, chosen] = -np.inf
+                    bounded = laws[chosen, LOWER] > 0.0 or laws[chosen, UPPER] < 1.0
+                    if bounded and _learn(tails, laws, chosen, won):
+                        misses = _MOST_MISSES
+                        floors[:, 2, chosen] = -np.inf
                     laws[chosen, A] = parameters[0] + ones[arm]
                     laws[chosen, B] = parameters[1] + (plays[arm] - ones[arm])
                     cut[chosen] = _cut_of(laws, chosen, x, value)

@@ -1,6 +1,9 @@
 """Tails of all candidates' posteriors at a few hundred levels, each brought up to date when someone looks at it.
 
-A tail is kept with the parameters it was computed for and follows them by recurrence, one division for each reward.
+A tail is kept with the parameters it was computed for and follows them by recurrence, one division for each reward:
+the tail of Beta(a, b) above x grows by ``power / a`` with one more success and shrinks by ``power / b`` with one more
+failure, where ``power = x^a (1 - x)^b / B(a, b)`` (DLMF 8.17.20, 8.17.21).
+
 Levels lie evenly between the largest lower bound and the largest cap: no candidate below can draw most. They are the
 same for all candidates in raw units.
 """
@@ -18,10 +21,8 @@ from meanbounds.kernels.compiling import compiled
 from meanbounds.support.types import Floats
 
 __all__ = [
-    "A",
     "ABOVE",
     "AT_LOWER",
-    "B",
     "LAW_SIZE",
     "LIFE",
     "LOWER",
@@ -32,6 +33,8 @@ __all__ = [
     "UPPER",
     "UPPER_POWER",
     "WIDTH",
+    "A",
+    "B",
     "chance_above",
     "copied",
     "draw_between",
@@ -42,7 +45,7 @@ __all__ = [
     "near_draw",
     "next_tail",
     "relevel",
-    "renew_bounds",
+    "renew_law",
     "scale_between",
     "write_back",
 ]
@@ -50,8 +53,8 @@ __all__ = [
 A, B, LOWER, UPPER, AT_LOWER, LOWER_POWER, ABOVE, UPPER_POWER, SCALE, START, WIDTH = range(11)
 LAW_SIZE = 11
 # A law is a row for each candidate: parameters and bounds; tail and power at the lower bound; the same at the upper
-# bound; 1 over the mass between the bounds (0 where that is too small to divide by, so that tails are computed anew each
-# time); the lowest level, and from the lowest to the highest, all in units of the candidate's range.
+# bound; 1 over the mass between the bounds (0 where that is too small to divide by, so that tails are computed anew
+# each time); the lowest level, and from the lowest to the highest, all in units of the candidate's range.
 
 _TAIL, _POWER, _AT_A, _AT_B, _BORN = range(5)
 TAIL_SIZE = 5
@@ -180,7 +183,7 @@ def near_draw(laws: Floats, k: int, number: float) -> float:
     """About where a draw is; 0 is the lowest level and 1 the highest."""
     number = laws[k, ABOVE] + number / laws[k, SCALE] if laws[k, SCALE] > 0.0 else number
     x = near_quantile(laws[k, A], laws[k, B], min(1.0, number))
-    return (min(laws[k, UPPER], max(laws[k, LOWER], x)) - laws[k, START]) / laws[k, WIDTH]
+    return float((min(laws[k, UPPER], max(laws[k, LOWER], x)) - laws[k, START]) / laws[k, WIDTH])
 
 
 @compiled
@@ -198,24 +201,31 @@ def forget(tails: Floats, k: int) -> None:
 
 
 @compiled
-def fill_law(laws: Floats, plan: Plan, parameters: Floats, state: State, k: int, ends: tuple[float, float]) -> None:
+def fill_law(
+    tails: Floats, laws: Floats, plan: Plan, parameters: Floats, state: State, k: int, ends: tuple[float, float]
+) -> None:
     """Start a candidate's law; `ends` are the lowest and the highest level in raw units."""
     a, b, lower, upper = posterior_of(plan, parameters, state, k)
     laws[k, A], laws[k, B], laws[k, LOWER], laws[k, UPPER] = a, b, lower, upper
     laws[k, START], laws[k, WIDTH] = (ends[0] - plan.low[k]) / plan.span[k], (ends[1] - ends[0]) / plan.span[k]
     laws[k, AT_LOWER], laws[k, LOWER_POWER], laws[k, ABOVE], laws[k, UPPER_POWER] = 1.0, -np.inf, 0.0, -np.inf
-    renew_bounds(laws, k)
-    laws[k, SCALE] = scale_between(laws[k, AT_LOWER], laws[k, ABOVE])
+    laws[k, SCALE] = 0.0
+    forget(tails, k)
+    renew_law(tails, laws, k)
 
 
 @compiled
-def renew_bounds(laws: Floats, k: int) -> None:
+def renew_law(tails: Floats, laws: Floats, k: int) -> None:
     """Compute the tails at the bounds anew."""
     a, b, lower, upper = laws[k, A], laws[k, B], laws[k, LOWER], laws[k, UPPER]
     if lower > 0.0:
         laws[k, AT_LOWER], laws[k, LOWER_POWER] = new_tail(a, b, lower) if lower < 1.0 else (0.0, -np.inf)
     if upper < 1.0:
         laws[k, ABOVE], laws[k, UPPER_POWER] = new_tail(a, b, upper) if upper > 0.0 else (1.0, -np.inf)
+    before, scale = laws[k, SCALE], scale_between(laws[k, AT_LOWER], laws[k, ABOVE])
+    laws[k, SCALE] = scale
+    if (before > 0.0) != (scale > 0.0):
+        forget(tails, k)
 
 
 @compiled
@@ -230,7 +240,12 @@ def copied(tails: Floats, laws: Floats, k: int, j: int, share: float) -> tuple[f
 @compiled
 def write_back(tails: Floats, laws: Floats, k: int, j: int, value: float, power: float) -> None:
     """Write a tail that has followed the law."""
-    tails[k, j, _TAIL], tails[k, j, _POWER], tails[k, j, _AT_A], tails[k, j, _AT_B] = value, power, laws[k, A], laws[k, B]
+    tails[k, j, _TAIL], tails[k, j, _POWER], tails[k, j, _AT_A], tails[k, j, _AT_B] = (
+        value,
+        power,
+        laws[k, A],
+        laws[k, B],
+    )
 
 
 @compiled

@@ -34,7 +34,7 @@ def play_thompson(plan_table: Floats, parameters: Floats, block: Block) -> None:
 
 @compiled
 def play_rejected(plan_table: Floats, parameters: Floats, block: Block) -> None:
-    """`textbook.play` for Thompson sampling with draws by rejection; the envelope (hat) of an arm is kept until the arm is played."""
+    """`textbook.play` for Thompson sampling by rejection; the envelope (hat) of an arm is kept until it is played."""
     states, rewards, stops = block.states, block.rewards, block.stops
     seed, first_run, first_round = block.seed, block.first_run, block.first_round
     gaps, curves, log_f = block.gaps, block.curves, block.log_f
