@@ -103,7 +103,7 @@ def _climb(
     levels = tails.shape[1] - 1
     unit, top = 1.0 / levels, levels  # all are above j, none is above the top
     few = laws.shape[0] <= FEW
-    probe = _likely_level(laws, places, count, levels, arms, stream) if few else j + 1
+    probe = _likely_level(laws, places, count, levels, arms, stream) if few and count > 1 else j + 1
     while count > 1:
         if top - j <= 1:
             return _largest_in_gap(tails, laws, places, count, top, arms, stream), count
