@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 import meanbounds as mb
 from meanbounds.kernels.arms.gittins import optimistic_index
+from meanbounds.kernels.arms.quantile import law_of, quantile
 from meanbounds.kernels.arms.thompson import truncated_beta
 from meanbounds.kernels.random import stream
 from meanbounds.kernels.random.rewards import draw
@@ -364,17 +365,18 @@ def posteriors(r: Round, moments: int, prior: tuple[float, float] = (1.0, 1.0)) 
     return laws
 
 
-def thompson(r: Round, moments: int = 1, settle: bool = True) -> int:
+def thompson(r: Round, moments: int = 1, settle: bool = True, invert: bool = True) -> int:
     first = settled(r, moments) if settle else None
     if first is not None:
         return first
     stream_of_round = child(r.key, r.number)
-    return r.largest(
-        {
-            k: law.mean(r, k, truncated_beta(law.a, law.b, law.lower, law.upper, child(stream_of_round, k)))
-            for k, law in posteriors(r, moments).items()
-        }
-    )
+
+    def drawn(k: int, law: Posterior) -> float:
+        if invert and moments == 1:
+            return quantile(law_of(law.a, law.b, law.lower, min(1.0, law.upper)), 1.0 - uniform(stream_of_round, k))
+        return truncated_beta(law.a, law.b, law.lower, law.upper, child(stream_of_round, k))
+
+    return r.largest({k: law.mean(r, k, drawn(k, law)) for k, law in posteriors(r, moments).items()})
 
 
 def gittins(r: Round, moments: int = 1, prior: tuple[float, float] = (1.0, 1.0)) -> int:
@@ -543,6 +545,7 @@ TWINS: dict[mb.Policy, Callable[[Round], int]] = {
     mb.IDS(moments=2): partial(ids, moments=2),
     mb.BIMED(settle=False): partial(bimed, settle=False),
     mb.ThompsonSampling(settle=False): partial(thompson, settle=False),
+    mb.ThompsonSampling(draws="rejection"): partial(thompson, invert=False),
     mb.ThompsonSampling(moments=2, settle=False): partial(thompson, moments=2, settle=False),
 }
 

@@ -74,7 +74,10 @@ def a_policy(draw: Draw, *, logged: bool = True) -> mb.Policy:
         (mb.BIMED, settles),
         (mb.OptimisticGittins, moments | rate | {"prior": draw.pick(((1.0, 1.0), (2.0, 1.5)))}),
         (mb.IDS, moments | {"power": draw.pick((1.5, 2.0))}),
-        (mb.ThompsonSampling, settles | {"prior": draw.pick(((1.0, 1.0), (2.0, 1.5)))}),
+        (
+            mb.ThompsonSampling,
+            settles | {"prior": draw.pick(((1.0, 1.0), (2.0, 1.5))), "draws": draw.pick(("inversion", "rejection"))},
+        ),
         (mb.MINTS, {}),
     ]
     if logged:  # of arms that no bounds name: totals would have to fit their ranges

@@ -333,12 +333,14 @@ DRAWS: dict[str, tuple[list[Arm], int]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWS)
-def test_a_million_draws(name: str) -> None:
+@pytest.mark.parametrize("inverted", [False, True])
+def test_a_million_draws(name: str, inverted: bool) -> None:
     """Binomial test per arm. False failures: at most 1e-6 for all arms of all instances together."""
     arms, moments = DRAWS[name]
-    limit = 1e-6 / sum(len(arms) for arms, _ in DRAWS.values())
+    limit = 0.5e-6 / sum(len(arms) for arms, _ in DRAWS.values())
     counts = np.zeros(len(arms))
-    count_choices(*tables(arms, moments=moments), 1_000_000, counts)
+    plan, parameters, state = tables(arms, moments=moments)
+    count_choices(plan, np.array([*parameters[:3], False, inverted]), state, 1_000_000, counts)
     for count, chance in zip(counts, chances(arms, moments=moments), strict=True):
         assert stats.binomtest(int(count), 1_000_000, min(1.0, chance)).pvalue > limit
 

@@ -191,6 +191,7 @@ def test_an_agent_does_not_depend_on_the_width_of_the_range(policy: mb.Policy) -
         (lambda: mb.OSSB(epsilon=0), "got epsilon=0, gamma=0.01; with epsilon = 0 its regret would be linear"),
         (lambda: mb.OSSB(gamma=-1.0), "needs 0 < epsilon < 1 and gamma >= 0; got epsilon=0.01, gamma=-1.0$"),
         (lambda: mb.ThompsonSampling(prior=(0.5, 1.0)), "at least 1"),
+        (lambda: mb.ThompsonSampling(draws="slice"), "draws must be .*'slice'"),
         (lambda: mb.ThompsonSampling(prior=(1e17, 2.0)), r"at most 1e\+12; got \(1e\+17, 2.0\)"),
         (lambda: mb.OptimisticGittins(prior=(0.5, 1.0)), "prior of OptimisticGittins is two numbers"),
         (lambda: mb.IDS(prior=(0.5, 1.0)), "the prior of IDS is two numbers, each at least 1"),

@@ -181,6 +181,11 @@ class ThompsonSampling(_BoundsPolicy):
         for this yet.
     settle
         As for `BIMED`.
+    draws
+        How draws are made; both ways have the same distribution. With "inversion", the default, a simulation knows who
+        draws most almost without drawing. With "rejection" decisions are those of version 0.2 and before, and so they
+        are for agents that these versions saved. With two moments, or a prior whose parameters sum up to more than a
+        million, draws are by rejection in any case.
 
     Examples
     --------
@@ -208,22 +213,25 @@ class ThompsonSampling(_BoundsPolicy):
     kernel: ClassVar[int] = textbook.THOMPSON
     counts_pending: ClassVar[bool] = True
     theorem: ClassVar[str] = "Kaufmann et al. 2012, with bounds"
-    formerly: ClassVar[Mapping[str, object]] = {"settle": False}
+    formerly: ClassVar[Mapping[str, object]] = {"settle": False, "draws": "rejection"}
 
     prior: tuple[float, float] = (1.0, 1.0)
     moments: int = 1
     settle: bool = True
+    draws: str = "inversion"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "prior", as_prior("ThompsonSampling", self.prior))
         object.__setattr__(self, "moments", as_moments(self.moments))
         object.__setattr__(self, "settle", as_flag("settle", self.settle))
+        if not (isinstance(self.draws, str) and self.draws in ("inversion", "rejection")):
+            raise ValueError(f'draws must be "inversion" or "rejection"; got {shown(self.draws)}')
 
     @property
     def parameters(self) -> NDArray[np.float64]:
-        """The two parameters of the prior, the number of moments, and whether it settles."""
-        return np.array([*self.prior, self.moments, self.settle], dtype=np.float64)
+        """The two parameters of the prior, the number of moments, whether it settles and whether it inverts."""
+        return np.array([*self.prior, self.moments, self.settle, self.draws == "inversion"], dtype=np.float64)
 
 
 def as_prior(policy: str, given: object) -> tuple[float, float]:

@@ -6,6 +6,7 @@ from math import exp, expm1, log, log1p, sqrt
 
 import numpy as np
 
+from meanbounds.kernels.arms.inversion import choose_inverted, inverts
 from meanbounds.kernels.arms.moments import floor_of, lifted_mean
 from meanbounds.kernels.arms.tables import Plan, State, argmax, seen_of
 from meanbounds.kernels.compiling import compiled
@@ -226,6 +227,8 @@ def in_raw_units(
 @compiled
 def choose_thompson(plan: Plan, parameters: Floats, state: State, number: int, key: np.uint64) -> int:
     """Play the arm whose draw from its posterior is largest."""
+    if inverts(parameters):
+        return choose_inverted(plan, parameters, state, number, key)
     hat = np.empty(HAT_SHAPE)
     scores = np.empty(plan.arm.size)
     stream = child(key, number)

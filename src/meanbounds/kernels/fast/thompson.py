@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.inversion import inverts
 from meanbounds.kernels.arms.tables import argmax, clipped_mean, plan_of, state_of
 from meanbounds.kernels.arms.textbook import observe, regret
 from meanbounds.kernels.arms.thompson import (
@@ -17,17 +18,23 @@ from meanbounds.kernels.arms.thompson import (
     takes_shared_floor,
 )
 from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.fast.inversion import play_inverted
 from meanbounds.kernels.fast.settle import may_settle, settled_place
 from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import child, policy_key, reward_key, rounding_key
 from meanbounds.support.types import Floats
 
-__all__ = ["play_thompson"]
+__all__ = ["play_rejected", "play_thompson"]
+
+
+def play_thompson(plan_table: Floats, parameters: Floats, block: Block) -> None:
+    """`textbook.play` for Thompson sampling, however it draws."""
+    (play_inverted if inverts(parameters) else play_rejected)(plan_table, parameters, block)
 
 
 @compiled
-def play_thompson(plan_table: Floats, parameters: Floats, block: Block) -> None:
-    """`textbook.play` for Thompson sampling; the envelope (hat) of an arm is kept until the arm is played."""
+def play_rejected(plan_table: Floats, parameters: Floats, block: Block) -> None:
+    """`textbook.play` for Thompson sampling by rejection; the envelope (hat) of an arm is kept until it is played."""
     states, rewards, stops = block.states, block.rewards, block.stops
     seed, first_run, first_round = block.seed, block.first_run, block.first_round
     gaps, curves, log_f = block.gaps, block.curves, block.log_f
