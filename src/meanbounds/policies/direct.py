@@ -175,10 +175,10 @@ class ThompsonSampling(_BoundsPolicy):
     moments
         With 2, rewards are not rounded. They count as if each had been either 1 or one lower value, chosen such that
         the first two moments stay the same: the less rewards vary, the less is explored. For rewards of 0 and 1
-        the distribution is the same. Without a prior, an arm that was not played yet, or that only had the best possible reward, is
-        drawn from means at most ten times as far below the top of the range as the lower value of some other arm. So
-        it hardly matters how wide the range is: take 2 for costs or delays, whose range is a guess. There is no theorem
-        for this yet.
+        the distribution is the same. Without a prior, an arm that was not played yet, or that only had the best
+        possible reward, is drawn from means at most ten times as far below the top of the range as the lower value of
+        some other arm. So it hardly matters how wide the range is: take 2 for costs or delays, whose range is a guess.
+        There is no theorem for this yet.
     settle
         As for `BIMED`.
     draws
