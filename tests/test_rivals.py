@@ -111,7 +111,7 @@ class TestPlayed:
     def test_runs_are_those_of_simulate_with_bounds_and_without(self) -> None:
         some = world([0.9, 0.8], [0.7, 0.1], [0.95, 0.85])
         setting = Setting("some", "", [some], 4, (50, 200), drawn=False)
-        policies: dict[str, mb.Policy] = {str(p): p for p in (mb.GLUE(), mb.UCB(), mb.ThompsonSampling(moments=2))}
+        policies: dict[str, mb.Policy] = {str(p): p for p in (mb.GLUE(), mb.UCB(), mb.BIMED(moments=2))}
         found, again = (play(setting, policies, 7) for _ in range(2))
         for label in policies:
             np.testing.assert_array_equal(found.informed[label], again.informed[label])
