@@ -254,4 +254,4 @@ def test_linear_policies_are_refused() -> None:
 @pytest.mark.slow
 def test_interpreted() -> None:
     """The same, with the kernels left as Python."""
-    run_interpreted(__file__, "-k", "(twin or answered or law) and not told_late and not IDS and not Gittins")
+    run_interpreted(__file__, "-k", "its_twin or as_if_answered or have_the_law")
