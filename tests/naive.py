@@ -339,14 +339,7 @@ class Posterior(NamedTuple):
 
 def posteriors(r: Round, moments: int, prior: tuple[float, float] = (1.0, 1.0)) -> dict[int, Posterior]:
     laws = {}
-    shared = max(  # the floor of arms without one: ten times as far from the top as another one's
-        (
-            min(r.cap[k], float(r.bounds.high[k]) - r.span(k) * (10 * floor(r, k)[1]))
-            for k in r.possible
-            if r.lack[k] > 0
-        ),
-        default=-INFINITY,
-    )
+    shared = max((_offered(r, k) for k in r.possible if r.lack[k] > 0), default=-INFINITY)
     for k in r.possible:
         x, room, ones, zeros = 0.0, 1.0, float(r.ones[k]), r.plays[k] - float(r.ones[k])
         if moments == 2 and r.lack[k] > 0:

@@ -337,3 +337,13 @@ def test_a_numpy_name_of_an_added_arm_is_saved_as_a_plain_one() -> None:
 def test_a_floor_that_is_no_probability_is_refused_at_once(floor: Any) -> None:
     with pytest.raises(ValueError, match="floor must be a probability"):
         agent(floor=floor)
+
+
+def test_a_policy_that_does_not_fit_the_arms_is_refused_at_once() -> None:
+    """Contexts sleep until they are used: a log with other names was found out only when one woke."""
+    policy, bounds = mb.WarmStart(log=mb.LoggedArms([3, 4], [1.0, 2.0])), mb.MeanBounds.vacuous(["a", "b"])
+    with pytest.raises(ValueError, match="give the log the same names"):
+        mb.ContextualAgent(policy, {"young": bounds}, seed=1)
+    saved = mb.ContextualAgent(mb.UCB(), {"young": bounds}, seed=1).to_dict()
+    with pytest.raises(ValueError, match="give the log the same names"):
+        mb.ContextualAgent.from_dict({**saved, "policy": policy.to_dict()})

@@ -163,6 +163,7 @@ class ContextualAgent(Saved):
         if not isinstance(policy, Policy):
             raise TypeError(f"contexts need a policy on arms, such as mb.GLUE(); got {policy!r}")
         check_choice("unknown", unknown, ("error", "vacuous"))
+        policy.plan(MeanBounds.vacuous(columns.arms, low=columns.low, high=columns.high))  # or it does not fit the arms
         self._policy, self._seed, self._unknown, self._floor = policy, as_seed(seed), unknown, check_floor(floor)
         self._lock = threading.RLock()  # its agents share it
         self._columns = columns

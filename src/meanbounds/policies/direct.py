@@ -183,9 +183,9 @@ class ThompsonSampling(_BoundsPolicy):
         As for `BIMED`.
     draws
         How draws are made; both ways have the same distribution. With "inversion", the default, a simulation knows who
-        draws most almost without drawing. With "rejection" decisions are those of version 0.2 and before, and so they
-        are for agents that these versions saved. With two moments, or a prior whose parameters sum up to more than a
-        million, draws are by rejection in any case.
+        draws most almost without drawing. With "rejection" decisions are those of version 0.1, and so they are for
+        agents that were saved before there was a choice. With two moments, or a prior whose parameters sum up to more
+        than a million, draws are by rejection in any case.
 
     Examples
     --------

@@ -154,7 +154,8 @@ def make_plan(
     keep
         Which arms may be played, as a mask; all by default.
     cap
-        The largest value of each arm's index, in reward units: one number or one for each arm; no cap by default.
+        The largest value of each arm's index, in reward units: one number or one for each arm; no cap by default. Caps
+        that differ by rounding errors alone are made equal.
     proxy
         The variance proxy of each arm, in reward units squared: one number or one for each arm.
     lower

@@ -79,8 +79,8 @@ def glue_plays(
     bounds = used_bounds(policy, bounds)
     mu = check_means(means, bounds)
     lead = check_optimism(policy, mu, bounds)
-    plan, best = policy.plan(bounds), mu.max()
-    plan = plan.select(mu[plan.arms] < best)
+    kept, best = policy.plan(bounds), mu.max()
+    plan = kept.select(mu[kept.arms] < best)
     arms, cap, factor = plan.arms, plan.cap, plan.proxy
     gap = best - mu[arms]
     noise = variance_proxy(mu, low=bounds.low, high=bounds.high) if form == "corrected" else bounds.variance_proxy
@@ -97,7 +97,7 @@ def glue_plays(
             more = root * (1.0 + root) * np.cbrt(g) ** 2 + 3.0 * np.cbrt(g) * np.cbrt(5.0 * np.sqrt(2.0) * lead) ** 2
             found = _common_delta(1.0 + (5.0 * lead + 2.0 * g + more) / gap / gap, beyond, gap, best - cap)
     plays = np.zeros((*rounds.shape, len(bounds)))
-    plays[..., mu == best] = rounds[..., None]
+    plays[..., kept.arms[mu[kept.arms] == best]] = rounds[..., None]
     plays[..., arms] = found
     return plays
 

@@ -66,7 +66,7 @@ class ArmStatuses:
     ['best', 'pruned']
     >>> print(found)
     'a'  best    its mean 0.9 is the largest
-    'd'  pruned  its upper bound 0.6 is below the largest lower bound 0.7 (arm 'a'), so it is never played
+    'd'  pruned  its upper bound 0.6 is not above the largest lower bound 0.7 (arm 'a'), so it is never played
     """
 
     rows: tuple[ArmStatus, ...]
@@ -123,7 +123,7 @@ def arm_status(means: ArrayLike, bounds: MeanBounds) -> ArmStatuses:
     >>> found.arms("live"), found.arms("meta-pruned")
     (('b',), ('c',))
     >>> print(found.rows[3])
-    'd' is pruned: its upper bound 0.6 is below the largest lower bound 0.7 (arm 'a'), so it is never played
+    'd' is pruned: its upper bound 0.6 is not above the largest lower bound 0.7 (arm 'a'), so it is never played
     """
     mu, policy = check_means(means, bounds), GLUE()
     best = float(mu.max())
@@ -134,13 +134,11 @@ def arm_status(means: ArrayLike, bounds: MeanBounds) -> ArmStatuses:
     rows = []
     for k, arm in enumerate(bounds.arms):
         upper = f"its upper bound {bounds.upper[k]:.6g} is"
-        if mu[k] == best:
+        if not possible[k]:
+            kind, largest = "pruned", f"the largest lower bound {bounds.best_lower:.6g} (arm {first!r})"
+            why = f"{upper} not above {largest}, so it is never played"
+        elif mu[k] == best:
             kind, why = "best", f"its mean {best:.6g} is the largest"
-        elif not possible[k]:
-            kind = "pruned"
-            why = (
-                f"{upper} below the largest lower bound {bounds.best_lower:.6g} (arm {first!r}), so it is never played"
-            )
         elif meta_pruned[k]:
             kind = "meta-pruned"
             times = f"played at most {seldom[k]:.3g} times in expectation, however long it goes on"

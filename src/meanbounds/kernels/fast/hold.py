@@ -149,7 +149,7 @@ def _play_run(
                                 seen = seen_of(state, a)
                                 cost, intercept[k], slope[k] = imed_line(seen, ends_of(plan, k), x, moments)
                                 score[k] = -cost
-            settled, second = ahead, -np.inf
+            stands, second = ahead, -np.inf
             if exact:  # the scores of KL-UCB have changed since the two best were found
                 best = score.max() if code == KL else score[chosen]
                 if code != IMED:
@@ -157,7 +157,7 @@ def _play_run(
                 chosen = pick(score, best, key, t - 1)
                 other = chosen - 1 if chosen > 0 else size - 1
                 # Several arms are at their common cap: the one of the largest mean is played while it stays so.
-                settled = second > -np.inf and cap[chosen] == best and clipped_mean(plan, state, chosen) > second
+                stands = second > -np.inf and cap[chosen] == best and clipped_mean(plan, state, chosen) > second
                 level = best - margin
             # Say how long the choice stands.
             arm = int(arms[chosen])
@@ -175,7 +175,7 @@ def _play_run(
                             rest = max(rest, plan.lower[k], clipped[k])
                     allowed = level_of(cap[chosen], goals[chosen]) * budget
                     stretch = settled_stretch(seen, ends, goals[chosen], rest, moments, allowed)
-            elif settled and (chosen == previous or size <= FEW) and plays[arm] > 0.0:
+            elif stands and (chosen == previous or size <= FEW) and plays[arm] > 0.0:
                 wake = np.inf
                 for k in range(size):
                     if k != chosen and cap[k] > level and slope[k] > 0.0 and score[k] > -np.inf:

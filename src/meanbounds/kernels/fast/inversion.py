@@ -15,11 +15,11 @@ from meanbounds.kernels.arms.inversion import CLOSE, choose_inverted, number_of,
 from meanbounds.kernels.arms.quantile import law_of as beta_law
 from meanbounds.kernels.arms.quantile import tail
 from meanbounds.kernels.arms.settle import level_of
-from meanbounds.kernels.arms.tables import Ends, Plan, Seen, State, argmax, clipped_mean, mean_seen, plan_of, state_of
+from meanbounds.kernels.arms.tables import Plan, State, argmax, clipped_mean, mean_seen, plan_of, state_of
 from meanbounds.kernels.arms.textbook import regret
 from meanbounds.kernels.compiling import compiled
-from meanbounds.kernels.fast.search import FEW, SURE, scale_of
-from meanbounds.kernels.fast.settle import may_settle, settled_place
+from meanbounds.kernels.fast.search import FEW, scale_of
+from meanbounds.kernels.fast.settle import may_settle, settled_place, surely_unsettled
 from meanbounds.kernels.fast.tails import (
     ABOVE,
     AT_LOWER,
@@ -225,14 +225,6 @@ def _draw_some(
 
 
 @compiled
-def _surely_unsettled(seen: Seen, ends: Ends, cap: float, goal: float, log_f: float) -> bool:
-    """Whether Pinsker's inequality says that a leader does not settle."""
-    low, _, span = ends
-    below = seen[0] * ((goal - low) / span) - seen[1]
-    return below > 0.0 and 2.0 * SURE * below * below > level_of(cap, goal) * log_f * seen[0]
-
-
-@compiled
 def _lead(clipped: Floats) -> tuple[int, float, bool]:
     """Place of the largest clipped mean, this mean, and whether others have it too."""
     place, best, tied = 0, clipped[0], False
@@ -288,8 +280,9 @@ def play_inverted(plan_table: Floats, parameters: Floats, block: Block) -> None:
                     seen = (plays[arms[leader]], total[arms[leader]], 0.0, 0.0, 0.0)
                     ends = (low[leader], high[leader], span[leader])
                     budget = log_f[t - first_round]
+                    allowed = level_of(cap[leader], goals[leader]) * budget
                     if tied or not (
-                        cap[leader] < goals[leader] or _surely_unsettled(seen, ends, cap[leader], goals[leader], budget)
+                        cap[leader] < goals[leader] or surely_unsettled(seen, ends, goals[leader], allowed)
                     ):
                         chosen = settled_place(
                             plan, state, parameters[2], budget, able, goals, clipped, best, key, number

@@ -13,7 +13,7 @@ from meanbounds.kernels.fast.stretch import Stretch, no_stretch
 from meanbounds.kernels.random.stream import uniform
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["may_settle", "settled_place", "settled_stretch", "settles"]
+__all__ = ["may_settle", "settled_place", "settled_stretch", "settles", "surely_unsettled"]
 
 
 @compiled
@@ -24,13 +24,17 @@ def may_settle(cap: Floats, goals: Floats) -> Integers:
 
 
 @compiled
-def settles(seen: Seen, ends: Ends, goal: float, moments: float, budget: float) -> bool:
-    """Whether the evidence against a mean of `goal` is within the budget; Pinsker's inequality says mostly that not."""
+def surely_unsettled(seen: Seen, ends: Ends, goal: float, budget: float) -> bool:
+    """Whether Pinsker's inequality says that the evidence against a mean of `goal` exceeds the budget."""
     low, _, span = ends
     below = seen[0] * ((goal - low) / span) - seen[1]
-    if below > 0.0 and 2.0 * SURE * below * below > budget * seen[0]:
-        return False
-    return evidence_below(seen, ends, goal, moments) <= budget
+    return below > 0.0 and 2.0 * SURE * below * below > budget * seen[0]
+
+
+@compiled
+def settles(seen: Seen, ends: Ends, goal: float, moments: float, budget: float) -> bool:
+    """Whether the evidence against a mean of `goal` is within the budget; the cheap screen mostly says that not."""
+    return not surely_unsettled(seen, ends, goal, budget) and evidence_below(seen, ends, goal, moments) <= budget
 
 
 @compiled
