@@ -32,6 +32,7 @@ class Setting:
     runs: int
     rounds: tuple[int, ...]
     drawn: bool = True  # whether the worlds are a sample of more such worlds
+    all_runs: bool = False  # whether slow policies play all the runs as well
 
     @property
     def unit(self) -> str:
@@ -155,7 +156,8 @@ def _simulate(
     """Regret of each policy; those that are slow play fewer runs, the first ones."""
     by_runs: dict[int, list[mb.Policy]] = {}
     for policy in policies:
-        by_runs.setdefault(share_of_runs(policy, setting.runs), []).append(policy)
+        runs = setting.runs if setting.all_runs else share_of_runs(policy, setting.runs)
+        by_runs.setdefault(runs, []).append(policy)
     found: dict[mb.Policy, Floats] = {}
     for runs, some in by_runs.items():
         with expecting("is outside its bounds"):
