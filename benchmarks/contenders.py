@@ -23,10 +23,8 @@ VARIANTS: Mapping[str, Any] = MappingProxyType(
 )
 """Values of parameters that are played beside the default, wherever a policy has the parameter."""
 
-EFFORT: Mapping[str, float] = MappingProxyType(
-    dict.fromkeys(("IDS", "MINTS", "OptimisticGittins", "OSSB", "UCBoost", "WarmStart"), 0.25)
-)
-"""Share of the runs that slow policies play, by the name of the class."""
+EFFORT: Mapping[str, float] = MappingProxyType({"IDS": 0.1, "MINTS": 0.25, "OptimisticGittins": 0.1, "WarmStart": 0.25})
+"""Share of the runs or of the worlds that slow policies play, by the name of the class."""
 
 FEWEST_RUNS = 10
 """With fewer, a sign test at the usual level cannot show anything."""
@@ -56,13 +54,14 @@ def starts_from_log(policy: mb.Policy) -> bool:
     return hasattr(policy, "log")
 
 
-def slow_ones(labels: Iterable[str]) -> str:
-    """A sentence about those of these policies that play fewer runs."""
+def slow_ones(labels: Iterable[str], spare: str, fewest: int = 1) -> str:
+    """A sentence about those of these policies that play fewer runs or worlds, as `spare` says."""
     names = dict.fromkeys(label.partition("(")[0] for label in labels)
     slow = [f"{name} {EFFORT[name]:.0%}" for name in names if name in EFFORT]
-    return f"Slow policies play fewer of the runs, at least {FEWEST_RUNS}: {', '.join(slow)}." if slow else ""
+    least = f", at least {fewest}" if fewest > 1 else ""
+    return f"Slow policies play fewer of the {spare}{least}: {', '.join(slow)}." if slow else ""
 
 
-def share_of_runs(policy: mb.Policy, runs: int) -> int:
-    """How many of so many runs a policy plays: no fewer than a test needs, if there are so many."""
-    return max(min(runs, FEWEST_RUNS), round(runs * EFFORT.get(type(policy).__name__, 1.0)))
+def share_of(policy: mb.Policy, size: int, fewest: int) -> int:
+    """How many of so many runs or worlds a policy plays: no fewer than `fewest`, if there are so many."""
+    return max(min(size, fewest), round(size * EFFORT.get(type(policy).__name__, 1.0)))

@@ -52,11 +52,14 @@ class Part:
 
 def _kind(name: str, worlds: int, runs: int, rounds: tuple[int, ...], seed: int) -> list[Setting]:
     kind = KINDS[name]
-    return [Setting(name, kind.about, drawn(functools.partial(kind.world, seed), worlds), runs, rounds)]
+    chosen = drawn(functools.partial(kind.world, seed), worlds)
+    return [Setting(name, kind.about, chosen, runs, rounds, spare="worlds")]
 
 
 def _instances(_seed: int) -> list[Setting]:
-    return [Setting(world.name, "", [world], 200, (20_000,), drawn=False, all_runs=True) for world in instance_worlds()]
+    return [
+        Setting(world.name, "", [world], 200, (20_000,), drawn=False, spare="nothing") for world in instance_worlds()
+    ]
 
 
 def _cases(_seed: int) -> list[Setting]:
@@ -89,9 +92,10 @@ def _counterparts(labels: Sequence[str]) -> list[tuple[str, str]]:
 
 def _worse(played: Played, label: str, rounds: int, than: str | None = None) -> str:
     """In which share of worlds bounds make a policy significantly worse; in brackets, and by a tenth or more."""
-    if played.at(label, rounds).shape[1] < FEWEST_RUNS:
+    size, runs = played.at(label, rounds).shape
+    if runs < FEWEST_RUNS:
         return "too few runs"
-    found, size = played.worse(label, rounds, than).values(), len(played.setting.worlds)
+    found = played.worse(label, rounds, than).values()
     much = sum(one > MUCH * other for one, other in found)
     return f"{100.0 * len(found) / size:.1f}% ({100.0 * much / size:.1f}%)"
 
@@ -300,7 +304,7 @@ def page(parts: Mapping[str, str], seed: int) -> str:
     """The page, from its parts."""
     about = f"""Every policy with bounds and without, on the same rewards. Without bounds a policy knows the ranges of
     the rewards alone. Written by `make gain` on {today()} with meanbounds {mb.__version__}, seed {seed}. Policies that
-    ignore bounds are left out where they are compared with themselves. {slow_ones(contenders())}"""
+    ignore bounds are left out where they are compared with themselves. {slow_ones(contenders(), "drawn worlds")}"""
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in parts.items())
     return f"# What bounds are worth\n\n{paragraph(about)}\n\n{body}\n"
 

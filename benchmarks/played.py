@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import meanbounds as mb
-from benchmarks.contenders import FEWEST_RUNS, share_of_runs, starts_from_log
+from benchmarks.contenders import FEWEST_RUNS, share_of, starts_from_log
 from meanbounds.paper.base import expecting
 from meanbounds.paper.verdicts import LEVEL, less
 from meanbounds.support.types import Floats
@@ -32,7 +32,7 @@ class Setting:
     runs: int
     rounds: tuple[int, ...]
     drawn: bool = True  # whether the worlds are a sample of more such worlds
-    all_runs: bool = False  # whether slow policies play all the runs as well
+    spare: str = "runs"  # what slow policies play fewer of: "runs" of each world, "worlds", or "nothing"
 
     @property
     def unit(self) -> str:
@@ -66,13 +66,14 @@ class Played:
         return units
 
     def pair(self, first: tuple[str, bool], second: tuple[str, bool], rounds: int) -> tuple[Floats, Floats]:
-        """Units of two policies, each with or without bounds, over the runs that both have played."""
-        regrets = [self.at(label, rounds, bounds) for label, bounds in (first, second)]
-        runs = min(regret.shape[1] for regret in regrets)
-        one, other = (
-            regret[:, :runs].mean(axis=1) if self.setting.drawn else regret[:, :runs].ravel() for regret in regrets
-        )
-        return one, other
+        """Units of two policies, each with or without bounds, over the worlds and runs that both have played."""
+        one, other = self._shared(first, second, rounds)
+        return (one.mean(axis=1), other.mean(axis=1)) if self.setting.drawn else (one.ravel(), other.ravel())
+
+    def _shared(self, first: tuple[str, bool], second: tuple[str, bool], rounds: int) -> tuple[Floats, Floats]:
+        one, other = (self.at(label, rounds, bounds) for label, bounds in (first, second))
+        worlds, runs = min(len(one), len(other)), min(one.shape[1], other.shape[1])
+        return one[:worlds, :runs], other[:worlds, :runs]
 
     def worse(
         self, label: str, rounds: int, than: str | None = None, level: float = LEVEL
@@ -81,11 +82,9 @@ class Played:
 
         `than` names the policy to compare with; the same one without bounds by default.
         """
-        with_bounds = self.at(label, rounds)
-        without = self.at(label, rounds, False) if than is None else self.at(than, rounds)
-        runs = min(with_bounds.shape[1], without.shape[1])
+        pairs = self._shared((label, True), (label, False) if than is None else (than, True), rounds)
         found = {}
-        for world, one, other in zip(self.setting.worlds, with_bounds[:, :runs], without[:, :runs], strict=True):
+        for world, one, other in zip(self.setting.worlds, *pairs, strict=False):
             if less(other, one, level):
                 found[world.name] = (float(one.mean()), float(other.mean()))
         return found
@@ -98,11 +97,21 @@ def play(setting: Setting, policies: Mapping[str, mb.Policy], seed: int) -> Play
     """
     if any(world.log is None for world in setting.worlds):
         policies = {label: policy for label, policy in policies.items() if not starts_from_log(policy)}
-    parts = [_play_in(world, setting, policies, _seed(seed, number)) for number, world in _told(setting)]
+    parts = []
+    for number, world in _told(setting):
+        some = {label: policy for label, policy in policies.items() if number < _worlds_of(policy, setting)}
+        parts.append(_play_in(world, setting, some, _seed(seed, number)))
     informed, plain = (
-        {label: np.stack([part[told][label] for part in parts]) for label in policies} for told in (0, 1)
+        {label: np.stack([part[told][label] for part in parts if label in part[told]]) for label in policies}
+        for told in (0, 1)
     )
     return Played(setting, informed, plain)
+
+
+def _worlds_of(policy: mb.Policy, setting: Setting) -> int:
+    """In how many of the worlds, the first ones, a policy plays."""
+    size = len(setting.worlds)
+    return share_of(policy, size, fewest=1) if setting.spare == "worlds" else size
 
 
 def _told(setting: Setting) -> Iterable[tuple[int, World]]:
@@ -156,7 +165,7 @@ def _simulate(
     """Regret of each policy; those that are slow play fewer runs, the first ones."""
     by_runs: dict[int, list[mb.Policy]] = {}
     for policy in policies:
-        runs = setting.runs if setting.all_runs else share_of_runs(policy, setting.runs)
+        runs = share_of(policy, setting.runs, FEWEST_RUNS) if setting.spare == "runs" else setting.runs
         by_runs.setdefault(runs, []).append(policy)
     found: dict[mb.Policy, Floats] = {}
     for runs, some in by_runs.items():

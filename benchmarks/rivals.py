@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import meanbounds as mb
-from benchmarks.contenders import RECOMMENDED, contenders, slow_ones
+from benchmarks.contenders import FEWEST_RUNS, RECOMMENDED, contenders, slow_ones
 from benchmarks.estimates import mean_limits
 from benchmarks.pages import items, listed, paragraph, table, today
 from benchmarks.played import Played, Setting, drawn, play, release_seed, scaled
@@ -44,13 +44,13 @@ class Size:
 
 FULL = Size(
     {
-        "expert's log": 60,
-        "expert's log, much hidden": 60,
-        "random bounds": 180,
-        "expert who errs": 40,
-        "best arm's cap too low": 40,
-        "best arm pruned": 40,
-        "worst arm thought best": 40,
+        "expert's log": 30,
+        "expert's log, much hidden": 30,
+        "random bounds": 90,
+        "expert who errs": 20,
+        "best arm's cap too low": 20,
+        "best arm pruned": 20,
+        "worst arm thought best": 20,
     },
     20,
     (100, 1_000, 10_000),
@@ -207,7 +207,7 @@ def page(results: Sequence[Played], times: Race, seed: int, notice: str = "") ->
     the end; "no bounds" is the mean of the same policy in the end when it knows the ranges of the rewards alone.
     Policies meet the same rewards. "Significantly" means: in the mean, and by an exact sign test over
     worlds (over runs, in the last two) at level {LEVEL}; no correction is made for the number of tests.
-    {slow_ones(results[0].labels)}"""
+    {slow_ones(results[0].labels, "runs", FEWEST_RUNS)}"""
     sections = []
     for one in results:
         setting = one.setting

@@ -16,7 +16,7 @@ from benchmarks.contenders import (
     FEWEST_RUNS,
     RECOMMENDED,
     contenders,
-    share_of_runs,
+    share_of,
     starts_from_log,
 )
 from benchmarks.estimates import mean_limits, ratio_limits
@@ -58,10 +58,21 @@ class TestContenders:
         assert {RECOMMENDED, "ThompsonSampling(moments=2)", *COUNTERPARTS, *COUNTERPARTS.values()} <= set(labels)
 
     def test_slow_policies_play_fewer_runs(self) -> None:
-        assert share_of_runs(mb.GLUE(), 40) == 40
-        assert share_of_runs(mb.OSSB(), 400) == round(400 * EFFORT["OSSB"])
-        assert share_of_runs(mb.OSSB(), 20) == FEWEST_RUNS
-        assert share_of_runs(mb.OSSB(), 2) == 2
+        assert share_of(mb.GLUE(), 40, FEWEST_RUNS) == 40
+        assert share_of(mb.MINTS(), 400, FEWEST_RUNS) == round(400 * EFFORT["MINTS"])
+        assert share_of(mb.MINTS(), 20, FEWEST_RUNS) == FEWEST_RUNS
+        assert share_of(mb.MINTS(), 2, FEWEST_RUNS) == 2
+
+    def test_what_slow_policies_are_spared(self) -> None:
+        some = [world([0.9, 0.8], [0.7, 0.1], [0.95, 0.85]) for _ in range(8)]
+        policies: dict[str, mb.Policy] = {str(p): p for p in (mb.GLUE(), mb.MINTS())}
+        shapes = {}
+        for spare in ("runs", "worlds", "nothing"):
+            played = play(Setting("some", "", some, 48, (20,), spare=spare), policies, 7)
+            shapes[spare] = [played.at(label, 20).shape for label in policies]
+            one, other = played.pair(("GLUE", True), ("MINTS", True), 20)
+            assert one.shape == other.shape == (played.at("MINTS", 20).shape[0],)
+        assert shapes == {"runs": [(8, 48), (8, 12)], "worlds": [(8, 48), (2, 48)], "nothing": [(8, 48), (8, 48)]}
 
     def test_each_release_has_its_own_seed(self) -> None:
         assert [release_seed(version) for version in ("0.2.0", "0.2.1", "1.3.2", "2.0.0rc1")] == [
