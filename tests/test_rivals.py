@@ -72,7 +72,7 @@ class TestContenders:
             shapes[spare] = [played.at(label, 20).shape for label in policies]
             one, other = played.pair(("GLUE", True), ("MINTS", True), 20)
             assert one.shape == other.shape == (played.at("MINTS", 20).shape[0],)
-        assert shapes == {"runs": [(8, 48), (8, 12)], "worlds": [(8, 48), (2, 48)], "nothing": [(8, 48), (8, 48)]}
+        assert shapes == {"runs": [(8, 48), (8, 10)], "worlds": [(8, 48), (2, 48)], "nothing": [(8, 48), (8, 48)]}
 
     def test_each_release_has_its_own_seed(self) -> None:
         assert [release_seed(version) for version in ("0.2.0", "0.2.1", "1.3.2", "2.0.0rc1")] == [

@@ -93,6 +93,7 @@ class ArmsLearner(Learner):
     ) -> None:
         super().__init__(policy, seed, floor)
         self._policy, self._kernel, self._parameters = policy, policy.kernel, policy.parameters
+        self._pull = kernel.pull_for(policy.kernel)
         self._log_f = log_f_table(policy.f, 0)
         arms = len(known.bounds)
         table = np.zeros((len(State._fields), arms)) if table is None else table
@@ -113,7 +114,7 @@ class ArmsLearner(Learner):
             low=bounds.low.tolist(),
             high=bounds.high.tolist(),
             place={arm: k for k, arm in enumerate(bounds.arms)},
-            settings=kernel.settings_of(self._kernel, self.floor, self._parameters, middle),
+            settings=kernel.settings_of(self.floor, self._parameters, middle),
             middle=middle,
             plan=self._plan_for(known, plans, offered) if offered else None,
             plans=plans,
@@ -182,10 +183,10 @@ class ArmsLearner(Learner):
         counts = self._counts_by_default if pending is None else self._counts(pending)
         if self.floor:
             self._share(len(plan))
-        k = kernel.pull(now.settings, plan.table, now.table, now.tally, self._log_f, counts)
+        k = self._pull(now.settings, plan.table, now.table, now.tally, self._log_f, counts)
         while k < 0:
             self._log_f_at(-k)
-            k = kernel.pull(now.settings, plan.table, now.table, now.tally, self._log_f, counts)
+            k = self._pull(now.settings, plan.table, now.table, now.tally, self._log_f, counts)
         return now.arms[k]
 
     def probabilities(self, eligible: Any, pending: Pending | None) -> Floats:

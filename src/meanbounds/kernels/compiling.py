@@ -12,12 +12,12 @@ import numpy as np
 from meanbounds.kernels.caching import compile_cached
 from meanbounds.support.signals import signals_wait
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "inlined"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def compiled(function: _Function) -> _Function:
+def compiled(function: _Function, **options: Any) -> _Function:
     """Compile to machine code, cached on disk (see `meanbounds.kernels.caching`), free of the interpreter lock.
 
     With ``NUMBA_DISABLE_JIT=1`` the function stays Python, apart from unsigned overflow and division by zero, which
@@ -32,7 +32,16 @@ def compiled(function: _Function) -> _Function:
                 return function(*arguments)
 
         return cast(_Function, interpreted)
-    return cast(_Function, _patient(compile_cached(function, nogil=True, error_model="numpy")))
+    return cast(_Function, _patient(compile_cached(function, nogil=True, error_model="numpy", **options)))
+
+
+def inlined(function: _Function) -> _Function:
+    """Compile as a part of each function that calls this one.
+
+    Branches that depend on an argument which is a constant of the caller, such as a number in its closure, are decided
+    before anything is compiled, and what the others call is left out.
+    """
+    return compiled(function, inline="always")
 
 
 def _patient(kernel: Any) -> Any:

@@ -6,11 +6,14 @@ Each is one function in machine code that writes all it changes, so that an inte
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import numpy as np
 
 from meanbounds.kernels.arms.delayed import as_if_answered
 from meanbounds.kernels.arms.tables import state_of
-from meanbounds.kernels.arms.textbook import choose, observe
+from meanbounds.kernels.arms.textbook import choose_by, observe, split
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import uniform
 from meanbounds.kernels.tally import (
@@ -26,21 +29,20 @@ from meanbounds.kernels.tally import (
 )
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["pull", "settings_of", "supposed", "update"]
+__all__ = ["Pull", "pull_for", "settings_of", "supposed", "update"]
 
-_CODE = 0  # places in the settings
-_FLOOR = 1
-_PARAMETERS = 2  # how many there are; they come next, and then the middle of each arm's bounds
-_REST = 3
+_FLOOR = 0  # places in the settings
+_PARAMETERS = 1  # how many there are; they come next, and then the middle of each arm's bounds
+_REST = 2
 
 
-def settings_of(code: int, floor: float, parameters: Floats, middle: Floats) -> Floats:
+def settings_of(floor: float, parameters: Floats, middle: Floats) -> Floats:
     """The numbers that a pull needs and that stay, in one array: each array takes time to cross into machine code.
 
-    `code` and `parameters` are the policy's. `middle` is that of each arm's bounds, see `middle_of`: it stands for the
+    `parameters` are the policy's. `middle` is that of each arm's bounds, see `middle_of`: it stands for the
     mean of an arm without rewards while its pulls are pending.
     """
-    return np.concatenate([[code, floor, len(parameters)], parameters, middle])
+    return np.concatenate([[floor, len(parameters)], parameters, middle])
 
 
 @compiled
@@ -53,36 +55,47 @@ def supposed(state_table: Floats, tally: Integers, middle: Floats) -> Floats:
     return out
 
 
-@compiled
-def pull(
-    settings: Floats, plan_table: Floats, state_table: Floats, tally: Integers, log_f: Floats, counts: bool
-) -> int:
-    """Choose an arm and count it as pending; if log f(t) is missing, do nothing and return -t instead.
+Pull = Callable[[Floats, Floats, Floats, Integers, Floats, bool], int]
 
-    `log_f` starts with a round, then come the values from this round on. With `counts` pending pulls count as answered,
-    see `as_if_answered`. With a floor, each arm of the plan is drawn with this probability, and the policy decides
+
+@functools.cache
+def pull_for(given: int) -> Pull:
+    """The pull of policies with this code.
+
+    It takes `settings`, the tables of the plan and of the state, the `tally`, `log_f` and `counts`. It chooses an arm
+    and counts it as pending; if log f(t) is missing, it does nothing and returns -t instead. `log_f` starts with a
+    round, then come the values from this round on. With `counts` pending pulls count as answered, see
+    `as_if_answered`. With a floor, each arm of the plan is drawn with this probability, and the policy decides
     otherwise.
     """
-    rest = _REST + int(settings[_PARAMETERS])
-    floor, parameters, middle = settings[_FLOOR], settings[_REST:rest], settings[rest:]
-    number, counts = tally[PULLS], counts and tally[UNANSWERED] > 0
-    t = tally[UPDATES] + 1 + (tally[UNANSWERED] if counts else 0)
-    place = 1 + t - int(log_f[0])
-    if place < 1 or place >= log_f.size:
-        return int(-t)
-    drawn = np.inf
-    if floor > 0.0:
-        drawn = uniform(np.uint64(tally[FLOOR_KEY]), number) / floor
-    if drawn < plan_table.shape[1]:
-        arm = int(plan_table[0, int(drawn)])
-    else:
-        seen = supposed(state_table, tally, middle) if counts else state_table
-        key = np.uint64(tally[POLICY_KEY])
-        arm = choose(int(settings[_CODE]), plan_table, parameters, seen, log_f[place], number, key)
-        if counts:
-            state_of(state_table).memory[:] = state_of(seen).memory  # the kernel's own, which the copy would lose
-    count_pull(tally, arm)
-    return arm
+    code, logged = split(given)
+
+    @compiled
+    def pull(
+        settings: Floats, plan_table: Floats, state_table: Floats, tally: Integers, log_f: Floats, counts: bool
+    ) -> int:
+        rest = _REST + int(settings[_PARAMETERS])
+        floor, parameters, middle = settings[_FLOOR], settings[_REST:rest], settings[rest:]
+        number, counts = tally[PULLS], counts and tally[UNANSWERED] > 0
+        t = tally[UPDATES] + 1 + (tally[UNANSWERED] if counts else 0)
+        place = 1 + t - int(log_f[0])
+        if place < 1 or place >= log_f.size:
+            return int(-t)
+        drawn = np.inf
+        if floor > 0.0:
+            drawn = uniform(np.uint64(tally[FLOOR_KEY]), number) / floor
+        if drawn < plan_table.shape[1]:
+            arm = int(plan_table[0, int(drawn)])
+        else:
+            seen = supposed(state_table, tally, middle) if counts else state_table
+            key = np.uint64(tally[POLICY_KEY])
+            arm = choose_by(code, logged, plan_table, parameters, seen, log_f[place], number, key)
+            if counts:
+                state_of(state_table).memory[:] = state_of(seen).memory  # the kernel's own, which the copy would lose
+        count_pull(tally, arm)
+        return arm
+
+    return pull
 
 
 @compiled

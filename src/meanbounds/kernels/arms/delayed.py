@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from math import floor, log
 from typing import NamedTuple
 
@@ -9,7 +11,7 @@ import numpy as np
 
 from meanbounds.kernels.arms.block import Block
 from meanbounds.kernels.arms.tables import state_of
-from meanbounds.kernels.arms.textbook import choose, observe, regret
+from meanbounds.kernels.arms.textbook import choose_by, observe, regret, split
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import child, delay_key, policy_key, reward_key, rounding_key, uniform
@@ -122,7 +124,53 @@ def _deliver(state: Floats, out: Unanswered, t: int, updates: int, rounding: np.
     return updates
 
 
-@compiled
+@functools.cache
+def _play_for(given: int) -> Callable[[Floats, Floats, Block, Delays, Floats, Unanswered, bool, int], int]:
+    code, logged = split(given)
+
+    @compiled
+    def play(
+        plan_table: Floats,
+        parameters: Floats,
+        block: Block,
+        delays: Delays,
+        middle: Floats,
+        out: Unanswered,
+        counts: bool,
+        t: int,
+    ) -> int:
+        state, stops = block.states[0], block.stops
+        streams, key = reward_key(block.seed, block.first_run), policy_key(block.seed, block.first_run)
+        rounding, lateness = rounding_key(block.seed, block.first_run), delay_key(block.seed, block.first_run)
+        seen = np.empty_like(state)
+        updates = int(state_of(state).plays.sum())
+        for c in range(stops.size):
+            while t <= stops[c]:
+                updates = _deliver(state, out, t, updates, rounding)
+                clock = (t if counts else updates + 1) - block.first_round
+                if clock >= block.log_f.size:
+                    return t
+                if counts:
+                    as_if_answered(state, out.waiting, middle, seen)
+                else:
+                    seen[:] = state
+                arm = choose_by(code, logged, plan_table, parameters, seen, block.log_f[clock], t - 1, key)
+                state_of(state).memory[:] = state_of(seen).memory  # what the kernel remembers of its own
+                delay = draw_delay(delays, lateness, t - 1)
+                if delay != LOST and t + 1 + delay <= stops[-1]:
+                    number = int(state_of(state).plays[arm] + out.waiting[arm])
+                    _send(out, t, delay, arm, draw(block.rewards, arm, child(streams, arm), number))
+                out.waiting[arm] += 1.0
+                t += 1
+                if t > stops[c]:
+                    seen[:] = state
+                    state_of(seen).plays[:] += out.waiting  # pulls, answered or not
+                    block.curves[0, c] = regret(block.gaps, seen)
+        return t
+
+    return play
+
+
 def play(
     code: int,
     plan_table: Floats,
@@ -140,31 +188,4 @@ def play(
     than the rewards so far, or with `counts` than the pulls so far: it may stand still, so ``block.first_round`` is
     the first clock time of the table rather than a round.
     """
-    state, stops = block.states[0], block.stops
-    streams, key = reward_key(block.seed, block.first_run), policy_key(block.seed, block.first_run)
-    rounding, lateness = rounding_key(block.seed, block.first_run), delay_key(block.seed, block.first_run)
-    seen = np.empty_like(state)
-    updates = int(state_of(state).plays.sum())
-    for c in range(stops.size):
-        while t <= stops[c]:
-            updates = _deliver(state, out, t, updates, rounding)
-            clock = (t if counts else updates + 1) - block.first_round
-            if clock >= block.log_f.size:
-                return t
-            if counts:
-                as_if_answered(state, out.waiting, middle, seen)
-                arm = choose(code, plan_table, parameters, seen, block.log_f[clock], t - 1, key)
-                state_of(state).memory[:] = state_of(seen).memory  # what the kernel remembers of its own
-            else:
-                arm = choose(code, plan_table, parameters, state, block.log_f[clock], t - 1, key)
-            delay = draw_delay(delays, lateness, t - 1)
-            if delay != LOST and t + 1 + delay <= stops[-1]:
-                number = int(state_of(state).plays[arm] + out.waiting[arm])
-                _send(out, t, delay, arm, draw(block.rewards, arm, child(streams, arm), number))
-            out.waiting[arm] += 1.0
-            t += 1
-            if t > stops[c]:
-                seen[:] = state
-                state_of(seen).plays[:] += out.waiting  # pulls, answered or not
-                block.curves[0, c] = regret(block.gaps, seen)
-    return t
+    return _play_for(code)(plan_table, parameters, block, delays, middle, out, counts, t)

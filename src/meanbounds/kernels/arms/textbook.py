@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import numpy as np
 
 from meanbounds.kernels.arms.block import Block
@@ -20,7 +23,7 @@ from meanbounds.kernels.arms.ossb import choose_ossb, ossb_scores
 from meanbounds.kernels.arms.settle import settled_scores
 from meanbounds.kernels.arms.tables import Plan, State, argmax, break_ties, plan_of, state_of
 from meanbounds.kernels.arms.thompson import choose_thompson
-from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.compiling import compiled, inlined
 from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import child, policy_key, reward_key, rounding_key, uniform
 from meanbounds.support.types import Floats
@@ -39,10 +42,13 @@ __all__ = [
     "THOMPSON",
     "chances",
     "choose",
+    "choose_by",
     "indices",
     "observe",
     "play",
+    "play_for",
     "regret",
+    "split",
 ]
 
 GAUSSIAN = 0
@@ -59,62 +65,50 @@ LOGGED = 32
 """Added to the code of a policy that starts from a log by arm, which the last rows of its plan hold."""
 
 
-@compiled
-def _fill(code: int, plan: Plan, state: State, log_f: float, out: Floats) -> None:
-    for k in range(plan.arm.size):
-        if code == GAUSSIAN:
+@inlined
+def _fill_indices(code: int, plan_table: Floats, parameters: Floats, table: Floats, log_f: float, out: Floats) -> None:
+    plan, state = plan_of(plan_table), state_of(table)
+    if code == MIN_UCB:
+        min_ucb_indices(plan_table, table, log_f, out)
+    elif code == GITTINS:
+        gittins_scores(plan, parameters, state, log_f, out, np.empty(out.size))
+    elif code == GAUSSIAN:
+        for k in range(out.size):
             out[k] = gaussian_index(plan, state, k, log_f)
-        else:
+    else:
+        for k in range(out.size):
             out[k] = kl_index(plan, state, k, log_f, code == BOOST)
 
 
-@compiled
-def indices(code: int, plan_table: Floats, parameters: Floats, state_table: Floats, log_f: float, out: Floats) -> None:
-    """Write each candidate's index; only for the codes that have one."""
-    if code >= LOGGED:
-        state_table, code = with_log(plan_table, state_table), code - LOGGED
-    if code == MIN_UCB:
-        min_ucb_indices(plan_table, state_table, log_f, out)
-    elif code == GITTINS:
-        gittins_scores(plan_of(plan_table), parameters, state_of(state_table), log_f, out, np.empty(out.size))
-    else:
-        _fill(code, plan_of(plan_table), state_of(state_table), log_f, out)
+@inlined
+def _settled(code: int, plan: Plan, parameters: Floats, state: State, log_f: float, scores: Floats) -> bool:
+    """Whether a leader that may be as good as any arm can be is played; see `settled_scores`."""
+    if code == IMED:
+        return (
+            parameters.size > 1 and parameters[1] == 1.0 and settled_scores(plan, parameters[0], state, log_f, scores)
+        )
+    if code == THOMPSON:
+        return (
+            parameters.size > 3 and parameters[3] == 1.0 and settled_scores(plan, parameters[2], state, log_f, scores)
+        )
+    return False
 
 
-@compiled
-def _settles(code: int, parameters: Floats) -> bool:
-    """Whether the policy plays a leader that may be as good as any arm can be; see `settled_scores`."""
-    return (code == IMED and parameters.size > 1 and parameters[1] == 1.0) or (
-        code == THOMPSON and parameters.size > 3 and parameters[3] == 1.0
-    )
-
-
-@compiled
-def _moments(code: int, parameters: Floats) -> float:
-    """How many moments of the rewards a policy that settles takes into account."""
-    return float(parameters[0] if code == IMED else parameters[2])
-
-
-@compiled
-def choose(
+@inlined
+def _place(
     code: int,
     plan_table: Floats,
     parameters: Floats,
-    state_table: Floats,
+    table: Floats,
     log_f: float,
     number: int,
     key: np.uint64,
 ) -> int:
-    """Arm to play: its place among all arms. `number` is the round, counted from 0, that addresses random numbers."""
-    own, logged = state_table, code >= LOGGED
-    if logged:
-        state_table, code = with_log(plan_table, state_table), code - LOGGED
-    plan, state = plan_of(plan_table), state_of(state_table)
-    if _settles(code, parameters):
-        scores = np.empty(plan.arm.size)
-        if settled_scores(plan, _moments(code, parameters), state, log_f, scores):
-            return int(plan.arm[argmax(scores, key, number)])
-    if code == IMED:
+    """Place in the plan of the arm to play."""
+    plan, state, scores = plan_of(plan_table), state_of(table), np.empty(plan_table.shape[1])
+    if _settled(code, plan, parameters, state, log_f, scores):
+        k = argmax(scores, key, number)
+    elif code == IMED:
         k = choose_imed(plan, parameters, state, number, key)
     elif code == OSSB:
         k = choose_ossb(plan, parameters, state, log_f, number, key)
@@ -127,48 +121,122 @@ def choose(
     elif code == IDS:
         k = choose_ids(plan, parameters, state, number, key)
     else:
-        scores = np.empty(plan.arm.size)
-        indices(code, plan_table, parameters, state_table, log_f, scores)
+        _fill_indices(code, plan_table, parameters, table, log_f, scores)
         break_ties(plan, state, scores)
         k = argmax(scores, key, number)
+    return k
+
+
+@inlined
+def choose_by(
+    code: int,
+    logged: bool,
+    plan_table: Floats,
+    parameters: Floats,
+    table: Floats,
+    log_f: float,
+    number: int,
+    key: np.uint64,
+) -> int:
+    """Arm to play: its place among all arms; `number` is the round, counted from 0, that addresses random numbers.
+
+    The caller's `code` and `logged` have to be constants, see `inlined`: `split` gives them for a policy.
+    """
     if logged:
-        state_of(own).memory[:] = state.memory  # what the kernel remembers of its own
-    return int(plan.arm[k])
+        summed = with_log(plan_table, table)
+        k = _place(code, plan_table, parameters, summed, log_f, number, key)
+        state_of(table).memory[:] = state_of(summed).memory  # what the kernel remembers of its own
+    else:
+        k = _place(code, plan_table, parameters, table, log_f, number, key)
+    return int(plan_table[0, k])
 
 
-@compiled
-def chances(code: int, plan_table: Floats, parameters: Floats, state_table: Floats, log_f: float, out: Floats) -> float:
+@inlined
+def _fill_chances(code: int, plan_table: Floats, parameters: Floats, table: Floats, log_f: float, out: Floats) -> float:
+    plan, state, scores = plan_of(plan_table), state_of(table), np.empty(out.size)
+    if code == GITTINS:
+        gittins_chances(plan, parameters, state, log_f, out)
+    elif code == MINTS:
+        mints_chances(plan, state, out)
+    elif code == IDS:
+        ids_chances(plan, parameters, state, out)
+    elif _settled(code, plan, parameters, state, log_f, scores):
+        index_chances(scores, out)
+    elif code == THOMPSON:
+        return thompson_chances(plan_table, parameters, table, out)
+    else:
+        if code == IMED:
+            imed_scores(plan, parameters, state, scores)
+        elif code == OSSB:
+            ossb_scores(plan, parameters, state, log_f, scores)
+        else:
+            _fill_indices(code, plan_table, parameters, table, log_f, scores)
+            break_ties(plan, state, scores)
+        index_chances(scores, out)
+    return 0.0
+
+
+def split(code: int) -> tuple[int, bool]:
+    """The code without the mark of a log, and whether it had one."""
+    return code % LOGGED, code >= LOGGED
+
+
+# A kernel that could play every policy would take minutes to compile. So each is made for one code, when it is needed.
+
+
+@functools.cache
+def _indices_for(given: int) -> Callable[[Floats, Floats, Floats, float, Floats], None]:
+    code, logged = split(given)
+
+    @compiled
+    def indices(plan_table: Floats, parameters: Floats, table: Floats, log_f: float, out: Floats) -> None:
+        seen = with_log(plan_table, table) if logged else table
+        _fill_indices(code, plan_table, parameters, seen, log_f, out)
+
+    return indices
+
+
+def indices(code: int, plan_table: Floats, parameters: Floats, table: Floats, log_f: float, out: Floats) -> None:
+    """Write each candidate's index; only for the codes that have one."""
+    _indices_for(code)(plan_table, parameters, table, log_f, out)
+
+
+@functools.cache
+def _choose_for(given: int) -> Callable[[Floats, Floats, Floats, float, int, np.uint64], int]:
+    code, logged = split(given)
+
+    @compiled
+    def choose(plan_table: Floats, parameters: Floats, table: Floats, log_f: float, number: int, key: np.uint64) -> int:
+        return choose_by(code, logged, plan_table, parameters, table, log_f, number, key)
+
+    return choose
+
+
+def choose(
+    code: int, plan_table: Floats, parameters: Floats, table: Floats, log_f: float, number: int, key: np.uint64
+) -> int:
+    """Arm to play: its place among all arms; see `choose_by`."""
+    return _choose_for(code)(plan_table, parameters, table, log_f, number, key)
+
+
+@functools.cache
+def _chances_for(given: int) -> Callable[[Floats, Floats, Floats, float, Floats], float]:
+    code, logged = split(given)
+
+    @compiled
+    def chances(plan_table: Floats, parameters: Floats, table: Floats, log_f: float, out: Floats) -> float:
+        seen = with_log(plan_table, table) if logged else table
+        return _fill_chances(code, plan_table, parameters, seen, log_f, out)
+
+    return chances
+
+
+def chances(code: int, plan_table: Floats, parameters: Floats, table: Floats, log_f: float, out: Floats) -> float:
     """Write each candidate's chance of being the one that `choose` plays; the state stays as it is.
 
     Returns the estimated error: 0 but for Thompson sampling, see `thompson_chances`.
     """
-    if code >= LOGGED:
-        state_table, code = with_log(plan_table, state_table), code - LOGGED
-    plan, state = plan_of(plan_table), state_of(state_table)
-    if code == GITTINS:
-        gittins_chances(plan, parameters, state, log_f, out)
-        return 0.0
-    if code == MINTS:
-        mints_chances(plan, state, out)
-        return 0.0
-    if code == IDS:
-        ids_chances(plan, parameters, state, out)
-        return 0.0
-    scores = np.empty(plan.arm.size)
-    if _settles(code, parameters) and settled_scores(plan, _moments(code, parameters), state, log_f, scores):
-        index_chances(scores, out)
-        return 0.0
-    if code == THOMPSON:
-        return thompson_chances(plan_table, parameters, state_table, out)
-    if code == IMED:
-        imed_scores(plan, parameters, state, scores)
-    elif code == OSSB:
-        ossb_scores(plan, parameters, state, log_f, scores)
-    else:
-        indices(code, plan_table, parameters, state_table, log_f, scores)
-        break_ties(plan, state, scores)
-    index_chances(scores, out)
-    return 0.0
+    return _chances_for(code)(plan_table, parameters, table, log_f, out)
 
 
 @compiled
@@ -197,21 +265,33 @@ def regret(gaps: Floats, state_table: Floats) -> float:
     return value
 
 
-@compiled
+@functools.cache
+def play_for(given: int) -> Callable[[Floats, Floats, Block], None]:
+    """The loop that plays a block of runs of policies with this code."""
+    code, logged = split(given)
+
+    @compiled
+    def play(plan_table: Floats, parameters: Floats, block: Block) -> None:
+        states, log_f, stops = block.states, block.log_f, block.stops
+        for run in range(states.shape[0]):
+            table = states[run]
+            plays = state_of(table).plays
+            streams = reward_key(block.seed, block.first_run + run)
+            key = policy_key(block.seed, block.first_run + run)
+            rounding = rounding_key(block.seed, block.first_run + run)
+            t = block.first_round
+            for c in range(stops.size):
+                while t <= stops[c]:
+                    budget = log_f[t - block.first_round]
+                    arm = choose_by(code, logged, plan_table, parameters, table, budget, t - 1, key)
+                    reward = draw(block.rewards, arm, child(streams, arm), int(plays[arm]))
+                    observe(table, arm, reward, 1.0 - reward, t - 1, rounding)
+                    t += 1
+                block.curves[run, c] = regret(block.gaps, table)
+
+    return play
+
+
 def play(code: int, plan_table: Floats, parameters: Floats, block: Block) -> None:
     """Play a block of runs, round by round."""
-    states, log_f, stops = block.states, block.log_f, block.stops
-    for run in range(states.shape[0]):
-        table = states[run]
-        plays = state_of(table).plays
-        streams = reward_key(block.seed, block.first_run + run)
-        key = policy_key(block.seed, block.first_run + run)
-        rounding = rounding_key(block.seed, block.first_run + run)
-        t = block.first_round
-        for c in range(stops.size):
-            while t <= stops[c]:
-                arm = choose(code, plan_table, parameters, table, log_f[t - block.first_round], t - 1, key)
-                reward = draw(block.rewards, arm, child(streams, arm), int(plays[arm]))
-                observe(table, arm, reward, 1.0 - reward, t - 1, rounding)
-                t += 1
-            block.curves[run, c] = regret(block.gaps, table)
+    play_for(code)(plan_table, parameters, block)

@@ -14,7 +14,6 @@ from math import exp, log
 
 import numpy as np
 
-from meanbounds.kernels.arms import textbook
 from meanbounds.kernels.arms.block import Block
 from meanbounds.kernels.arms.divergence import kl, kl_upper
 from meanbounds.kernels.arms.gittins import (
@@ -28,7 +27,7 @@ from meanbounds.kernels.arms.gittins import (
     level_reached_at,
 )
 from meanbounds.kernels.arms.tables import Plan, State, keep_seen, plan_of, seen_of, state_of
-from meanbounds.kernels.arms.textbook import GITTINS, regret
+from meanbounds.kernels.arms.textbook import GITTINS, play_for, regret
 from meanbounds.kernels.arms.thompson import HAT_SHAPE, in_raw_units, posterior_hat
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.fast.search import SURE, scale_of
@@ -43,6 +42,7 @@ _SHARE = 0.5  # of the way from an index to that of the leader: where its level 
 _DOUBT = 1e-6  # relative margin of f
 _MARGIN = 1e-6  # between indices, in units of the range of rewards; within it the textbook's precision decides
 _MOST_ZEROS = 1e9
+_play_textbook = play_for(GITTINS)
 _ROUGHLY = 1e-4  # precision of indices that are not compared with others within a margin
 
 
@@ -238,7 +238,7 @@ def _play_run(
 def play_gittins(plan_table: Floats, parameters: Floats, block: Block) -> None:
     """`textbook.play` for the optimistic Gittins index; with two moments of the rewards it is the textbook's loop."""
     if parameters[2] == 2.0:
-        textbook.play(GITTINS, plan_table, parameters, block)
+        _play_textbook(plan_table, parameters, block)
         return
     for run in range(block.states.shape[0]):
         number = block.first_run + run
