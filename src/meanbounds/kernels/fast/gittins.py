@@ -27,6 +27,7 @@ from meanbounds.kernels.arms.gittins import (
     mass_of_law,
     tail_of_law,
 )
+from meanbounds.kernels.arms.quantile import FRACTION_TO
 from meanbounds.kernels.arms.tables import State, keep_seen, plan_of, seen_of, state_of
 from meanbounds.kernels.arms.textbook import GITTINS, regret
 from meanbounds.kernels.arms.thompson import (
@@ -48,6 +49,7 @@ from meanbounds.kernels.fast.anchor import (
     A,
     B,
     drop,
+    drop_quickly,
     follow,
     followed,
     keep_followed,
@@ -76,31 +78,43 @@ _LINE_SIZE = 7
 # the indices of all later rounds. Then where 0 and how long 1 is in raw units, in the units of the candidate's law, and
 # 1 where the anchor does not stand for what was seen.
 
-_SAME_FOR_TWINS = (1, 2, 3, 4, 6)  # rows of a plan that an index depends on: range and bounds
+_KNOWN = (1, 2, 3, 4, 6)  # rows of a plan that an index depends on: range and bounds
+_SEEN = (0, 1, 2, 5, 6)  # rows of a state that it depends on with two moments; with one: plays and ones, 0 and 3
 
 
 @compiled
-def _index_anew(anchors: Floats, k: int, law: Floats, f: float, guess: float, series: Floats) -> tuple[float, float]:
+def _index_anew(
+    anchors: Floats,
+    k: int,
+    parameters: tuple[float, float],
+    bounds: tuple[float, float],
+    f: float,
+    guess: float,
+    series: Floats,
+) -> tuple[float, float]:
     """Index and slope of a law; the anchor is put near the index. If the index cannot be had from there, it is solved.
 
     Then the last entry of the anchor, a bound on errors, becomes infinite.
     """
-    lower, upper = law[2], law[3]
-    anchors[k, A], anchors[k, B], anchors[k, LOWER], anchors[k, UPPER] = law[0], law[1], lower, upper
+    lower, upper = bounds
+    if lower < guess < upper and parameters[0] + parameters[1] < FRACTION_TO:
+        drop_quickly(anchors, k, parameters, bounds, guess)
+        index, doubt, slope = near_index(anchors, k, f, series)
+        if doubt <= _LIMIT:
+            return index, slope
+    law = np.empty(LAW_SIZE)
+    fill_law(law, parameters[0], parameters[1], lower, upper)
     if not mass_of_law(law) > 0.0:
         anchors[k, MASS], anchors[k, DRIFT] = 0.0, np.inf
         return expectation(law), 0.0
-    if lower < guess < upper:
-        drop(anchors, k, law, guess)
-        index, doubt, slope = near_index(anchors, k, f, series)
-        if doubt <= _LIMIT:
-            return index, slope
-    solved = index_of_law(law, f, _ROUGHLY)
-    if lower < solved < upper:
-        drop(anchors, k, law, solved)
-        index, doubt, slope = near_index(anchors, k, f, series)
-        if doubt <= _LIMIT:
-            return index, slope
+    solved = guess if lower < guess < upper else index_of_law(law, f, _ROUGHLY)
+    for _ in range(2):
+        if lower < solved < upper:
+            drop(anchors, k, law, solved)
+            index, doubt, slope = near_index(anchors, k, f, series)
+            if doubt <= _LIMIT:
+                return index, slope
+        solved = index_of_law(law, f, _ROUGHLY)
     anchors[k, DRIFT] = np.inf
     chance, gain = tail_of_law(law, solved)
     return solved, 1.001 * gain / (f * chance + 1.0)
@@ -126,12 +140,13 @@ def _renew(
     series: Floats,
 ) -> None:
     """Compute a candidate's law, anchor, index and line anew; `guess` is about where the index is in raw units."""
-    plan, state, hat, law = plan_of(plan_table), state_of(table), np.empty(HAT_SHAPE), np.empty(LAW_SIZE)
+    plan, state, hat = plan_of(plan_table), state_of(table), np.empty(HAT_SHAPE)
     low, span, high = plan.low[k], plan.span[k], plan.high[k]
     floor = posterior_hat(hat, plan, parameters, state, k, shared)
-    law_under_hat(law, hat)
     base, scale = low + span * floor[0], span * floor[1]
-    index, slope = _index_anew(anchors, k, law, f, (guess - base) / scale if scale > 0.0 else -1.0, series)
+    near = (guess - base) / scale if scale > 0.0 else -1.0
+    pair, bounds = (hat[3, 3] + 1.0, hat[3, 4] + 1.0), (hat[3, 0], hat[3, 1])
+    index, slope = _index_anew(anchors, k, pair, bounds, f, near, series)
     lines[_BASE, k], lines[_SCALE, k], lines[_STALE, k] = base, scale, 0.0
     value = in_raw_units(index, floor, (low, span, high), (plan.lower[k], plan.cap[k]))
     _draw_line(lines, k, f, value, scale * slope)
@@ -161,12 +176,16 @@ def _refresh(
 
 
 @compiled
-def _alike(plan_table: Floats, anchors: Floats, k: int, other: int) -> bool:
-    """Whether two candidates have the same index, bit by bit: with one moment of rewards, and up to date."""
-    same = anchors[k, A] == anchors[other, A] and anchors[k, B] == anchors[other, B]
-    for row in _SAME_FOR_TWINS:
+def _alike(plan_table: Floats, parameters: Floats, table: Floats, k: int, other: int) -> bool:
+    """Whether two candidates have the same index, bit by bit, since what is known and was seen of them is the same."""
+    arm, other_arm, same = int(plan_table[0, k]), int(plan_table[0, other]), True
+    for row in _KNOWN:
         same = same and plan_table[row, k] == plan_table[row, other]
-    return bool(same)
+    if parameters[2] == 1.0:
+        return bool(same and table[0, arm] == table[0, other_arm] and table[3, arm] == table[3, other_arm])
+    for row in _SEEN:
+        same = same and table[row, arm] == table[row, other_arm]
+    return same
 
 
 @compiled
@@ -205,9 +224,8 @@ def _look(
         value, slope = lines[_INTERCEPT, k] + lines[_SLOPE, k] * f, lines[_SLOPE, k]
         if value >= best - margin and k != start:
             if lines[_AT, k] != f:
-                twins = parameters[2] == 1.0 and lines[_STALE, k] == 0.0 and _alike(plan_table, anchors, k, last)
-                if twins and lines[_STALE, last] == 0.0:
-                    _draw_line(lines, k, f, lines[_INDEX, last], lines[_SLOPE, last])
+                if _alike(plan_table, parameters, table, k, last):
+                    anchors[k], lines[:, k] = anchors[last], lines[:, last]
                 else:
                     _refresh(plan_table, parameters, table, k, f, shared, anchors, lines, series)
             last, value, slope = k, lines[_INDEX, k], lines[_SLOPE, k]
@@ -230,17 +248,16 @@ def _decide(
     margin: float,
     leader: int,
     key: np.uint64,
-    anchors: Floats,
     lines: Floats,
 ) -> int:
     """Choose as the textbook does among the candidates within a margin of the leader, which are up to date."""
     plan, state, hat, law = plan_of(plan_table), state_of(table), np.empty(HAT_SHAPE), np.empty(LAW_SIZE)
     size, best, now = plan.arm.size, lines[_INDEX, leader], lines[_AT, leader]
-    scores, means, all_alike = np.full(size, -np.inf), np.zeros(size), parameters[2] == 1.0
+    scores, means, all_alike = np.full(size, -np.inf), np.zeros(size), True
     for k in range(size):
         if lines[_AT, k] == now and lines[_INDEX, k] >= best - margin:
             scores[k] = 0.0
-            all_alike = all_alike and _alike(plan_table, anchors, k, leader)
+            all_alike = all_alike and _alike(plan_table, parameters, table, k, leader)
     if not all_alike:
         for k in range(size):
             if scores[k] == 0.0:
@@ -292,8 +309,13 @@ def _hold(
     wake: float,
     anchors: Floats,
     k: int,
-) -> int:
-    """Play an arm in round t, and again until f reaches `wake` or the arm's index may be below its level."""
+    whole: bool,
+) -> tuple[int, bool]:
+    """Play an arm in round t, and again until f reaches `wake` or the arm's index may be below its level.
+
+    Returns the next round, and whether the anchor stands for what was seen: not if rewards should be `whole`, that is 0
+    or 1, and the last one was not.
+    """
     stream, rounding = keys
     kind = rewards.kind
     law = law_of(kind, rewards.parameters, arm) if kind <= UNIFORM else (kind, 0.0, 0.0, 0.0)
@@ -307,7 +329,8 @@ def _hold(
         ones += won
         seen, numbers = add(seen, reward), follow(numbers, places, won)
         t += 1
-        if t > stop:
+        follows = not (whole and 0.0 < reward < 1.0)
+        if t > stop or not follows:
             break
         f = fs[t - first_round]
         if not (f < wake and surely_reaches(numbers, level, f)):
@@ -315,7 +338,14 @@ def _hold(
     keep_seen(state, arm, seen, True)
     state.ones[arm] = ones
     keep_followed(anchors, k, numbers)
-    return t
+    return t, follows
+
+
+@compiled
+def _is_graded(state: State, arm: int) -> bool:
+    """Whether rewards were not all 0 or 1, with a 0 among them: then two moments count them as one does."""
+    lack = state.shortfall[arm]
+    return bool(state.total[arm] != state.squares[arm] or lack != state.shortfall_squares[arm] or not lack > 0.0)
 
 
 @compiled
@@ -328,7 +358,7 @@ def _share(
     now = offered.max()
     if now != shared:
         for j in range(offered.size):
-            if takes_shared_floor(parameters, state, int(plan.arm[j])):
+            if takes_shared_floor(parameters, state, int(plan.arm[j])) and max(now, shared) > plan.low[j]:
                 lines[_INTERCEPT, j], lines[_AT, j], lines[_STALE, j] = np.inf, 0.0, 1.0
     return float(now)
 
@@ -371,19 +401,22 @@ def _play_run(
             second = max(second, index - span[k])
             if not index > second + margin:
                 budget = log_f[t - first_round]
-                k = _decide(plan_table, parameters, table, t, budget, shared, margin, k, key, anchors, lines)
-            follows = not two_moments and anchors[k, DRIFT] < 1.0
+                k = _decide(plan_table, parameters, table, t, budget, shared, margin, k, key, lines)
+            arm = int(arms[k])
+            follows = anchors[k, DRIFT] < 1.0 and not (two_moments and _is_graded(state, arm))
             if follows and index > second + 4.0 * margin:
                 level = _put_level(k, second, anchors, lines, series)
                 wake = f + (level - margin - second) / steepest if steepest > 0.0 else np.inf
-            arm = int(arms[k])
             streams = child(source, arm), rounding
             if follows:
-                t = _hold(state, rewards, arm, streams, t, stops[c], fs, first_round, wake, anchors, k)
+                t, follows = _hold(
+                    state, rewards, arm, streams, t, stops[c], fs, first_round, wake, anchors, k, two_moments
+                )
             else:
                 _play_once(state, rewards, arm, streams, t)
-                lines[_STALE, k] = 1.0
                 t += 1
+            if not follows:
+                lines[_STALE, k] = 1.0
                 if two_moments:
                     shared = _share(plan_table, parameters, table, k, shared, offered, lines)
             if t <= last:
