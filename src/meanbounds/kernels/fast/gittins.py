@@ -28,9 +28,10 @@ from meanbounds.kernels.arms.gittins import (
     tail_of_law,
 )
 from meanbounds.kernels.arms.quantile import FRACTION_TO
-from meanbounds.kernels.arms.tables import State, keep_seen, plan_of, seen_of, state_of
+from meanbounds.kernels.arms.tables import Plan, Seen, State, keep_seen, plan_of, seen_of, state_of
 from meanbounds.kernels.arms.textbook import GITTINS, regret
 from meanbounds.kernels.arms.thompson import (
+    FARTHER,
     HAT_SHAPE,
     in_raw_units,
     offered_floor,
@@ -349,6 +350,100 @@ def _is_graded(state: State, arm: int) -> bool:
 
 
 @compiled
+def _least_expectation(seen: Seen, prior: tuple[float, float], upper: float) -> float:
+    """A bound below the expectation of a mean with two moments, whatever its lower bound; minus infinity if none.
+
+    Without bounds the expectation is ``(a + total + b floor) / n``, n the sum of prior parameters and plays, and the
+    chance of more than s above it is at most ``exp(-2 (n + 1) s^2)`` (Marchal and Arbel, 2017).
+    """
+    n = prior[0] + prior[1] + seen[0]
+    least, room = (prior[0] + seen[1]) / n, upper - (prior[0] + prior[1] + seen[1]) / n
+    if upper >= 1.0:
+        return least
+    chance = exp(-2.0 * (n + 1.0) * room * room) if room > 0.0 else 1.0
+    return least - chance / (1.0 - chance) if chance < 0.5 else -np.inf
+
+
+@compiled
+def _least_room(plan: Plan, parameters: Floats, state: State, k: int, shared: float) -> float:
+    """At which room of candidate k its floor surely changes no other law; infinity if the shared floor does."""
+    lowest = np.inf
+    for j in range(plan.arm.size):
+        if j != k and takes_shared_floor(parameters, state, int(plan.arm[j])):
+            lowest = min(lowest, plan.low[j])
+    if lowest == np.inf:
+        return 0.0
+    return (plan.high[k] - lowest) / plan.span[k] / FARTHER if shared <= lowest else np.inf
+
+
+@compiled
+def _hold_by_mean(
+    state: State,
+    rewards: Rewards,
+    arm: int,
+    keys: tuple[np.uint64, np.uint64],
+    t: int,
+    stop: int,
+    fs: Floats,
+    first_round: int,
+    wake: float,
+    prior: tuple[float, float],
+    upper: float,
+    level: float,
+    room: float,
+) -> int:
+    """Play an arm in round t, and again until f reaches `wake` or the mean's expectation may be below a level.
+
+    Also until its floor may change the law of another arm: see `_least_room`. All in units of the range.
+    """
+    stream, rounding = keys
+    seen, ones = seen_of(state, arm), state.ones[arm]
+    while True:
+        reward = draw(rewards, arm, stream, int(seen[0]))
+        ones += uniform(rounding, t - 1) < reward
+        seen = add(seen, reward)
+        t += 1
+        if t > stop or not (fs[t - first_round] < wake and seen[4] >= room * seen[3]):
+            break
+        if not _least_expectation(seen, prior, upper) >= level:
+            break
+    keep_seen(state, arm, seen, True)
+    state.ones[arm] = ones
+    return t
+
+
+@compiled
+def _play_graded(
+    plan_table: Floats,
+    parameters: Floats,
+    table: Floats,
+    rewards: Rewards,
+    k: int,
+    keys: tuple[np.uint64, np.uint64],
+    t: int,
+    stop: int,
+    fs: Floats,
+    first_round: int,
+    second: float,
+    steepest: float,
+    margin: float,
+    shared: float,
+) -> int:
+    """Play the leader for as long as the expectation of its mean is above the lines of the others, or once."""
+    plan, state, arm = plan_of(plan_table), state_of(table), int(plan_table[0, k])
+    low, span, prior = plan.low[k], plan.span[k], (parameters[0], parameters[1])
+    upper = (plan.cap[k] - low) / span
+    above = low + span * _least_expectation(seen_of(state, arm), prior, upper) - second
+    wake, level, room = -np.inf, 0.0, 0.0
+    if above > 4.0 * margin:
+        room = _least_room(plan, parameters, state, k, shared)
+        level = (second + 0.5 * above - low) / span
+        if room < np.inf:
+            wake = fs[t - first_round] + (0.5 * above - margin) / steepest if steepest > 0.0 else np.inf
+    return _hold_by_mean(state, rewards, arm, keys, t, stop, fs, first_round, wake, prior, upper, level, room)
+
+
+@compiled
 def _share(
     plan_table: Floats, parameters: Floats, table: Floats, k: int, shared: float, offered: Floats, lines: Floats
 ) -> float:
@@ -411,6 +506,23 @@ def _play_run(
             if follows:
                 t, follows = _hold(
                     state, rewards, arm, streams, t, stops[c], fs, first_round, wake, anchors, k, two_moments
+                )
+            elif two_moments and index > second + 4.0 * margin:
+                t = _play_graded(
+                    plan_table,
+                    parameters,
+                    table,
+                    rewards,
+                    k,
+                    streams,
+                    t,
+                    stops[c],
+                    fs,
+                    first_round,
+                    second,
+                    steepest,
+                    margin,
+                    shared,
                 )
             else:
                 _play_once(state, rewards, arm, streams, t)
