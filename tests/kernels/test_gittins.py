@@ -19,10 +19,12 @@ from meanbounds.kernels.arms.gittins import (
     optimistic_index,
     tail_of_law,
 )
+from meanbounds.kernels.arms.quantile import FRACTION_TO
 from meanbounds.kernels.fast.anchor import (
     ANCHOR_SIZE,
     MOST_TERMS,
     drop,
+    drop_quickly,
     follow,
     followed,
     keep_followed,
@@ -184,10 +186,13 @@ def test_the_index_is_concave_in_f(
 class Anchored:
     """A law with an anchor, which follows rewards."""
 
-    def __init__(self, a: float, b: float, lower: float, upper: float, level: float) -> None:
+    def __init__(self, a: float, b: float, lower: float, upper: float, level: float, quickly: bool = False) -> None:
         self.lower, self.upper, self.level = lower, upper, level
         self.anchors, self.series = np.zeros((1, ANCHOR_SIZE)), np.empty(MOST_TERMS)
-        drop(self.anchors, 0, law_of(a, b, lower, upper), level)
+        if quickly:
+            drop_quickly(self.anchors, 0, (a, b), (lower, upper), level)
+        else:
+            drop(self.anchors, 0, law_of(a, b, lower, upper), level)
 
     def observe(self, rewards: list[bool]) -> None:
         numbers = followed(self.anchors, 0)
@@ -217,6 +222,7 @@ REWARDS = st.lists(st.booleans(), max_size=30)
     rewards=REWARDS,
     shifts=st.tuples(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0)),
     log_f=st.floats(0.0, 16.0),
+    quickly=st.booleans(),
 )
 def test_anchors_say_how_far_they_may_be_off(
     counts: tuple[float, float],
@@ -224,6 +230,7 @@ def test_anchors_say_how_far_they_may_be_off(
     rewards: list[bool],
     shifts: tuple[float, float],
     log_f: float,
+    quickly: bool,
 ) -> None:
     """Bounds are some standard deviations from the mean, the anchor is put near the index and moved, rewards come."""
     a, b, f = 1.0 + counts[0], 1.0 + counts[1], np.exp(log_f)
@@ -235,7 +242,7 @@ def test_anchors_say_how_far_they_may_be_off(
         return
     index = optimistic_index(a, b, lower, upper, f)[0]
     levels = [min(0.5 * (index + upper), max(0.5 * (lower + index), index + shift * unit)) for shift in shifts]
-    anchored = Anchored(a, b, lower, upper, levels[0])
+    anchored = Anchored(a, b, lower, upper, levels[0], quickly and a + b < FRACTION_TO)
     anchored.move(levels[1])
     anchored.observe(rewards)
     after = law_of(a + sum(rewards), b + len(rewards) - sum(rewards), lower, upper)
@@ -285,6 +292,28 @@ def test_long_runs_are_the_textbooks() -> None:
         for policy in (mb.OptimisticGittins(), mb.OptimisticGittins(moments=2)):
             fast, slow = both(policy, strategies.Case(environment, bounds, 600, seed))
             assert fast == slow, (policy, seed)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="too many rounds for Python")
+def test_graded_rewards_with_two_moments() -> None:
+    """Ranges that are much wider than the rewards, which let arms share a floor, and caps that bind."""
+    rng = np.random.default_rng(6)
+    for seed in range(20):
+        arms = int(rng.integers(2, 7))
+        low = rng.choice([0.0, -100.0, -1000.0], arms)
+        reach = np.where(low < 0.0, rng.choice([0.01, 1.0, 5.0], arms), rng.choice([0.05, 1.0], arms))
+        values = 1.0 - rng.random((arms, 5)) * reach[:, None]
+        if seed % 2:  # some arms are long without any reward but the best one
+            values = np.hstack([values, np.ones((arms, 12))])
+        environment = mb.Table(values.tolist(), low=low, high=1.0)
+        means, width = environment.means, rng.choice([0.3, 1e4])
+        lower, upper = (
+            np.maximum(low, means - width * rng.random(arms)),
+            np.minimum(1.0, means + width * rng.random(arms)),
+        )
+        bounds = mb.MeanBounds(lower, upper, low=low, high=1.0)
+        fast, slow = both(mb.OptimisticGittins(moments=2), strategies.Case(environment, bounds, 800, seed))
+        assert fast == slow, seed
 
 
 @pytest.mark.skipif(INTERPRETED, reason="too many rounds for Python")
