@@ -71,6 +71,7 @@ _MARGIN = 1e-8  # between indices, in units of the range of rewards; within it t
 _LIMIT = 4e-9  # how far an index from an anchor may be off, in units of the range
 _ROUGHLY = 1e-6  # precision of an index at which an anchor is put
 _LARGEST = 200.0  # log f up to which products of f and anything else are numbers
+_AGED = 1.5  # growth of f after which a line is drawn anew: an old one is steeper than it need be, and ends holds early
 _NEAR = 0.6  # how far below the leader's index its level is put at most, in standard deviations
 
 _INDEX, _INTERCEPT, _SLOPE, _AT, _BASE, _SCALE, _STALE = range(7)
@@ -223,7 +224,7 @@ def _look(
     second, steepest = -np.inf, 0.0
     for k in range(lines.shape[1]):
         value, slope = lines[_INTERCEPT, k] + lines[_SLOPE, k] * f, lines[_SLOPE, k]
-        if value >= best - margin and k != start:
+        if (value >= best - margin or f > _AGED * lines[_AT, k]) and k != start:
             if lines[_AT, k] != f:
                 if _alike(plan_table, parameters, table, k, last):
                     anchors[k], lines[:, k] = anchors[last], lines[:, last]
