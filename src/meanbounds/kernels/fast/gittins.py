@@ -70,7 +70,7 @@ __all__ = ["play_gittins"]
 _MARGIN = 1e-8  # between indices, in units of the range of rewards; within it the textbook's precision decides
 _LIMIT = 4e-9  # how far an index from an anchor may be off, in units of the range
 _ROUGHLY = 1e-6  # precision of an index at which an anchor is put
-_LARGEST = 200.0  # log f up to which products of f and anything else are numbers
+_LARGEST = 50.0  # log f up to which the textbook's own search surely ends before it runs out of steps
 _AGED = 1.5  # growth of f after which a line is drawn anew: an old one is steeper than it need be, and ends holds early
 _NEAR = 0.6  # how far below the leader's index its level is put at most, in standard deviations
 
