@@ -59,6 +59,11 @@ def bounded(label: str, policy: AnyPolicy, setting: Setting) -> Case:
     return _simulation(label, policy, mb.Bernoulli(setting.means), setting.bounds, RUNS // 10 if slow else RUNS, None)
 
 
+def on_one_thread(label: str, policy: AnyPolicy, setting: Setting) -> Case:
+    """The same with fewer runs, on one thread: what a decision takes."""
+    return _simulation(label, policy, mb.Bernoulli(setting.means), setting.bounds, RUNS // 10, 1)
+
+
 def linear_simulations(workload: LinearWorkload) -> list[Case]:
     """OFUL on all cores and on one thread."""
     return [

@@ -38,6 +38,8 @@ BOUNDED: Mapping[str, mb.Policy] = {
     "OptimisticGittins": mb.OptimisticGittins(),
     "IDS": mb.IDS(),
 }
+DECIDED: Mapping[str, mb.Policy] = {"IDS": mb.IDS()}
+FEW_ARMS = 5
 LINEAR_BOUNDED: Mapping[str, AnyPolicy] = {"OFUL": mb.OFUL(), "R-OFUL": mb.ROFUL(index="clip")}
 CALLED: Mapping[str, str] = {"5 arms": "5 arms, high-lower-bound", "100 arms": "100 arms, mean ± 0.2"}
 AGENTS = ("Agent(UCB)", "Agent(GLUE)")
@@ -51,6 +53,7 @@ class Results:
     linear_contestants: dict[str, LinearContestant] = field(default_factory=dict)
     simulations: dict[str, Race] = field(default_factory=dict)
     bounded: dict[str, Race] = field(default_factory=dict)
+    decisions: dict[str, Race] = field(default_factory=dict)
     linear_simulations: dict[str, Race] = field(default_factory=dict)
     linear_bounded: dict[str, Race] = field(default_factory=dict)
     linear_loops: dict[str, Race] = field(default_factory=dict)
@@ -74,6 +77,9 @@ def measure() -> Results:
     for title, setting in SETTINGS.items():
         cases = [ours.bounded(label, policy, setting) for label, policy in BOUNDED.items()]
         results.bounded[title] = _race(results, title, cases)
+        if len(setting.means) <= FEW_ARMS:
+            cases = [ours.on_one_thread(label, policy, setting) for label, policy in DECIDED.items()]
+            results.decisions[title] = _race(results, f"{title}, one thread", cases)
     _measure_linear(results)
     for rewards in REWARDS:
         _say(f"a large log, rewards: {rewards}")

@@ -61,11 +61,14 @@ def _simulation_targets(results: Results) -> list[Target]:
 def _bounded_targets(results: Results) -> list[Target]:
     found = []
     for title, setting in SETTINGS.items():
-        limits = {"B-KL-UCB": _LIMIT_BKLUCB[len(setting.means)], "BIMED": 10.0}
+        limits = {"B-KL-UCB": _LIMIT_BKLUCB[len(setting.means)], "BIMED": 10.0, "OptimisticGittins": 20.0}
         found += [
             Target(f"{label} / GLUE, {title}", results.bounded[title].ratio(label, "GLUE"), "<=", limit, "x")
             for label, limit in limits.items()
         ]
+    for title, decided in results.decisions.items():
+        microseconds = decided.nanoseconds.get("IDS", math.nan) / 1000.0
+        found.append(Target(f"IDS on one thread, {title}", microseconds, "<=", 10.0, "us"))
     return found
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from meanbounds.kernels.arms.inversion import may_exceed
-from meanbounds.kernels.arms.quantile import EXACT_TO, law_of, near_quantile, quantile, tail, whole_tail
+from meanbounds.kernels.arms.quantile import EXACT_TO, law_of, near_quantile, quantile, sides, tail, whole_tail
 from meanbounds.kernels.fast import tails as levels
 
 CASES = [
@@ -54,6 +54,18 @@ def test_tails(a: float, b: float, lower: float, upper: float) -> None:
         with mpmath.workdps(40):
             exact = mpmath.mpf(x) ** (a - 1) * (1 - mpmath.mpf(x)) ** (b - 1) / mass(a, b, lower, upper)
         assert density == pytest.approx(float(exact), rel=1e-8, abs=1e-300)
+
+
+@pytest.mark.parametrize(("a", "b", "lower", "upper"), CASES)
+def test_the_smaller_side_is_right_to_all_digits(a: float, b: float, lower: float, upper: float) -> None:
+    for x in (0.01, lower + 0.3 * (upper - lower), 0.5, a / (a + b), 0.99):
+        below, above, power = sides(a, b, x)
+        with mpmath.workdps(40):
+            whole, at = mass(a, b, 0.0, 1.0), mpmath.mpf(x)
+            exact = mass(a, b, 0.0, x) / whole, mass(a, b, x, 1.0) / whole
+            assert min(below, above) == pytest.approx(float(min(exact)), rel=1e-12, abs=1e-290)
+            assert below + above == pytest.approx(1.0, abs=1e-15)
+            assert power == pytest.approx(float(at**a * (1 - at) ** b / whole), rel=1e-12, abs=1e-290)
 
 
 @pytest.mark.parametrize(("a", "b", "lower", "upper"), CASES)

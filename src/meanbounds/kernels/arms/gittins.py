@@ -38,11 +38,13 @@ __all__ = [
     "fill_law",
     "gittins_chances",
     "gittins_scores",
+    "height_of_law",
     "index_of_law",
     "largest_by_mean",
     "law_under_hat",
-    "level_reached_at",
+    "mass_of_law",
     "optimistic_index",
+    "tail_of_law",
 ]
 
 _SIZE = 20  # nodes on a panel
@@ -124,7 +126,26 @@ def fill_law(law: Floats, a: float, b: float, lower: float, upper: float) -> Non
 
 
 @compiled
-def _tail(law: Floats, v: float) -> tuple[float, float]:
+def mass_of_law(law: Floats) -> float:
+    """The mass between the bounds, relative to the density in y at the centre; 0 where the mean is known."""
+    return float(law[_MASS])
+
+
+@compiled
+def height_of_law(law: Floats, x: float) -> float:
+    """The density in y at x, ``x^a (1 - x)^b``, relative to that at the centre."""
+    if not 0.0 < x < 1.0:
+        return 0.0
+    a, b, centre = law[_A], law[_B], law[_CENTRE]
+    lack, step = 1.0 - centre, x - centre
+    fallen = -a * excess(step / centre, x / centre) - b * excess(-step / lack, (1.0 - x) / lack)
+    if centre <= law[_LOWER] or centre >= law[_UPPER]:  # elsewhere the slope at the centre is 0
+        fallen += (a / centre - b / lack) * step
+    return exp(fallen)
+
+
+@compiled
+def tail_of_law(law: Floats, v: float) -> tuple[float, float]:
     """P(mean > v) and E[(mean - v)+] for v between the bounds."""
     a, b, centre, mass = law[_A], law[_B], law[_CENTRE], law[_MASS]
     step = v - centre
@@ -141,18 +162,6 @@ def _tail(law: Floats, v: float) -> tuple[float, float]:
     chance, moment = _beyond(a, b, v, lack, law[_UPPER] - v, law[_LACK])
     share = exp(fallen) / mass
     return share * chance, share * moment
-
-
-@compiled
-def level_reached_at(law: Floats, level: float) -> float:
-    """The f at which the index reaches a level: 0 if it is above the level anyhow, infinity if it never gets there."""
-    lead = level - law[_MEAN]
-    if lead <= 0.0:
-        return 0.0
-    if level >= law[_UPPER]:
-        return np.inf
-    gain = _tail(law, level)[1]
-    return lead / gain if gain > 0.0 else np.inf
 
 
 @compiled
@@ -182,7 +191,7 @@ def index_of_law(law: Floats, f: float, precision: float) -> float:
     for _ in range(_MOST_STEPS):
         if not below < v < above:
             break
-        chance, gain = _tail(law, v)
+        chance, gain = tail_of_law(law, v)
         lead = v - mean
         surplus = f * gain - lead
         if surplus > 0.0:

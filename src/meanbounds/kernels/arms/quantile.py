@@ -16,7 +16,18 @@ from numpy.polynomial import legendre
 from meanbounds.kernels.arms.divergence import excess, kl_between
 from meanbounds.kernels.compiling import compiled
 
-__all__ = ["EXACT_TO", "Law", "law_of", "log_power", "near_quantile", "quantile", "tail", "whole_tail"]
+__all__ = [
+    "EXACT_TO",
+    "FRACTION_TO",
+    "Law",
+    "law_of",
+    "log_power",
+    "near_quantile",
+    "quantile",
+    "sides",
+    "tail",
+    "whole_tail",
+]
 
 EXACT_TO = 1e-10  # errors of a tail, and of the tail at a quantile, are below this
 
@@ -29,7 +40,7 @@ _RIGHT = 2  # it lies above: log of the mass above its start, and of that the sh
 _LEFT = 3  # it lies below: log of the mass below its end, and of that the share below its start
 _NARROW = 4  # integrate: mass relative to the density at the mode, and width of the peak
 
-_LARGE = 2e4  # sum of parameters from which the fraction would be long
+FRACTION_TO = 2e4  # sum of parameters from which the fraction would be long
 _LEAST = 0.05  # share of a mass that a difference has to leave
 _SIZE = 16
 _DEPTH = 38.0  # a density has ended where it is exp(-38) of its peak
@@ -84,6 +95,19 @@ def _fraction(a: float, b: float, x: float) -> float:
 def _centre(a: float, b: float) -> float:
     """Where the fractions of both sides are about equally long."""
     return (a + 1.0) / (a + b + 2.0)
+
+
+@compiled
+def sides(a: float, b: float, x: float) -> tuple[float, float, float]:
+    """Mass of Beta(a, b) below x, mass above x, and ``x (1 - x) density``; the smaller mass is right to all digits."""
+    power = exp(log_power(a, b, x))
+    if not power > 0.0:
+        return (0.0, 1.0, 0.0) if x < a / (a + b) else (1.0, 0.0, 0.0)
+    if x < _centre(a, b):
+        below = power * _fraction(a, b, x) / a
+        return below, 1.0 - below, power
+    above = power * _fraction(b, a, 1.0 - x) / b
+    return 1.0 - above, above, power
 
 
 @compiled
@@ -162,7 +186,7 @@ def law_of(a: float, b: float, lower: float, upper: float) -> Law:
     mode = min(upper, max(lower, rise / (rise + fall))) if rise + fall > 0.0 else lower
     if not lower < upper:
         return _POINT, a, b, lower, upper, mode, 0.0, 0.0
-    if a + b < _LARGE:
+    if a + b < FRACTION_TO:
         centre = _centre(a, b)
         if lower >= centre:
             whole, rest = _log_above(a, b, lower)[0], _log_above(a, b, upper)[0]
@@ -212,7 +236,7 @@ def whole_tail(a: float, b: float, x: float) -> float:
     """The probability that Beta(a, b) exceeds x, without bounds."""
     if x <= 0.0 or x >= 1.0:
         return 1.0 if x <= 0.0 else 0.0
-    if a + b >= _LARGE:
+    if a + b >= FRACTION_TO:
         return tail(law_of(a, b, 0.0, 1.0), x)[0]
     return 1.0 - exp(_log_below(a, b, x)[0]) if x < _centre(a, b) else exp(_log_above(a, b, x)[0])
 

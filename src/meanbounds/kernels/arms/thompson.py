@@ -14,6 +14,7 @@ from meanbounds.kernels.random.stream import child, uniform
 from meanbounds.support.types import Floats
 
 __all__ = [
+    "FARTHER",
     "HAT_SHAPE",
     "build_hat",
     "choose_thompson",
@@ -26,7 +27,7 @@ __all__ = [
     "truncated_beta",
 ]
 
-_FARTHER = 10.0  # how much farther from the top than another arm's floor an arm may lie that has none of its own
+FARTHER = 10.0  # how much farther from the top than another arm's floor an arm may lie that has none of its own
 HAT_SHAPE = (4, 6)
 # A hat is three exponential pieces above the density. Rows 0 to 2, a piece each: mass, the end it falls away from, the
 # direction it falls in, rate, exp(-rate * width) - 1 (or the width where the rate is 0), log height at that end.
@@ -169,7 +170,7 @@ def offered_floor(plan: Plan, state: State, k: int) -> float:
     if not seen[3] > 0.0:
         return -np.inf
     _, room = floor_of(seen)
-    return float(min(plan.cap[k], plan.high[k] - plan.span[k] * (_FARTHER * room)))
+    return float(min(plan.cap[k], plan.high[k] - plan.span[k] * (FARTHER * room)))
 
 
 @compiled
