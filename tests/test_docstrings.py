@@ -7,7 +7,10 @@ from importlib import import_module
 
 import pytest
 
-ROOMS = ["meanbounds", "meanbounds.logs", "meanbounds.theory", "meanbounds.plots", "meanbounds.worlds"]
+ROOMS = [
+    *("meanbounds", "meanbounds.evidence", "meanbounds.logs", "meanbounds.theory", "meanbounds.plots"),
+    "meanbounds.worlds",
+]
 PUBLIC = sorted({(room, name) for room in ROOMS for name in import_module(room).__all__ if not name.startswith("__")})
 
 

@@ -1,7 +1,7 @@
 """Bandits that start from bounds on each arm's mean instead of from nothing."""
 
 # Kernels first: numba takes three times as long to import from deep inside the others.
-from meanbounds import kernels, logs, theory
+from meanbounds import evidence, kernels, logs, theory
 from meanbounds.agents import Agent, ArtificialReplay, Candidate, ContextualAgent, NoIndexError, RewardError
 from meanbounds.bounds import BoundsError, MeanBounds, UnknownArmError
 from meanbounds.divergence import bernoulli_kl, bernoulli_kl_upper
@@ -99,6 +99,7 @@ __all__ = [
     "__version__",
     "bernoulli_kl",
     "bernoulli_kl_upper",
+    "evidence",
     "kernels",
     "logs",
     "make_plan",

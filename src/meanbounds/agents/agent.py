@@ -14,6 +14,7 @@ from meanbounds.agents.candidate import Candidate
 from meanbounds.agents.features import FeaturesLearner
 from meanbounds.agents.learner import Learner, Pending
 from meanbounds.bounds import Arm, MeanBounds
+from meanbounds.evidence.contradictions import WATCHED_ERROR, Contradiction
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
 from meanbounds.support.entries import Entries
@@ -363,13 +364,49 @@ class Agent(Saved):
         with self._lock:
             return self._learner.indices()
 
+    def contradictions(self, error: float = WATCHED_ERROR) -> list[Contradiction]:
+        """The bounds that the rewards so far contradict; see docs/evidence.md on how to read them.
+
+        If all bounds hold, the agent ever names one with probability at most `error`, however often you ask. Each
+        update looks at the bounds of its arm, and warns with a `meanbounds.evidence.ContradictionWarning` once for each
+        bound that is contradicted at an error of 0.01. Pulls whose reward has not come count for the bounds: as the
+        lowest reward against an upper bound, as the highest against a lower one. An agent with features looks
+        only when you call this.
+
+        Parameters
+        ----------
+        error
+            The probability of a false alarm.
+
+        Returns
+        -------
+        For each contradicted bound the arm, the bound, the rewards, the evidence, and after how many updates the alarm
+        was given.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.5, 0.8], arms=["a", "b"]), seed=7)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore", mb.evidence.ContradictionWarning)
+        ...     for _ in range(20):
+        ...         agent.update("a", 1.0)
+        >>> for found in agent.contradictions():
+        ...     print(found, "after", found.updates, "updates")
+        arm 'a': 20 rewards with mean 1 contradict its upper bound 0.5 (e-value 5.5e+04) after 13 updates
+        """
+        with self._lock:
+            return self._learner.contradictions(error)
+
     def replace_bounds(self, bounds: MeanBounds) -> None:
         """Use other bounds from now on (the paper's l_k(t), u_k(t)); the rewards so far stay.
 
         Parameters
         ----------
         bounds
-            Bounds on the same arms, in any order, with the same reward ranges.
+            Bounds on the same arms, in any order, with the same reward ranges. `contradictions` tests those that differ
+            from the old ones anew, on all rewards so far.
 
         Examples
         --------

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,12 +19,15 @@ from meanbounds.agents.learner import (
     check_reward,
     read_counts,
 )
-from meanbounds.bounds import Arm
+from meanbounds.agents.watch import carried, found, read_seen, told_seen, watched
+from meanbounds.bounds import Arm, MeanBounds
+from meanbounds.evidence.contradictions import WATCHED_ERROR, ContradictionWarning
 from meanbounds.kernels.arms import agent as kernel
 from meanbounds.kernels.arms import textbook
 from meanbounds.kernels.arms.delayed import middle_of
 from meanbounds.kernels.arms.tables import ADDED, State, complete
-from meanbounds.kernels.tally import new_tally
+from meanbounds.kernels.arms.watch import SEEN
+from meanbounds.kernels.tally import PENDING, new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Plan, Policy
 from meanbounds.policies.exploration import TABULATED, log_f_table
@@ -31,7 +35,7 @@ from meanbounds.support.checks import as_flag, as_float, as_list
 from meanbounds.support.entries import Entries
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["ArmsLearner", "ArmsStanding", "check_statistics"]
+__all__ = ["ArmsLearner", "ArmsStanding", "check_statistics", "means_of"]
 
 _REMEMBERED = 1024  # sets of eligible arms whose plan is cached
 
@@ -40,7 +44,8 @@ _REMEMBERED = 1024  # sets of eligible arms whose plan is cached
 class ArmsStanding(Standing):
     """Where a learner for arms without features stands."""
 
-    table: Floats  # statistics of the rewards so far, a column for each arm
+    watched: Floats  # the statistics of the rewards so far, a column for each arm, and the watch over the bounds
+    table: Floats  # the statistics alone, in the same memory
     arms: tuple[Arm, ...]
     low: list[float]
     high: list[float]
@@ -70,6 +75,10 @@ class ArmsLearner(Learner):
         The pulls and updates so far, see `meanbounds.kernels.tally`; none by default.
     retired
         The positions of the arms that are retired.
+    seen
+        After how many updates each lower and each upper bound was seen to be contradicted; 0 if it was not.
+    error, where
+        The probability with which the learner ever warns although all bounds hold, and the first words of a warning.
 
     Examples
     --------
@@ -90,26 +99,36 @@ class ArmsLearner(Learner):
         table: Floats | None = None,
         tally: Integers | None = None,
         retired: frozenset[int] = frozenset(),
+        seen: Floats | None = None,
+        error: float = WATCHED_ERROR,
+        where: str = "",
     ) -> None:
         super().__init__(policy, seed, floor)
+        self._error, self._where = error, where
+        self._announced = set[tuple[Arm, str, float]]()  # contradicted bounds that a warning has named
         self._policy, self._kernel, self._parameters = policy, policy.kernel, policy.parameters
         self._pull = kernel.pull_for(policy.kernel)
         self._log_f = log_f_table(policy.f, 0)
         arms = len(known.bounds)
         table = np.zeros((len(State._fields), arms)) if table is None else table
         tally = new_tally(seed, np.zeros(arms, dtype=np.int64)) if tally is None else tally
-        self._now = self._stand(known, retired, table, tally)
+        seen = np.zeros((2, arms)) if seen is None else seen
+        self._now = self._stand(known, retired, table, tally, seen)
 
-    def _stand(self, known: Knowledge, retired: frozenset[int], table: Floats, tally: Integers) -> ArmsStanding:
+    def _stand(
+        self, known: Knowledge, retired: frozenset[int], table: Floats, tally: Integers, seen: Floats
+    ) -> ArmsStanding:
         """The standing with this knowledge and these rewards; changes nothing."""
         bounds, plans = known.bounds, dict[tuple[int, ...], Plan]()
+        whole = watched(table, bounds, seen, self._error)
         middle = middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
         offered = tuple(k for k in range(len(bounds)) if k not in retired)
         return ArmsStanding(
             known=known,
             retired=retired,
             tally=tally,
-            table=table,
+            watched=whole,
+            table=whole[: len(State._fields)],
             arms=bounds.arms,
             low=bounds.low.tolist(),
             high=bounds.high.tolist(),
@@ -140,7 +159,14 @@ class ArmsLearner(Learner):
 
     def adopt(self, known: Knowledge, retired: frozenset[int]) -> None:
         """Use this knowledge, and drop the plans made from the old."""
-        self._now = self._stand(known, retired, self._now.table, self._now.tally)
+        now, seen = self._now, carried(self.bounds, known.bounds, self.seen)
+        self._now = self._stand(known, retired, now.table, now.tally, seen)
+
+    def watch(self, error: float, where: str) -> None:
+        """Warn of bounds with this probability of a false alarm, and with these first words, from now on."""
+        self._error, self._where = error, where
+        whole = watched(self._now.table, self.bounds, self.seen, error)
+        self._now = replace(self._now, watched=whole, table=whole[: len(State._fields)])
 
     @property
     def standing(self) -> ArmsStanding:
@@ -169,12 +195,18 @@ class ArmsLearner(Learner):
     @property
     def means(self) -> Floats:
         """The mean reward of each arm so far; NaN for an arm without rewards."""
-        state, bounds = State(*self._now.table), self.bounds
-        nearer = np.minimum(state.total, state.shortfall)  # measured from the nearer end of the range
-        share = np.divide(nearer, state.plays, out=np.full(state.plays.shape, np.nan), where=state.plays > 0)
-        inwards = (bounds.high - bounds.low) * share
-        means: Floats = np.where(state.total <= state.shortfall, bounds.low + inwards, bounds.high - inwards)
-        return means
+        return means_of(State(*self._now.table), self.bounds)
+
+    @property
+    def sums(self) -> tuple[Floats, Floats]:
+        """For each arm the sum of rewards, and of what each lacks to the highest, in units of the range."""
+        state = State(*self._now.table)
+        return state.total, state.shortfall
+
+    @property
+    def seen(self) -> Floats:
+        """After how many updates each lower and each upper bound was seen to be contradicted; 0 if it was not."""
+        return self._now.watched[SEEN:].copy()
 
     def pull(self, eligible: Any, pending: Pending | None) -> Any:
         """Choose an arm."""
@@ -214,7 +246,23 @@ class ArmsLearner(Learner):
         value = reward if type(reward) is float and low <= reward <= high else check_reward(arm, reward, low, high)
         past = history if type(history) is bool else as_flag("history", history)
         span = high - low
-        kernel.update(now.table, now.tally, k, (value - low) / span, (high - value) / span, past)
+        news = kernel.update(now.watched, now.tally, k, (value - low) / span, (high - value) / span, past)
+        if news:
+            self._announce(k, (value - low) / span, (high - value) / span, past, news)
+            now = self._now  # whoever handles warnings may have changed the bounds
+            kernel.update_with_news(now.watched, now.tally, k, (value - low) / span, (high - value) / span, past, news)
+
+    def _announce(self, k: int, reward: float, shortfall: float, history: bool, news: int) -> None:
+        """Warn of bounds that a reward contradicts, each once, before anything is changed."""
+        now, own = self._now, self.bounds.subset([k])
+        whole, tally = now.watched[:, [k]], now.tally[[*range(PENDING), PENDING + k]]
+        kernel.update_with_news(whole, tally, 0, reward, shortfall, history, news)
+        state, errors = State(*whole[: len(State._fields)]), (self._error, self._error)
+        rewards = state.plays.astype(np.int64), means_of(state, own)
+        for one in found(own, (state.total, state.shortfall), rewards, tally[PENDING:], whole[SEEN:], errors):
+            if (one.arm, one.side, one.bound) not in self._announced and one.updates == self.updates + 1:
+                self._announced.add((one.arm, one.side, one.bound))
+                warnings.warn(ContradictionWarning(one, self._where), stacklevel=4)  # whoever calls `Agent.update`
 
     def cancel(self, arm: Any) -> None:
         """Give up one pending pull of an arm."""
@@ -242,11 +290,12 @@ class ArmsLearner(Learner):
             raise TypeError(f"{self._policy} does not learn from features; leave them out")
         now = self._now
         table, tally = np.hstack([now.table, np.zeros((len(now.table), 1))]), np.append(now.tally, 0)
-        self._now = self._stand(known, now.retired, table, tally)
+        self._now = self._stand(known, now.retired, table, tally, carried(self.bounds, known.bounds, self.seen))
 
     def told(self) -> dict[str, Any]:
         """The statistics of the rewards so far, in values that JSON can hold."""
-        return {name: row.tolist() for name, row in zip(State._fields, self._now.table, strict=True)}
+        rows = {name: row.tolist() for name, row in zip(State._fields, self._now.table, strict=True)}
+        return rows | told_seen(self.seen)
 
     @classmethod
     def from_parts(cls, parts: Mapping[str, Any]) -> Self:
@@ -258,7 +307,9 @@ class ArmsLearner(Learner):
         table = complete(np.array([saved.numbers(name, (len(known.bounds),)) for name in rows]))
         check_statistics(saved, table, counts.updates)
         tally = new_tally(counts.seed, counts.pending, counts.pulls, counts.updates)
-        return cls(parts["policy"], known, counts.seed, counts.floor, table=table, tally=tally, retired=counts.retired)
+        seen = read_seen(saved, len(known.bounds), counts.updates)
+        numbers = counts.seed, counts.floor
+        return cls(parts["policy"], known, *numbers, table=table, tally=tally, retired=counts.retired, seen=seen)
 
     def _positions(self, eligible: Iterable[Arm]) -> tuple[int, ...]:
         positions = {self.bounds.position(arm) for arm in as_list("eligible", eligible)}
@@ -274,6 +325,15 @@ class ArmsLearner(Learner):
             number, place = t // TABULATED, 1 + t % TABULATED
             self._log_f = log_f_table(self._policy.f, number)
         return float(self._log_f[place])
+
+
+def means_of(state: State, bounds: MeanBounds) -> Floats:
+    """The mean reward of each arm in reward units, measured from the nearer end of its range; NaN without rewards."""
+    nearer = np.minimum(state.total, state.shortfall)
+    share = np.divide(nearer, state.plays, out=np.full(state.plays.shape, np.nan), where=state.plays > 0)
+    inwards = (bounds.high - bounds.low) * share
+    means: Floats = np.where(state.total <= state.shortfall, bounds.low + inwards, bounds.high - inwards)
+    return means
 
 
 def check_statistics(saved: Entries, table: Floats, updates: int) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meanbounds.agents.arms import ArmsLearner, check_statistics
+from meanbounds.agents.arms import ArmsLearner, check_statistics, means_of
+from meanbounds.agents.watch import found, read_seen, told_seen
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, checked_before
+from meanbounds.evidence.contradictions import WATCHED_ERROR, Contradiction
 from meanbounds.kernels.arms.tables import ADDED, State, complete
 from meanbounds.kernels.tally import new_tally
 from meanbounds.knowledge import Knowledge
@@ -58,6 +60,7 @@ class Columns:
         self.retired: Booleans = np.zeros(lower.shape, dtype=np.bool_)
         self.pulls, self.updates = (np.zeros(size, dtype=np.int64) for _ in range(2))
         self.seed: Integers = np.full(size, _NO_SEED, dtype=np.int64)
+        self.seen: dict[int, Floats] = {}  # of the few contexts with contradicted bounds: see `ArmsLearner`
         self.size = size
 
     @property
@@ -113,7 +116,9 @@ class Columns:
         """The bounds of a context."""
         return checked_before(self._place, self.lower[row].copy(), self.upper[row].copy(), self.low, self.high)
 
-    def wake(self, row: int, policy: Policy, floor: float, seed: int) -> ArmsLearner:
+    def wake(
+        self, row: int, policy: Policy, floor: float, seed: int, *, error: float = WATCHED_ERROR, where: str = ""
+    ) -> ArmsLearner:
         """Make the learner of a context.
 
         Parameters
@@ -124,6 +129,8 @@ class Columns:
             As for `meanbounds.Agent`.
         seed
             The seed of a context that has none yet; one that was used before keeps its own.
+        error, where
+            As for `ArmsLearner`.
 
         Examples
         --------
@@ -142,6 +149,9 @@ class Columns:
             table=self._state[row].copy(),
             tally=new_tally(used, self.pending[row], int(self.pulls[row]), int(self.updates[row])),
             retired=frozenset(np.flatnonzero(self.retired[row]).tolist()),
+            seen=self.seen.get(row),
+            error=error,
+            where=where,
         )
 
     def rest(self, row: int, learner: ArmsLearner) -> None:
@@ -152,6 +162,7 @@ class Columns:
         self.retired[row] = False
         self.retired[row, list(learner.standing.retired)] = True
         self.pulls[row], self.updates[row] = learner.pulls, learner.updates
+        self._keep_seen(row, learner.seen)
         if learner.pulls or learner.updates:  # else the next to wake it gives the same seed: looking leaves no trace
             self.seed[row] = learner.seed
 
@@ -160,6 +171,20 @@ class Columns:
         for column in (self.lower, self.upper, self._state, self.pending, self.retired, self.pulls, self.updates):
             column[row] = 0
         self.seed[row] = _NO_SEED
+        self.seen.pop(row, None)
+
+    def _keep_seen(self, row: int, seen: Floats) -> None:
+        if seen.any():
+            self.seen[row] = seen
+        else:
+            self.seen.pop(row, None)
+
+    def contradictions(self, row: int, errors: tuple[float, float]) -> list[Contradiction]:
+        """The contradicted bounds of a context; see `meanbounds.agents.watch.found`."""
+        state, bounds = State(*self._state[row]), self.bounds(row)
+        rewards, seen = (state.plays.astype(np.int64), means_of(state, bounds)), np.zeros((2, len(bounds)))
+        sums = state.total, state.shortfall
+        return found(bounds, sums, rewards, self.pending[row], self.seen.get(row, seen), errors)
 
     def extended(self, bounds: MeanBounds) -> Columns:
         """The same contexts with one more arm in each.
@@ -182,6 +207,7 @@ class Columns:
         for name, value in (("lower", bounds.lower[0]), ("upper", bounds.upper[0]), ("pending", 0), ("retired", False)):
             old = getattr(self, name)
             setattr(grown, name, np.column_stack([old, np.full(len(old), value, dtype=old.dtype)]))
+        grown.seen = {row: np.hstack([seen, np.zeros((2, 1))]) for row, seen in self.seen.items()}
         grown._state = np.concatenate([self._state, np.zeros((*self._state.shape[:2], 1))], axis=2)
         return grown
 
@@ -189,6 +215,7 @@ class Columns:
         """The same contexts, with bounds and retired arms that can be changed without changing these."""
         own = copy.copy(self)
         own.lower, own.upper, own.retired = self.lower.copy(), self.upper.copy(), self.retired.copy()
+        own.seen = dict(self.seen)
         return own
 
     def told(self, row: int) -> dict[str, Any] | None:
@@ -214,6 +241,7 @@ class Columns:
             "pending": self.pending[row].tolist(),
             "retired": np.flatnonzero(self.retired[row]).tolist(),
             "state": self._state[row].tolist(),
+            **(told_seen(self.seen[row]) if row in self.seen else {}),
         }
 
     def recall(self, row: int, told: Mapping[str, Any]) -> None:
@@ -236,6 +264,7 @@ class Columns:
         )
         self.retired[row, retired] = True
         self.pulls[row], self.updates[row] = pulls, updates
+        self._keep_seen(row, read_seen(saved, arms, updates))
 
 
 def _longer(column: NDArray[Any], row: int) -> NDArray[Any]:

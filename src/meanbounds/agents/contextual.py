@@ -19,6 +19,8 @@ from meanbounds.agents.arms import ArmsLearner
 from meanbounds.agents.columns import Columns, check_columns
 from meanbounds.agents.learner import Pending, check_floor
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, UnknownArmError
+from meanbounds.evidence.contradictions import WATCHED_ERROR, Contradiction
+from meanbounds.evidence.processes import check_error
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Policy
 from meanbounds.support.checks import as_floats, as_list, check_choice, shown
@@ -98,7 +100,7 @@ class ContextualAgent(Saved):
             if columns.fits(own):
                 columns.lower[row], columns.upper[row] = own.lower, own.upper
             else:
-                self._kept[context] = self._agent_on(own, row)
+                self._kept[context] = self._agent_on(own, row, context)
 
     @classmethod
     def from_columns(
@@ -227,10 +229,15 @@ class ContextualAgent(Saved):
             self._find(key)
             return self._hold(key)
 
-    def _agent_on(self, bounds: MeanBounds, row: int) -> Agent:
+    def _agent_on(self, bounds: MeanBounds, row: int, key: Context) -> Agent:
         """A new agent with these bounds and the seed of this row."""
-        learner = ArmsLearner(self._policy, Knowledge(bounds), self._seed_of(row), self._floor)
+        known, watch = Knowledge(bounds), self._watch_of(key)
+        learner = ArmsLearner(self._policy, known, self._seed_of(row), self._floor, error=watch[0], where=watch[1])
         return Agent.around(learner, self._lock)
+
+    def _watch_of(self, key: Context) -> tuple[float, str]:
+        """The share of a context in the probability of a false alarm, and the first words of its warnings."""
+        return WATCHED_ERROR / max(1, len(self._rows)), f"context {shown(key)}, "
 
     def _hold(self, key: Context) -> Agent:
         """Keep an agent that is awake so for good."""
@@ -246,7 +253,9 @@ class ContextualAgent(Saved):
             if key not in self._rows:
                 raise LookupError(self._not_known(key))
             row = self._rows[key]
-            learner = self._columns.wake(row, self._policy, self._floor, self._seed_of(row))
+            error, where = self._watch_of(key)
+            seed = self._seed_of(row)
+            learner = self._columns.wake(row, self._policy, self._floor, seed, error=error, where=where)
             agent = Agent.around(learner, self._lock)
             self._watch(key, agent)
         return agent
@@ -268,7 +277,7 @@ class ContextualAgent(Saved):
             if key in self._rows or self._unknown == "error":
                 return self._find(key)
             like = MeanBounds.vacuous(self._columns.arms, low=self._columns.low, high=self._columns.high)
-            agent = self._agent_on(like, self._next_row())
+            agent = self._agent_on(like, self._next_row(), key)
             for arm in self._withdrawn:
                 agent.retire(arm)
         return agent
@@ -409,6 +418,44 @@ class ContextualAgent(Saved):
         """
         with self._lock:
             return self._agent(context).indices()
+
+    def contradictions(self, error: float = WATCHED_ERROR) -> dict[Context, list[Contradiction]]:
+        """The bounds that the rewards contradict, by context; see `meanbounds.Agent.contradictions`.
+
+        Contexts without contradictions are left out. Each context has an equal share of `error`: divided by the number
+        of contexts. Warnings name the context.
+
+        Parameters
+        ----------
+        error
+            The probability with which any bound of any context is ever named although all hold.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> import meanbounds as mb
+        >>> bounds = {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.6]), "old": mb.MeanBounds([0.1, 0.2], [0.5, 0.6])}
+        >>> agent = mb.ContextualAgent(mb.GLUE(), bounds, seed=7)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore", mb.evidence.ContradictionWarning)
+        ...     for _ in range(20):
+        ...         agent.update("old", 0, 1.0)
+        >>> for context, found in agent.contradictions().items():
+        ...     print(context, *found)
+        old arm 0: 20 rewards with mean 1 contradict its upper bound 0.5 (e-value 5.5e+04)
+        """
+        with self._lock:
+            self._rest_all()
+            number = max(1, len(self._rows))
+            errors = check_error(error) / number, WATCHED_ERROR / number
+            found = dict[Context, list[Contradiction]]()
+            for key, row in self._rows.items():
+                agent = self._kept.get(key)
+                if agent is not None:
+                    found[key] = agent.contradictions(errors[0])
+                elif self._columns.updates[row]:
+                    found[key] = self._columns.contradictions(row, errors)
+            return {key: own for key, own in found.items() if own}
 
     def plays(self, context: Context | None = None) -> Integers:
         """How many rewards each arm has had, in one context or, by default, in all of them together.
@@ -759,7 +806,7 @@ class ContextualAgent(Saved):
         for row, told in saved.mapping("told").items():
             agent._columns.recall(int(row), told)
         for row, own in saved.mapping("agents").items():
-            agent._kept[names[row]] = agent._adopted(Agent.from_dict(own))
+            agent._kept[names[row]] = agent._adopted(Agent.from_dict(own), names[row])
         return agent
 
     @classmethod
@@ -772,15 +819,17 @@ class ContextualAgent(Saved):
         whole = cls(Policy.from_saved(saved.mapping("policy")), bounds, seed=saved["seed"], unknown="vacuous")
         for context, agent in agents.items():
             if context in whole._kept:
-                whole._kept[context] = whole._adopted(agent)
+                whole._kept[context] = whole._adopted(agent, context)
             else:
-                whole._awake[context] = whole._adopted(agent)
+                whole._awake[context] = whole._adopted(agent, context)
                 whole._columns.seed[whole._rows[context]] = agent.seed
         return whole
 
-    def _adopted(self, agent: Agent) -> Agent:
-        """The same agent under the lock of all."""
-        return Agent.around(_learner_of(agent), self._lock)
+    def _adopted(self, agent: Agent, key: Context) -> Agent:
+        """The same agent under the lock of all, as that of a context."""
+        learner = _learner_of(agent)
+        learner.watch(*self._watch_of(key))
+        return Agent.around(learner, self._lock)
 
     def __reduce__(self) -> tuple[Any, ...]:
         with self._lock:

@@ -21,6 +21,7 @@ from meanbounds.agents.learner import (
     read_counts,
 )
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
+from meanbounds.evidence.processes import unit_sums
 from meanbounds.kernels import linear as kernel
 from meanbounds.kernels.linear import Design, Pool, Rule
 from meanbounds.kernels.tally import PENDING, count_cancel, count_pull, new_tally
@@ -151,6 +152,17 @@ class FeaturesLearner(Learner):
         plays, total = self._now.results
         means: Floats = np.divide(total, plays, out=np.full(plays.shape, np.nan), where=plays > 0)
         return means
+
+    @property
+    def sums(self) -> tuple[Floats, Floats]:
+        """For each arm the sum of rewards, and of what each lacks to the highest, in units of the range."""
+        (plays, total), bounds = self._now.results, self.bounds
+        return unit_sums(plays, total, bounds.low, bounds.high)
+
+    @property
+    def seen(self) -> Floats:
+        """Zeros: an agent with features keeps no watch over its bounds, `contradictions` looks when it is asked."""
+        return np.zeros((2, len(self.bounds)))
 
     @property
     def estimate(self) -> Floats:

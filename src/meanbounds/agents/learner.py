@@ -10,7 +10,9 @@ from typing import Any, Literal, NamedTuple, Self
 
 from numpy.typing import ArrayLike
 
+from meanbounds.agents.watch import found
 from meanbounds.bounds import Arm, MeanBounds
+from meanbounds.evidence.contradictions import WATCHED_ERROR, Contradiction
 from meanbounds.kernels.tally import PENDING, PULLS, UNANSWERED, UPDATES, count_cancel
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy
@@ -102,6 +104,7 @@ class Learner(ABC):
         self.seed = seed
         self.floor = check_floor(floor)
         self._counts_by_default = policy.counts_pending
+        self._error = WATCHED_ERROR
 
     @property
     @abstractmethod
@@ -153,6 +156,21 @@ class Learner(ABC):
     @abstractmethod
     def means(self) -> Floats:
         """The mean reward of each arm so far; NaN for an arm without rewards."""
+
+    @property
+    @abstractmethod
+    def sums(self) -> tuple[Floats, Floats]:
+        """For each arm the sum of rewards, and of what each lacks to the highest, in units of the range."""
+
+    @property
+    @abstractmethod
+    def seen(self) -> Floats:
+        """After how many updates each lower and each upper bound was seen to be contradicted; 0 if it was not."""
+
+    def contradictions(self, error: float) -> list[Contradiction]:
+        """The bounds that the rewards so far contradict."""
+        rewards = self.plays, self.means
+        return found(self.bounds, self.sums, rewards, self.pending, self.seen, (error, self._error))
 
     @property
     def retired_arms(self) -> tuple[Arm, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 from meanbounds.kernels.arms.delayed import as_if_answered
 from meanbounds.kernels.arms.tables import state_of
 from meanbounds.kernels.arms.textbook import choose_by, observe, split
+from meanbounds.kernels.arms.watch import keep_news, news_of
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import uniform
 from meanbounds.kernels.tally import (
@@ -29,7 +30,7 @@ from meanbounds.kernels.tally import (
 )
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["Pull", "pull_for", "settings_of", "supposed", "update"]
+__all__ = ["Pull", "pull_for", "settings_of", "supposed", "update", "update_with_news"]
 
 _FLOOR = 0  # places in the settings
 _PARAMETERS = 1  # how many there are; they come next, and then the middle of each arm's bounds
@@ -99,7 +100,27 @@ def pull_for(given: int) -> Pull:
 
 
 @compiled
-def update(state_table: Floats, tally: Integers, arm: int, reward: float, shortfall: float, history: bool) -> None:
-    """Add a reward, and 1 less it, in units of the arm's range; unless it is history, it answers a pending pull."""
-    observe(state_table, arm, reward, shortfall, tally[UPDATES], np.uint64(tally[ROUNDING_KEY]))
+def update(watched: Floats, tally: Integers, arm: int, reward: float, shortfall: float, history: bool) -> int:
+    """Add a reward, and 1 less it, in units of the arm's range; unless it is history, it answers a pending pull.
+
+    If this would contradict a bound for the first time, do nothing and return which one, see `news_of`; else return 0.
+    """
+    news = news_of(watched, tally, arm, reward, shortfall, history)
+    if news == 0:
+        _add(watched, tally, arm, reward, shortfall, history)
+    return news
+
+
+@compiled
+def update_with_news(
+    watched: Floats, tally: Integers, arm: int, reward: float, shortfall: float, history: bool, news: int
+) -> None:
+    """The same for a reward of which there was news, which are kept."""
+    _add(watched, tally, arm, reward, shortfall, history)
+    keep_news(watched, tally, arm, news)
+
+
+@compiled
+def _add(watched: Floats, tally: Integers, arm: int, reward: float, shortfall: float, history: bool) -> None:
+    observe(watched, arm, reward, shortfall, tally[UPDATES], np.uint64(tally[ROUNDING_KEY]))
     count_update(tally, arm, history)
