@@ -33,7 +33,7 @@ def watched(table: Floats, bounds: MeanBounds, seen: Floats, error: float) -> Fl
     --------
     >>> import meanbounds as mb
     >>> watched(np.zeros((7, 1)), mb.MeanBounds([0.2], [0.75]), np.zeros((2, 1)), 0.01)[7:10, 0]
-    array([0.8 , 0.75, 5.29831737])
+    array([0.8       , 0.75      , 5.29831737])
     """
     span = bounds.high - bounds.low
     lower, upper = (bounds.high - bounds.lower) / span, (bounds.upper - bounds.low) / span

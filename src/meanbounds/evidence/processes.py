@@ -69,7 +69,7 @@ def log_e_upper(
     >>> round(mb.evidence.log_e_upper(100, 80, 0.6), 2)
     7.72
     >>> mb.evidence.log_e_upper([50, 100], [30, 60], 0.6).round(2)  # what was to be expected says nothing against it
-    array([-2.48, -2.82])
+    array([-1.22, -1.51])
     """
     return _one_side(plays, total, upper, squares, missing, low, high, side="upper")
 

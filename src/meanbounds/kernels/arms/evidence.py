@@ -193,7 +193,7 @@ def lowest(wins: float, lacks: float, squares: float, level: float) -> float:
             above, high_value = middle, value
             low_value = 0.5 * low_value if kept == -1 else low_value
             kept = -1
-        if abs(value) <= 1e-12:
+        if -1e-12 <= value <= 0.0:
             break
     return 1.0 / (1.0 + exp(-above))
 
