@@ -163,18 +163,26 @@ CONTEXTS: dict[str, Call] = {
     "replace bounds": lambda agent: agent.replace_bounds({"young": OTHER, "old": BOUNDS}),
     "forget": lambda agent: agent.forget("young"),
 }
+
+
+def soon_contradicted() -> mb.Agent:
+    """The first reward of one arm contradicts its bounds, which say that there is none."""
+    return mb.Agent(mb.GLUE(), mb.MeanBounds([0.0, 0.1], [0.0, 0.9], arms=["a", "b"]), seed=3)
+
+
 CASES = [
     *((lambda: on_arms(mb.GLUE()), name, call) for name, call in ARMS.items()),
     *((lambda: on_arms(mb.ThompsonSampling()), name, call) for name, call in ARMS.items()),
     *((lambda: with_features(mb.OFUL()), name, call) for name, call in LINEAR.items()),
     *((lambda: with_features(mb.ROFUL(online=True)), name, call) for name, call in LINEAR.items()),
     *((contextual, name, call) for name, call in CONTEXTS.items()),
+    (soon_contradicted, "contradict a bound", lambda agent: agent.update("a", 0.5)),
 ]
 KINDS = ["GLUE"] * len(ARMS) + ["Thompson"] * len(ARMS) + ["OFUL"] * len(LINEAR) + ["ROFUL"] * len(LINEAR)
-KINDS += ["contextual"] * len(CONTEXTS)
+KINDS += ["contextual"] * len(CONTEXTS) + ["GLUE"]
 
 
-@pytest.mark.filterwarnings("ignore:context 'new' is new")
+@pytest.mark.filterwarnings("ignore:context 'new' is new", "ignore::meanbounds.evidence.ContradictionWarning")
 @pytest.mark.parametrize(
     ("make", "call"),
     [(make, call) for make, _, call in CASES],

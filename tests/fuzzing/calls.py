@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 import meanbounds as mb
-from meanbounds import logs, theory
+from meanbounds import evidence, logs, theory
 from meanbounds.simulation import Delay, corrupt, corrupt_log, simulate_agents
 from meanbounds.support.seeding import as_seed
 from tests.fuzzing.draw import Call, Draw
@@ -505,6 +505,44 @@ _of_regret("beside", lambda draw, regret: [{"a": regret, "b": a_regret(draw)}])
 @_add("Regret.from_dict")
 def _(draw: Draw) -> Call:
     return Call("", mb.Regret.from_dict, [a_regret(draw).to_dict()])
+
+
+# Evidence
+
+
+def _rewards(draw: Draw, size: int) -> tuple[list[int], list[float], list[float]]:
+    """Numbers, sums and sums of squares of rewards of 0, 1/2 and 1."""
+    values = [[draw.pick((0.0, 0.5, 1.0)) for _ in range(draw.integer(0, 30))] for _ in range(size)]
+    return [len(own) for own in values], [sum(own) for own in values], [sum(x * x for x in own) for own in values]
+
+
+def _against(function: Callable[..., Any]) -> Maker:
+    def make(draw: Draw) -> Call:
+        plays, total, squares = _rewards(draw, _size(draw))
+        more: dict[str, Any] = {"squares": squares, "missing": draw.integer(0, 9), "low": 0.0, "high": 1.0}
+        return Call("", function, [plays, total, draw.share()], {k: more[k] for k in draw.some(list(more))})
+
+    return make
+
+
+CALLS["evidence.log_e_upper"] = _against(evidence.log_e_upper)
+CALLS["evidence.log_e_lower"] = _against(evidence.log_e_lower)
+
+
+@_add("evidence.confidence_sequence")
+def _(draw: Draw) -> Call:
+    plays, total, squares = _rewards(draw, _size(draw))
+    more: dict[str, Any] = {"squares": squares, "missing": draw.integer(0, 9), "error": 0.05, "low": 0.0, "high": 1.0}
+    return Call("", evidence.confidence_sequence, [plays, total], {k: more[k] for k in draw.some(list(more))})
+
+
+@_add("evidence.check_bounds")
+def _(draw: Draw) -> Call:
+    size = _size(draw)
+    bounds = mb.MeanBounds(**columns(draw, size, [(0.0, 1.0)] * size))
+    plays, total, squares = _rewards(draw, size)
+    more: dict[str, Any] = {"squares": squares, "missing": draw.integer(0, 9), "error": 0.05}
+    return Call("", evidence.check_bounds, [bounds, plays, total], {k: more[k] for k in draw.some(list(more))})
 
 
 # Theory

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import meanbounds as mb
+from meanbounds.evidence import ContradictionWarning
 from meanbounds.logs import LogWarning
 from tests.fuzzing.draw import HostileError
 
@@ -121,7 +122,9 @@ class Judge:
 
     def _check_warnings(self, call: object) -> None:
         for warning in self._caught:
-            ours = warning.category in (UserWarning, LogWarning) and "masked element" not in str(warning.message)
+            ours = warning.category in (UserWarning, LogWarning, ContradictionWarning) and "masked element" not in str(
+                warning.message
+            )
             if not ours:
                 where = f"{_short(warning.filename)}:{warning.lineno}"
                 self.report(where, warning.category.__name__, str(warning.message), call)

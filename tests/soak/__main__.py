@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from tests.children import run_module
 from tests.fuzzing.batches import in_words, run_in_children, unique
 from tests.fuzzing.judge import Finding
+from tests.soak.alarms import false_alarms
 from tests.soak.interrupts import AGENTS, interrupt_in_children
 from tests.soak.precision import wear
 from tests.soak.threads import share
@@ -54,12 +55,18 @@ def precision(given: argparse.Namespace) -> list[str]:
     return wear(given.updates)
 
 
+def alarms(given: argparse.Namespace) -> list[str]:
+    """False alarms over bounds that hold, with means at the bounds, over many long runs."""
+    return false_alarms(given.alarms, given.seed)
+
+
 PARTS: dict[str, Part] = {
     "fuzz": fuzz,
     "mutate": mutate,
     "interrupts": interrupts,
     "threads": threads,
     "precision": precision,
+    "alarms": alarms,
 }
 """The parts by name; a new one is a line here."""
 
@@ -73,6 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--interrupts", type=int, default=_from_environment("SOAK_INTERRUPTS", 200))
     parser.add_argument("--shared", type=int, default=_from_environment("SOAK_SHARED", 20_000), help="calls per thread")
     parser.add_argument("--updates", type=int, default=_from_environment("SOAK_UPDATES", 10_000_000))
+    parser.add_argument("--alarms", type=int, default=_from_environment("SOAK_ALARMS", 2_000), help="runs of 100,000")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args(arguments)
     unknown = [part for part in given.parts if part not in PARTS]

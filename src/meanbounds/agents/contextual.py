@@ -872,7 +872,7 @@ def _made(kind: type[ContextualAgent], state: dict[str, Any], kept: dict[Context
     lock = threading.RLock()
     agent.__dict__.update(state)
     agent._lock, agent._awake = lock, {}
-    agent._kept = {context: Agent.around(learner, lock) for context, learner in kept.items()}
+    agent._kept = {context: agent._adopted(Agent.around(learner), context) for context, learner in kept.items()}
     return agent
 
 

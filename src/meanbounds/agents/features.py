@@ -156,8 +156,8 @@ class FeaturesLearner(Learner):
     @property
     def sums(self) -> tuple[Floats, Floats]:
         """For each arm the sum of rewards, and of what each lacks to the highest, in units of the range."""
-        (plays, total), bounds = self._now.results, self.bounds
-        return unit_sums(plays, total, bounds.low, bounds.high)
+        (plays, total), low, high = self._now.results, self.bounds.low, self.bounds.high
+        return unit_sums(plays, np.clip(total, plays * low, plays * high), low, high)
 
     @property
     def seen(self) -> Floats:

@@ -200,15 +200,19 @@ def unit_sums(plays: Floats, total: Floats, low: Floats, high: Floats) -> tuple[
     check_wholes("plays", plays)
     if not np.all(fits_range(low, high)):
         raise ValueError(f"a range needs low < high, both finite; got low={shown(low)}, high={shown(high)}")
-    slack = rounding(total, plays * low, plays * high)
-    wins, lacks = total - plays * low, plays * high - total
-    if not np.all((wins >= -slack) & (lacks >= -slack)):
+    wins, lacks = _above_rounding(plays, total, plays * low), _above_rounding(plays, plays * high, total)
+    if not np.all((wins >= 0.0) & (lacks >= 0.0)):
         raise ValueError(
             f"total must be the sum of so many rewards between low and high; got total={shown(total)} of "
             f"plays={shown(plays)} in [{shown(low)}, {shown(high)}]"
         )
-    fine, span = rounding(total, plays * low, plays * high, operations=4), high - low
-    return np.where(wins <= fine, 0.0, wins) / span, np.where(lacks <= fine, 0.0, lacks) / span
+    return wins / (high - low), lacks / (high - low)
+
+
+def _above_rounding(plays: Floats, larger: Floats, smaller: Floats) -> Floats:
+    """The difference, 0 where it is no more than what so many additions may have rounded away."""
+    slack, rest = (plays + 4096.0) * rounding(larger, smaller, operations=1), larger - smaller
+    return np.where(np.abs(rest) <= slack, 0.0, rest)
 
 
 def log_e(wins: Floats, lacks: Floats, bound: Floats, rest: Floats, squares: Floats | None = None) -> Floats:
