@@ -27,15 +27,10 @@ def feed(agent: Any, arm: str, rewards: Sequence[float], *context: str, history:
         warnings.simplefilter("always")
         for reward in rewards:
             agent.update(*context, arm, reward, history=history)
-    found = [one.message for one in caught]
-    assert all(isinstance(one, ContradictionWarning) and one.filename == __file__ for one in map(_checked, caught))
-    return [one.contradiction for one in found if isinstance(one, ContradictionWarning)]
-
-
-def _checked(caught: warnings.WarningMessage) -> Any:
-    message: Any = caught.message
-    message.filename = caught.filename
-    return message
+    found = [one.message.contradiction for one in caught if isinstance(one.message, ContradictionWarning)]
+    assert len(found) == len(caught)
+    assert all(one.filename == __file__ for one in caught)
+    return found
 
 
 def agent_on(bounds: mb.MeanBounds = BOUNDS) -> mb.Agent:

@@ -17,7 +17,7 @@ from meanbounds.support.types import Floats, Integers
 __all__ = ["alarms_in", "first_alarms"]
 
 
-@numba.njit
+@numba.njit(nogil=True)
 def first_alarms(
     table: Floats, tally: Integers, means: Floats, graded: bool, runs: int, rounds: int, seed: int
 ) -> Integers:
@@ -36,7 +36,7 @@ def first_alarms(
                     if own[1, k] * own[0, arm] > own[1, arm] * own[0, k]:
                         arm = k
             half, drawn = min(means[arm], 1.0 - means[arm]), uniform(key, 3 * t + 2)
-            reward = means[arm] + half * (2.0 * drawn - 1.0) if graded else float(drawn < means[arm])
+            reward = means[arm] + half * (2.0 * drawn - 1.0) if graded else 1.0 * (drawn < means[arm])
             news = update(own, count, arm, reward, 1.0 - reward, False)
             if news:
                 update_with_news(own, count, arm, reward, 1.0 - reward, False, news)
@@ -53,4 +53,4 @@ def alarms_in(
     arms = len(bounds)
     table = watched(np.zeros((len(State._fields), arms)), bounds, np.zeros((2, arms)), error)
     tally = new_tally(seed, np.zeros(arms, dtype=np.int64))
-    return np.asarray(first_alarms(table, tally, np.array(means), graded, runs, rounds, seed))
+    return first_alarms(table, tally, np.array(means), graded, runs, rounds, seed)

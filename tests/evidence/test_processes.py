@@ -16,6 +16,7 @@ from meanbounds.kernels.arms.evidence import log_e, log_e_adaptive, may_reach
 
 INSIDE = st.floats(1e-6, 1 - 1e-6)
 UNIT = st.floats(0.0, 1.0)
+HOSTILE: Any = "a"
 REWARDS = st.lists(UNIT, min_size=1, max_size=30)
 
 
@@ -30,7 +31,7 @@ def exact(wins: float, lacks: float, bound: float) -> mpmath.mpf:
 
         q = (s - 1) / n
         peak = mpmath.log(q / (1 - q)) - mpmath.log(u / (1 - u)) if q > u else mpmath.mpf(0)
-        top, width = height(peak), 1 / (abs(s - 1 - n * u) + mpmath.sqrt(n * u * (1 - u)) + 1)
+        top, width = height(peak), 1 / (abs(s - 1 - n * u) + (n * u * (1 - u)) ** 0.5 + 1)
         cuts, step = [mpmath.mpf(0), *([peak / 2, peak] if peak else [])], width / 4
         while step < 1e4 and height(peak + step) - top > -90:
             cuts += [peak + step, *([peak - step] if step < peak else [])]
@@ -44,9 +45,10 @@ def hard_cases(number: int) -> list[tuple[float, float, float]]:
     rng, cases = np.random.default_rng(5), []
     for _ in range(number):
         n = int(10 ** rng.uniform(0, 9))
-        u = float(rng.choice([rng.uniform(0.01, 0.99), 10 ** rng.uniform(-9, -1), 1 - 2.0 ** -rng.integers(2, 30)]))
+        u = float(rng.choice([rng.uniform(0.01, 0.99), 10 ** rng.uniform(-9, -1), 1 - 0.5 ** rng.uniform(2, 30)]))
         near = n * u + 4 * rng.normal() * math.sqrt(n * u * (1 - u))
-        wins = float(np.clip(rng.choice([rng.uniform() * n, near, rng.integers(0, 5), n - rng.integers(0, 5)]), 0, n))
+        few = float(rng.integers(0, 5))
+        wins = min(float(n), max(0.0, float(rng.choice([rng.uniform() * n, near, few, n - few]))))
         cases.append((wins, n - wins, u))
     return cases
 
@@ -123,13 +125,13 @@ def test_units_do_not_matter(rewards: list[float], u: float, low: float, span: f
 
 def test_ends_of_the_range() -> None:
     """Nothing is above the highest mean; a positive reward contradicts a mean of 0 for certain."""
-    assert log_e_upper([3, 3], [0.0, 1e-3], 0.0).tolist() == [0.0, math.inf]
-    assert log_e_lower([3, 3], [3.0, 3 - 1e-3], 1.0).tolist() == [0.0, math.inf]
+    assert np.array_equal(log_e_upper([3, 3], [0.0, 1e-3], 0.0), [0.0, math.inf])
+    assert np.array_equal(log_e_lower([3, 3], [3.0, 3 - 1e-3], 1.0), [0.0, math.inf])
     assert log_e_upper(5, 5, 1.0) == 0.0
     assert log_e_upper(5, 3, 1.0) == pytest.approx(-math.log(3))
     assert log_e_upper(0, 0, 0.5) == 0.0
     assert log_e_upper(0, 0, 0.5, missing=4) < 0.0
-    assert log_e_upper([], [], 0.5).shape == (0,)
+    assert np.shape(log_e_upper([], [], 0.5)) == (0,)
 
 
 @given(st.integers(1, 10**7), UNIT, st.floats(1e-6, 0.5))
@@ -192,7 +194,7 @@ def test_many_at_once() -> None:
         (lambda: log_e_upper([1, 2], [1, 1, 1], 0.5), "shapes that fit together"),
         (lambda: confidence_sequence(3, 2, error=0.0), "error must be a probability"),
         (lambda: confidence_sequence(3, 2, error=True), "error must be a probability"),
-        (lambda: confidence_sequence(3, 2, error="a"), "error must be a probability"),
+        (lambda: confidence_sequence(3, 2, error=HOSTILE), "error must be a probability"),
     ],
 )
 def test_refused(call: Any, words: str) -> None:
@@ -204,9 +206,9 @@ def test_refused(call: Any, words: str) -> None:
 @pytest.mark.parametrize("law", ["0 and 1", "rare", "graded"])
 @pytest.mark.parametrize("adaptive", [False, True])
 def test_limits_hold_at_all_times(law: str, adaptive: bool) -> None:
-    """400 runs of 4,000 rewards, looked at 60 times; error 0.05. False-failure rate of the exact test: 1e-6."""
-    rng, runs, n = np.random.default_rng(11), 400, 4_000
-    looks = np.unique(np.geomspace(1, n, 60).astype(int))
+    """200 runs of 4,000 rewards, looked at 40 times; error 0.05. False-failure rate of the exact test: 1e-6."""
+    rng, runs, n = np.random.default_rng(11), 200, 4_000
+    looks = np.unique(np.geomspace(1, n, 40).astype(int))
     mean = {"0 and 1": 0.4, "rare": 0.02, "graded": 1 / 4}[law]
     x = rng.beta(0.5, 1.5, (runs, n)) if law == "graded" else (rng.random((runs, n)) < mean).astype(float)
     total, squares = (part.cumsum(axis=1)[:, looks - 1] for part in (x, x * x))

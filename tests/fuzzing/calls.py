@@ -10,7 +10,7 @@ import pandas as pd
 
 import meanbounds as mb
 from meanbounds import evidence, logs, theory
-from meanbounds.simulation import Delay, corrupt, corrupt_log, simulate_agents
+from meanbounds.simulation import Delay, corrupt, corrupt_log, first_contradictions, simulate_agents
 from meanbounds.support.seeding import as_seed
 from tests.fuzzing.draw import Call, Draw
 from tests.fuzzing.made import (
@@ -36,7 +36,7 @@ Maker = Callable[[Draw], Call]
 CALLS: dict[str, Maker] = {}
 SLOW = {
     *("simulate", "simulate_agents", "HiddenContexts.simulate", "logs.sensitivity", "logs.bounds"),
-    *("logs.linear_bounds", "logs.linear_bounds_from_log"),
+    *("logs.linear_bounds", "logs.linear_bounds_from_log", "first_contradictions"),
 }
 
 
@@ -539,10 +539,20 @@ def _(draw: Draw) -> Call:
 @_add("evidence.check_bounds")
 def _(draw: Draw) -> Call:
     size = _size(draw)
-    bounds = mb.MeanBounds(**columns(draw, size, [(0.0, 1.0)] * size))
+    own = columns(draw, size, [(0.0, 1.0)] * size)
+    bounds = mb.MeanBounds(own["lower"], own["upper"])
     plays, total, squares = _rewards(draw, size)
     more: dict[str, Any] = {"squares": squares, "missing": draw.integer(0, 9), "error": 0.05}
     return Call("", evidence.check_bounds, [bounds, plays, total], {k: more[k] for k in draw.some(list(more))})
+
+
+@_add("first_contradictions")
+def _(draw: Draw) -> Call:
+    size = _size(draw)
+    own = columns(draw, size, [(0.0, 1.0)] * size)
+    bounds, environment = mb.MeanBounds(own["lower"], own["upper"]), mb.Bernoulli(numbers(draw, size))
+    more: dict[str, Any] = {"horizon": 20, "runs": 2, "seed": 1, "checkpoints": 3, "error": 0.05}
+    return Call("", first_contradictions, [a_policy(draw, logged=False), environment, bounds], more)
 
 
 # Theory

@@ -5,6 +5,7 @@ here; worlds that write logs are in `meanbounds.worlds`.
 """
 
 from meanbounds.simulation.agents import simulate_agents
+from meanbounds.simulation.alarms import first_contradictions
 from meanbounds.simulation.blocks import Blocks
 from meanbounds.simulation.corrupt import corrupt, corrupt_log
 from meanbounds.simulation.delay import Delay
@@ -28,6 +29,7 @@ __all__ = [
     "Uniform",
     "corrupt",
     "corrupt_log",
+    "first_contradictions",
     "simulate",
     "simulate_agents",
 ]
