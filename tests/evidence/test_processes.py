@@ -221,3 +221,13 @@ def test_limits_hold_at_all_times(law: str, adaptive: bool) -> None:
 
 def test_exported() -> None:
     assert mb.evidence.log_e_upper is log_e_upper
+
+
+@pytest.mark.parametrize("tiny", [1e-12, 1e-200, 1e-310])
+def test_tiny_bounds_and_rewards(tiny: float) -> None:
+    """One reward of 1 against a bound u has e = log(1 / u) / (1 - u); a tiny reward says nothing."""
+    assert log_e_upper(1, 1, tiny) == pytest.approx(math.log(-math.log(tiny)), abs=1e-9)
+    assert abs(log_e_upper(1, tiny, 0.5)) < 1.0
+    (lower,), (upper,) = confidence_sequence([3], [tiny])
+    assert lower == 0.0
+    assert 0.5 < upper < 1.0

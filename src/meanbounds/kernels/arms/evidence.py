@@ -46,8 +46,10 @@ _SHARES = -np.log(np.arange(1.0, 33.0) * np.arange(2.0, 34.0))  # logs of weight
 @compiled
 def _fallen(a: float, b: float, x: float, lack: float, step: float) -> float:
     """Log of ``exp(a s) / (lack + x exp(s))^(a + b)`` for ``lack = 1 - x``, in the form that keeps its digits."""
-    if x > 0.5 or step > 700.0:
+    if x > 0.5:
         return -b * step - (a + b) * log1p(lack * expm1(-step))
+    if step > 700.0:
+        return -b * step - (a + b) * log(x + lack * exp(-step))
     return a * step - (a + b) * log1p(x * expm1(step))
 
 
@@ -165,6 +167,8 @@ def lowest(wins: float, lacks: float, squares: float, level: float) -> float:
     if not wins > 0.0:
         return 0.0
     above = log(wins) - log(lacks) if lacks > 0.0 else log(wins + 1.0) + 2.0
+    if above < 1.0 + _LEAST_ODDS:
+        return 0.0
     while _log_e_at(wins, lacks, squares, above) > level:  # only where there are no lacks
         above += 2.0
     step, below = 0.125, above - 0.125
