@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import meanbounds as mb
-from meanbounds import logs, theory
+from meanbounds import evidence, logs, theory
 from tests.fuzzing.batches import in_words, run_in_children
 from tests.fuzzing.calls import CALLS
 from tests.fuzzing.draw import Call, Draw, HostileError, spoil
@@ -140,6 +140,7 @@ NOT_FUZZED = {
     "Policy": "abstract",
     "Plan": "made by make_plan",
     "Regret": "made by simulate",
+    "evidence": "a module",
     "kernels": "a module",
     "logs": "a module",
     "theory": "a module",
@@ -150,6 +151,7 @@ NOT_FUZZED = {
 def test_every_public_name_is_fuzzed() -> None:
     names = [name for name in mb.__all__ if not name.endswith("Error") and not name.startswith("__")]
     names += [f"theory.{name}" for name in theory.__all__ if inspect.isfunction(getattr(theory, name))]
+    names += [f"evidence.{name}" for name in evidence.__all__ if inspect.isfunction(getattr(evidence, name))]
     names += [f"logs.{name}" for name in ("bounds", "sensitivity", "expert_bounds", "Counts", "LinearSetting")]
     names += [f"MeanBounds.{name}" for name in _public(mb.MeanBounds)]
     assert all(hasattr(logs, name.removeprefix("logs.")) for name in names if name.startswith("logs."))
