@@ -53,7 +53,7 @@ def test_bounds_that_say_nothing_are_never_contradicted(plays: int, mean: float)
 def test_what_is_certain() -> None:
     (found,) = check_bounds(mb.MeanBounds([0.0], [0.0]), [3], [0.5]).contradictions
     assert (found.side, found.log_e, found.e_value) == ("upper", math.inf, math.inf)
-    assert str(found) == "arm 0: 3 rewards with mean 0.1667 contradict its upper bound 0 (e-value exp(inf))"
+    assert str(found) == "arm 0: 3 rewards with mean 0.1667 contradict its upper bound 0 (for certain)"
 
 
 def test_units_squares_and_missing_rewards() -> None:

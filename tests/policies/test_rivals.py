@@ -97,7 +97,10 @@ def test_arms_that_are_not_in_the_log_have_no_logged_rewards() -> None:
 def test_mints_where_bounds_and_rewards_contradict_each_other() -> None:
     """Arm 0 has the lower bound 1 and failed: the means that are left are impossible, and it is still the best."""
     agent = mb.Agent(mb.MINTS(), mb.MeanBounds([1.0, 0.0, 0.0], [1.0, 1.0, 0.9]), seed=1)
-    agent.update(0, 0.0)
+    with pytest.warns(
+        mb.evidence.ContradictionWarning, match="arm 0: 1 reward with mean 0 contradicts its lower bound 1"
+    ):
+        agent.update(0, 0.0)
     agent.update(1, 0.0)
     assert agent.probabilities().tolist() == [1.0, 0.0, 0.0]
 

@@ -107,10 +107,10 @@ class Contradiction:
 
     def __str__(self) -> str:
         size = f"{self.e_value:.2g}" if self.e_value < np.inf else f"exp({self.log_e:.4g})"
-        return (
-            f"arm {self.arm!r}: {self.plays:,} reward{'s' * (self.plays != 1)} with mean {self.mean:.4g} contradict "
-            f"its {self.side} bound {self.bound:.6g} (e-value {size})"
-        )
+        strength = f"e-value {size}" if self.log_e < np.inf else "for certain"
+        rewards = "1 reward with mean" if self.plays == 1 else f"{self.plays:,} rewards with mean"
+        verb = "contradicts" if self.plays == 1 else "contradict"
+        return f"arm {self.arm!r}: {rewards} {self.mean:.4g} {verb} its {self.side} bound {self.bound:.6g} ({strength})"
 
 
 @dataclass(frozen=True, eq=False)
