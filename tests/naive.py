@@ -248,10 +248,14 @@ UNDECIDED = "undecided"
 
 def settled(r: Round, moments: int) -> int | None:
     """A leader that may be as good as the largest upper bound of the others, if there is one."""
-    cap, leaders = r.cap, {}
-    clipped = {k: r.clipped(k, float(r.bounds.lower[k]), cap[k]) for k in r.possible}
+    clipped = {k: r.clipped(k, float(r.bounds.lower[k]), r.cap[k]) for k in r.possible}
+    return settled_among(r, moments, {k: r.cap[k] for k in r.possible}, clipped)
+
+
+def settled_among(r: Round, moments: int, cap: dict[int, float], clipped: dict[int, float]) -> int | None:
+    leaders = {}
     for k, mean in clipped.items():
-        goal = max((cap[j] for j in r.possible if j != k), default=-INFINITY)
+        goal = max((cap[j] for j in cap if j != k), default=-INFINITY)
         allowed = r.log_f / (2 if cap[k] == goal else 4)
         leads = mean == max(clipped.values()) and cap[k] >= goal
         if leads and r.plays[k] * distance(r, k, goal, moments) <= allowed:
@@ -337,25 +341,30 @@ class Posterior(NamedTuple):
         return min(r.cap[k], max(float(r.bounds.lower[k]), mean))
 
 
+def shared_floor(r: Round) -> float:
+    """The floor of arms whose rewards say none, in raw units."""
+    return max((_offered(r, k) for k in r.possible if r.lack[k] > 0), default=-INFINITY)
+
+
+def posterior(r: Round, k: int, moments: int, prior: tuple[float, float], shared: float) -> Posterior:
+    x, room, ones, zeros = 0.0, 1.0, float(r.ones[k]), r.plays[k] - float(r.ones[k])
+    if moments == 2 and r.lack[k] > 0:
+        x, room = floor(r, k)
+        ones, zeros = (r.plays[k] * weight for weight in weights(r, k, x, room))
+    elif moments == 2 and prior == (1.0, 1.0):
+        x, room = (min(1.0, max(0.0, share)) for share in (r.unit(k, shared), r.unit_lack(k, shared)))
+        ones, zeros = float(r.plays[k]), 0.0
+    if room == 0:
+        return Posterior(1.0, 1.0, 1.0, 1.0, x, room)
+    ends = [float(r.bounds.lower[k]), r.cap[k]]
+    lower, upper = (1 - r.unit_lack(k, end) / room if x > 0.5 else (r.unit(k, end) - x) / room for end in ends)
+    lower = max(0.0, lower)
+    return Posterior(prior[0] + ones, prior[1] + zeros, lower, max(lower, upper), x, room)
+
+
 def posteriors(r: Round, moments: int, prior: tuple[float, float] = (1.0, 1.0)) -> dict[int, Posterior]:
-    laws = {}
-    shared = max((_offered(r, k) for k in r.possible if r.lack[k] > 0), default=-INFINITY)
-    for k in r.possible:
-        x, room, ones, zeros = 0.0, 1.0, float(r.ones[k]), r.plays[k] - float(r.ones[k])
-        if moments == 2 and r.lack[k] > 0:
-            x, room = floor(r, k)
-            ones, zeros = (r.plays[k] * weight for weight in weights(r, k, x, room))
-        elif moments == 2 and prior == (1.0, 1.0):
-            x, room = (min(1.0, max(0.0, share)) for share in (r.unit(k, shared), r.unit_lack(k, shared)))
-            ones, zeros = float(r.plays[k]), 0.0
-        if room == 0:
-            laws[k] = Posterior(1.0, 1.0, 1.0, 1.0, x, room)
-            continue
-        ends = [float(r.bounds.lower[k]), r.cap[k]]
-        lower, upper = (1 - r.unit_lack(k, end) / room if x > 0.5 else (r.unit(k, end) - x) / room for end in ends)
-        lower = max(0.0, lower)
-        laws[k] = Posterior(prior[0] + ones, prior[1] + zeros, lower, max(lower, upper), x, room)
-    return laws
+    shared = shared_floor(r)
+    return {k: posterior(r, k, moments, prior, shared) for k in r.possible}
 
 
 def thompson(r: Round, moments: int = 1, settle: bool = True, invert: bool = True) -> int:
@@ -383,8 +392,11 @@ def gittins(r: Round, moments: int = 1, prior: tuple[float, float] = (1.0, 1.0))
     return r.largest({k: means[k] for k in indices if indices[k] == best})
 
 
-def mints(r: Round) -> int:
-    """For every arm at once: halve the interval of levels until the best one is known, each other arm at most there."""
+def fallen_likelihoods(r: Round) -> dict[int, float]:
+    """By how much the log likelihood is less than the largest one if an arm is best, for every arm.
+
+    For every arm at once: halve the interval of levels until the best one is known, each other arm at most there.
+    """
     arms = r.possible
     played = np.array([r.plays[k] for k in arms], dtype=float)
     wins, lacks = np.array([r.total[k] for k in arms]), np.array([r.lack[k] for k in arms])
@@ -421,13 +433,24 @@ def mints(r: Round) -> int:
             values.append(max(float((log_likelihood(means_) - log_likelihood(clipped)).sum()) for means_ in at))
     if not np.all(np.isfinite(values)) or np.any((clipped > 0.0) & (clipped < 1e-290)):
         r.memory[UNDECIDED] = 1.0  # the bounds exclude what was seen, or numbers have no digits left
+    return dict(zip(arms, values, strict=True))
+
+
+def mints(r: Round) -> int:
+    return drawn_by_likelihood(r, fallen_likelihoods(r))
+
+
+def drawn_by_likelihood(r: Round, values: dict[int, float]) -> int:
+    """An arm drawn in proportion to its likelihood."""
+    arms = sorted(values)
+    if UNDECIDED in r.memory:
         return arms[0]
-    weights = np.exp(np.array(values) - max(values))
+    weights = np.exp(np.array([values[k] for k in arms]) - max(values.values()))
     shares = np.cumsum(weights / weights.sum())
     place = uniform(r.key, r.number)
     if np.abs(shares[:-1] - place).min(initial=1.0) < 1e-9:
         r.memory[UNDECIDED] = 1.0
-    return arms[min(int(np.sum(shares <= place)), size - 1)]
+    return arms[min(int(np.sum(shares <= place)), len(arms) - 1)]
 
 
 Log = dict[mb.bounds.Arm, tuple[int, float]]

@@ -7,41 +7,94 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
-from meanbounds.support.checks import as_float, as_mapping, shown
+from meanbounds.support.checks import as_float, as_floats, as_mapping, shown
 from meanbounds.support.saving import Saved
+from meanbounds.support.types import Floats
 
 __all__ = ["Knowledge"]
 
+_SAVED = ("bounds", "trust")
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, init=False, repr=False)
 class Knowledge(Saved):
-    """Everything known about the arms' means before the first round.
+    """Everything known about the arms' means before the first round: bounds, and how far to trust them.
 
-    Today this is the bounds. Each function that takes knowledge also takes `MeanBounds` alone.
+    Each function that takes knowledge also takes `MeanBounds` alone, which are then certain.
 
     Parameters
     ----------
     bounds
-        Bounds on the mean of each arm, which policies take to be certain.
+        Bounds on the mean of each arm.
+    trust
+        How probable it is that the bounds of an arm hold, from 0 (they say nothing) to 1 (they are certain, the
+        default): one number for all arms, or one for each. Below 1, an arm that its bounds exclude is tried now and
+        then, and bounds that rewards contradict are given up; docs/trust.md says what that costs and saves.
+    doubt_after
+        The same in rounds, in place of `trust`: about when to start to doubt, ``1 / (1 - trust)``. 100 means a trust of
+        0.99.
 
     Examples
     --------
     >>> import meanbounds as mb
-    >>> known = mb.Knowledge(mb.MeanBounds([0.7, 0.2], [0.95, 0.9], arms=["tPA", "medical"]))
-    >>> mb.Agent(mb.GLUE(), known, seed=7).pull()
+    >>> bounds = mb.MeanBounds([0.7, 0.2], [0.95, 0.6], arms=["tPA", "medical"])
+    >>> mb.Agent(mb.GLUE(), mb.Knowledge(bounds), seed=7).pull()
     'tPA'
+
+    The upper bound of the second arm comes from a small study. In round 100 nobody has tried it, and so it is tried:
+
+    >>> known = mb.Knowledge(bounds, trust=[1.0, 0.99])
+    >>> agent = mb.Agent(mb.GLUE(), known, seed=7)
+    >>> for _ in range(99):
+    ...     agent.update("tPA", 0.8)
+    >>> agent.pull()
+    'medical'
     """
 
     bounds: MeanBounds
+    trust: float | tuple[float, ...]
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.bounds, MeanBounds):
-            raise TypeError(
-                f"knowledge needs MeanBounds, such as mb.MeanBounds([0.2], [0.9]); got {shown(self.bounds)}"
-            )
+    def __init__(
+        self, bounds: MeanBounds, *, trust: ArrayLike | None = None, doubt_after: ArrayLike | None = None
+    ) -> None:
+        if not isinstance(bounds, MeanBounds):
+            raise TypeError(f"knowledge needs MeanBounds, such as mb.MeanBounds([0.2], [0.9]); got {shown(bounds)}")
+        if trust is not None and doubt_after is not None:
+            raise ValueError("give trust or doubt_after, not both: doubt_after=100 is the same as trust=0.99")
+        object.__setattr__(self, "bounds", bounds)
+        object.__setattr__(self, "trust", _as_trust(bounds, trust, doubt_after))
+
+    def __repr__(self) -> str:
+        trust = self.trust if isinstance(self.trust, float) else list(self.trust)
+        return f"Knowledge(bounds={self.bounds!r}{'' if self.is_certain else f', trust={trust}'})"
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether all bounds are fully trusted.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = mb.MeanBounds([0.2], [0.9])
+        >>> mb.Knowledge(bounds).is_certain, mb.Knowledge(bounds, trust=0.9).is_certain
+        (True, False)
+        """
+        return self.trust == 1.0
+
+    @property
+    def trusts(self) -> Floats:
+        """The trust in the bounds of each arm, in the order of ``bounds.arms``.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Knowledge(mb.MeanBounds([0.2, 0.3], [0.9, 0.8]), doubt_after=[10, float("inf")]).trusts
+        array([0.9, 1. ])
+        """
+        return np.broadcast_to(np.array(self.trust), len(self.bounds)).copy()
 
     @classmethod
     def of(cls, known: MeanBounds | Knowledge) -> Knowledge:
@@ -64,10 +117,11 @@ class Knowledge(Saved):
         >>> mb.Knowledge(mb.MeanBounds([0.2, 0.3], [0.9, 0.8])).subset([1])
         Knowledge(bounds=MeanBounds([0.3], [0.8], arms=[1]))
         """
-        return Knowledge(self.bounds.subset(positions))
+        chosen = self.bounds.subset(positions)
+        return Knowledge(chosen) if self.is_certain else self.with_bounds(chosen)
 
     def with_bounds(self, bounds: MeanBounds) -> Knowledge:
-        """The same knowledge with other bounds in place of these.
+        """The same knowledge with other bounds in place of these, trusted as much as these are, arm by arm.
 
         Examples
         --------
@@ -75,10 +129,21 @@ class Knowledge(Saved):
         >>> mb.Knowledge(mb.MeanBounds([0.2], [0.9])).with_bounds(mb.MeanBounds([0.4], [0.6]))
         Knowledge(bounds=MeanBounds([0.4], [0.6]))
         """
-        return Knowledge(bounds)
+        if isinstance(self.trust, float) or not isinstance(bounds, MeanBounds):
+            return Knowledge(bounds, trust=self.trust)
+        by_arm = dict(zip(self.bounds.arms, self.trust, strict=True))
+        new = [arm for arm in bounds.arms if arm not in by_arm]
+        if new:
+            raise ValueError(
+                f"the trust in the bounds of arm {shown(new[0])} is not known; make mb.Knowledge(bounds, trust=...) "
+                f"with one number for each arm"
+            )
+        return Knowledge(bounds, trust=[by_arm[arm] for arm in bounds.arms])
 
     def with_arm(self, arm: Arm, lower: float | None, upper: float | None, low: float, high: float) -> Knowledge:
         """The same knowledge with one more arm, at the end.
+
+        Its bounds are trusted as much as those of the other arms, or as the least trusted of these.
 
         Parameters
         ----------
@@ -101,12 +166,13 @@ class Knowledge(Saved):
             for name, value in (ends | {"low": low, "high": high}).items()
         }
         grown = {name: np.append(getattr(self.bounds, name), value) for name, value in columns.items()}
-        return self.with_bounds(MeanBounds(arms=[*self.bounds.arms, arm], **grown))
+        bounds = MeanBounds(arms=[*self.bounds.arms, arm], **grown)
+        return Knowledge(bounds, trust=np.append(self.trusts, self.trusts.min()))
 
     def to_dict(self) -> dict[str, Any]:
         """The knowledge in plain lists that JSON can hold; `from_dict` is the inverse.
 
-        Of `TightBounds`, only the bounds themselves are kept.
+        Of `TightBounds`, only the bounds themselves are kept; trust is left out where all bounds are certain.
 
         Examples
         --------
@@ -114,7 +180,9 @@ class Knowledge(Saved):
         >>> sorted(mb.Knowledge(mb.MeanBounds([0.2], [0.9])).to_dict()["bounds"])
         ['arms', 'high', 'low', 'lower', 'upper']
         """
-        return {"bounds": MeanBounds.to_dict(self.bounds)}  # for TightBounds, too, the bounds alone
+        bounds = {"bounds": MeanBounds.to_dict(self.bounds)}  # for TightBounds, too, the bounds alone
+        trust = self.trust if isinstance(self.trust, float) else list(self.trust)
+        return bounds if self.is_certain else bounds | {"trust": trust}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -126,6 +194,29 @@ class Knowledge(Saved):
         >>> mb.Knowledge.from_dict({"bounds": {"lower": [0.2], "upper": [0.9]}})
         Knowledge(bounds=MeanBounds([0.2], [0.9]))
         """
-        if set(as_mapping("saved knowledge", data)) != {"bounds"}:
-            raise ValueError(f"saved knowledge has bounds and nothing else; got {sorted(map(str, data))}")
-        return cls(MeanBounds.from_dict(data["bounds"]))
+        if not {"bounds"} <= set(as_mapping("saved knowledge", data)) <= set(_SAVED):
+            raise ValueError(f"saved knowledge has bounds, and perhaps trust; got {sorted(map(str, data))}")
+        return cls(MeanBounds.from_dict(data["bounds"]), trust=data.get("trust", 1.0))
+
+
+def _as_trust(bounds: MeanBounds, trust: Any, doubt_after: Any) -> float | tuple[float, ...]:
+    """The trust as one number if it is the same for all arms, else as one for each; anything else is refused."""
+    name, given = ("trust", 1.0 if trust is None else trust) if doubt_after is None else ("doubt_after", doubt_after)
+    values = as_floats(name, given)
+    if values.shape not in ((), (len(bounds),)):
+        raise ValueError(
+            f"{name} is one number or one for each of {len(bounds)} arms; got {shown(given)} of shape {values.shape}"
+        )
+    if name == "trust" and not np.all((values >= 0.0) & (values <= 1.0)):
+        raise ValueError(
+            f"trust is the probability that bounds hold, from 0 (they say nothing) to 1 (certain); got {shown(given)}"
+        )
+    if name == "doubt_after":
+        if not np.all(values >= 1.0):
+            raise ValueError(
+                f"doubt_after is a number of rounds, at least 1, which means that bounds say nothing; got "
+                f"{shown(given)}. A chance that bounds hold is called trust"
+            )
+        values = 1.0 - 1.0 / values
+    same = values.ndim == 0 or np.all(values == values[0])
+    return float(values.flat[0]) if same else tuple(values.tolist())

@@ -106,8 +106,9 @@ class ArmsLearner(Learner):
         super().__init__(policy, seed, floor)
         self._error, self._where = error, where
         self._announced = set[tuple[Arm, str, float]]()  # contradicted bounds that a warning has named
-        self._policy, self._kernel, self._parameters = policy, policy.kernel, policy.parameters
-        self._pull = kernel.pull_for(policy.kernel)
+        self._policy, self._parameters = policy, policy.parameters
+        usual, doubted = policy.kernel, policy.kernel + textbook.DOUBTED
+        self._pulls = kernel.pull_for(usual), kernel.pull_for(doubted)  # by whether the plan is doubted
         self._log_f = log_f_table(policy.f, 0)
         arms = len(known.bounds)
         table = np.zeros((len(State._fields), arms)) if table is None else table
@@ -215,10 +216,11 @@ class ArmsLearner(Learner):
         counts = self._counts_by_default if pending is None else self._counts(pending)
         if self.floor:
             self._share(len(plan))
-        k = self._pull(now.settings, plan.table, now.table, now.tally, self._log_f, counts)
+        pull = self._pulls[plan.is_doubted]
+        k = pull(now.settings, plan.table, now.table, now.tally, self._log_f, counts)
         while k < 0:
             self._log_f_at(-k)
-            k = self._pull(now.settings, plan.table, now.table, now.tally, self._log_f, counts)
+            k = pull(now.settings, plan.table, now.table, now.tally, self._log_f, counts)
         return now.arms[k]
 
     def probabilities(self, eligible: Any, pending: Pending | None) -> Floats:
@@ -228,7 +230,7 @@ class ArmsLearner(Learner):
         if self._counts(pending) and self.unanswered:
             table, t = kernel.supposed(now.table, now.tally, now.middle), t + self.unanswered
         own = np.empty(len(plan))
-        textbook.chances(self._kernel, plan.table, self._parameters, table, self._log_f_at(t), own)
+        textbook.chances(self._policy.code(plan), plan.table, self._parameters, table, self._log_f_at(t), own)
         chances = np.zeros(len(self.bounds))
         chances[plan.arms] = own
         return self._with_floor(chances, plan.arms)
@@ -280,7 +282,8 @@ class ArmsLearner(Learner):
         if now.plan is not None:
             out = np.empty(len(now.plan))
             log_f = self._log_f_at(self.updates + 1)
-            textbook.indices(self._kernel, now.plan.table, self._parameters, now.table, log_f, out)
+            code = self._policy.code(now.plan)
+            textbook.indices(code, now.plan.table, self._parameters, now.table, log_f, out)
             indices[now.plan.arms] = out
         return indices
 

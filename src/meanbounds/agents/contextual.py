@@ -90,15 +90,15 @@ class ContextualAgent(Saved):
     ) -> None:
         if not isinstance(bounds, Mapping) or not bounds:
             raise TypeError(f"bounds must be a mapping from contexts to MeanBounds, not empty; got {bounds!r}")
-        known = [Knowledge.of(own).bounds for own in bounds.values()]
-        like = known[0]
+        known = [Knowledge.of(own) for own in bounds.values()]
+        like = known[0].bounds
         columns = Columns(like, *np.broadcast_to([[like.lower], [like.upper]], (2, len(known), len(like))).copy())
         self._begin(policy, columns, [check_context(context) for context in bounds], seed, unknown, floor)
         if len(self._rows) < len(known):
             raise ValueError("two contexts have the same name once numpy numbers are made plain ones")
         for row, (context, own) in enumerate(zip(self._rows, known, strict=True)):
-            if columns.fits(own):
-                columns.lower[row], columns.upper[row] = own.lower, own.upper
+            if own.is_certain and columns.fits(own.bounds):
+                columns.lower[row], columns.upper[row] = own.bounds.lower, own.bounds.upper
             else:
                 self._kept[context] = self._agent_on(own, row, context)
 
@@ -172,7 +172,7 @@ class ContextualAgent(Saved):
         self._withdrawn: set[Arm] = set()  # retired in all contexts, those that are still to come included
         self._rows: dict[Context, int] = {context: row for row, context in enumerate(contexts)}
         self._awake: dict[Context, Agent] = {}
-        self._kept: dict[Context, Agent] = {}  # always awake: the caller has the agent, or it has other arms
+        self._kept: dict[Context, Agent] = {}  # always awake: the caller has the agent, or it has other arms or doubts
 
     @property
     def policy(self) -> Policy:
@@ -229,9 +229,9 @@ class ContextualAgent(Saved):
             self._find(key)
             return self._hold(key)
 
-    def _agent_on(self, bounds: MeanBounds, row: int, key: Context) -> Agent:
-        """A new agent with these bounds and the seed of this row."""
-        known, watch = Knowledge(bounds), self._watch_of(key)
+    def _agent_on(self, bounds: MeanBounds | Knowledge, row: int, key: Context) -> Agent:
+        """A new agent with this knowledge and the seed of this row."""
+        known, watch = Knowledge.of(bounds), self._watch_of(key)
         learner = ArmsLearner(self._policy, known, self._seed_of(row), self._floor, error=watch[0], where=watch[1])
         return Agent.around(learner, self._lock)
 
@@ -743,7 +743,7 @@ class ContextualAgent(Saved):
         self._rest_all()
         columns, own = self._columns, {}
         for key, agent in self._kept.items():
-            if columns.fits(agent.bounds):
+            if agent.knowledge.is_certain and columns.fits(agent.bounds):
                 columns.rest(self._rows[key], _learner_of(agent))
             else:
                 own[self._rows[key]] = agent.to_dict()

@@ -28,6 +28,7 @@ from meanbounds.kernels.tally import PENDING, count_cancel, count_pull, new_tall
 from meanbounds.knowledge import Knowledge
 from meanbounds.linear import LinearArms
 from meanbounds.policies import LinearPolicy
+from meanbounds.policies.doubted import check_certain
 from meanbounds.policies.oful import LinearPlan
 from meanbounds.subgaussian import variance_proxy_from_bounds
 from meanbounds.support.checks import as_flag, as_float, as_list, shown
@@ -101,6 +102,7 @@ class FeaturesLearner(Learner):
         offset: ArrayLike,
     ) -> None:
         super().__init__(policy, seed, floor)
+        check_certain(policy, known)
         self._policy = policy
         self._warned = False
         arms = LinearArms(features, known.bounds, offset=offset)

@@ -42,7 +42,7 @@ def _run(options: argparse.Namespace) -> None:
         regret = mb.simulate(
             study.policies,
             study.environment,
-            bounds=study.bounds,
+            bounds=study.known,
             horizon=study.horizon,
             runs=study.runs,
             seed=study.seed,

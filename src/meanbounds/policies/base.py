@@ -12,6 +12,7 @@ from meanbounds.bounds import MeanBounds
 from meanbounds.kernels.arms import textbook
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies.described import Described
+from meanbounds.policies.doubted import doubted_plan
 from meanbounds.policies.exploration import DEFAULT, Exploration, log_f
 from meanbounds.policies.plan import Plan
 from meanbounds.support.types import Floats
@@ -65,7 +66,8 @@ class Policy(Described):
         Parameters
         ----------
         known
-            The bounds on the arms on offer, as `MeanBounds` or `Knowledge`.
+            The bounds on the arms on offer, as `MeanBounds` or `Knowledge`. If some are not fully trusted, the plan
+            is made of two: with the bounds, and without those that may be wrong.
 
         Examples
         --------
@@ -74,7 +76,21 @@ class Policy(Described):
         >>> plan.arms, plan.cap  # arm 1 cannot be best; indices are at most 0.9 and 0.8
         (array([0, 2]), array([0.9, 0.8]))
         """
-        return self.prepare(Knowledge.of(known))
+        known = Knowledge.of(known)
+        return self.prepare(known) if known.is_certain else doubted_plan(self.prepare, known)
+
+    def code(self, plan: Plan) -> int:
+        """The code by which kernels play this plan: that of the policy's kernel, marked if bounds may be wrong.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = mb.MeanBounds([0.6, 0.1], [0.9, 0.5])
+        >>> plans = [mb.GLUE().plan(mb.Knowledge(bounds, trust=trust)) for trust in (1.0, 0.99)]
+        >>> [mb.GLUE().code(plan) for plan in plans]
+        [0, 64]
+        """
+        return self.kernel + textbook.DOUBTED if plan.is_doubted else self.kernel
 
     @abstractmethod
     def prepare(self, known: Knowledge) -> Plan:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanbounds.bounds import MeanBounds, check_bounds
+from meanbounds.kernels.arms.codes import ROWS_OF_DOUBT
 from meanbounds.support.checks import as_floats, as_positions, is_masked, shown
 from meanbounds.support.rounding import rounding
 from meanbounds.support.types import Booleans, Floats, Integers
@@ -37,6 +38,9 @@ class Plan:
         The largest value of the index, in reward units; infinite for no cap.
     proxy
         The variance proxy, in reward units squared.
+    is_doubted
+        Whether the bounds may be wrong. The table then has two plans, with the bounds and without, and two more rows;
+        the attributes above are those with the bounds.
 
     Examples
     --------
@@ -50,6 +54,9 @@ class Plan:
 
     table: Floats
     """The rows as kernels take them: arms, low, width, lower, cap, proxy, high."""
+
+    is_doubted: bool = False
+    """Whether the table has two plans, for bounds that may be wrong; see `meanbounds.kernels.arms.doubt`."""
 
     @property
     def arms(self) -> Integers:
@@ -109,7 +116,7 @@ class Plan:
         >>> plan.select(plan.cap > 0.85).arms
         array([1])
         """
-        return Plan(np.ascontiguousarray(self.table[:, as_positions(keep, len(self))]))
+        return Plan(np.ascontiguousarray(self.table[:, as_positions(keep, len(self))]), self.is_doubted)
 
     def placed(self, positions: ArrayLike) -> Plan:
         """The same plan, renumbered for arms that are some of a larger set.
@@ -134,7 +141,9 @@ class Plan:
             raise ValueError(
                 f"positions must have one entry for each arm that the plan was made for; got {shown(positions)}"
             ) from None
-        return Plan(table)
+        if self.is_doubted:
+            table[(len(table) - ROWS_OF_DOUBT) // 2] = table[0]
+        return Plan(table, self.is_doubted)
 
 
 def make_plan(

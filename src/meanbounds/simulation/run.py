@@ -124,7 +124,8 @@ def simulate(
         raise TypeError(f"environment must be one such as mb.Bernoulli([0.9, 0.8]); got {shown(environment)}")
     if bounds is None:
         bounds = MeanBounds.vacuous(len(environment), low=environment.low, high=environment.high)
-    bounds = Knowledge.of(bounds).bounds
+    known = Knowledge.of(bounds)
+    bounds = known.bounds
     check_fit(environment, bounds)
     horizon, runs = read_size("horizon", horizon), read_size("runs", runs)
     block = None if block is None else read_size("block", block)
@@ -140,11 +141,13 @@ def simulate(
     plays = {label: np.empty((runs, len(bounds)), dtype=np.int64) for label in named}
     parts = []
     for label, policy in named.items():
-        task = task_for(policy, environment, bounds, number, rounds, delay=late, counts_pending=pending == "count")
+        task = task_for(policy, environment, known, number, rounds, delay=late, counts_pending=pending == "count")
         size = block or _block(task, runs, horizon)
         parts += [Block(label, first, min(size, runs - first), task) for first in range(0, runs, size)]
     described = {label: policy.settings() for label, policy in named.items()}
     settings = describe(described, environment, bounds, horizon, runs, number)
+    if not known.is_certain:
+        settings["trust"] = known.trusts.tolist()
     if late is not None:
         settings |= {"delay": late.settings(), "pending": pending}
     measures: dict[str, dict[str, NDArray[np.float64]]] = {}

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from meanbounds.bounds import MeanBounds
+from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
+from meanbounds.policies.doubted import check_certain
 from meanbounds.simulation import environments
 from meanbounds.simulation.environments import Environment
 from meanbounds.simulation.run import LONGEST, check_fit
@@ -36,7 +38,7 @@ _ENVIRONMENTS: dict[str, type[Environment]] = {
 _KEYS: dict[str, tuple[type, str, int, int]] = {
     "policies": (list, 'a list such as ["UCB", "GLUE"] or of tables such as { policy = "GLUE", label = "mine" }', 0, 0),
     "environment": (dict, 'a table with kind = "bernoulli" (or uniform, beta, table, linear) and its parameters', 0, 0),
-    "bounds": (dict, "a table with lower and upper, and perhaps arms, low, high", 0, 0),
+    "bounds": (dict, "a table with lower and upper, and perhaps arms, low, high, trust", 0, 0),
     "corrupt": (dict, 'a table with kind = "cap-too-low" (or another kind), by, and perhaps seed', 0, 0),
     "horizon": (int, "a whole number of rounds, at least 1", 1, LONGEST),
     "runs": (int, "a whole number of runs, at least 1", 1, 10**7),
@@ -45,7 +47,7 @@ _KEYS: dict[str, tuple[type, str, int, int]] = {
     "title": (str, "a text", 0, 0),
 }
 _REQUIRED = ("policies", "environment", "horizon")
-_BOUNDS = ("lower", "upper", "arms", "low", "high")
+_BOUNDS = ("lower", "upper", "arms", "low", "high", "trust")
 
 
 class StudyError(ValueError):
@@ -79,6 +81,8 @@ class Study:
         As for `meanbounds.simulate`; 200 runs, seed 0 and 200 checkpoints by default.
     title
         A title for the result; the name of the file by default.
+    trust
+        How far to trust the bounds, as for `meanbounds.Knowledge`; 1, certain, by default.
 
     Examples
     --------
@@ -96,6 +100,20 @@ class Study:
     seed: int
     checkpoints: int
     title: str
+    trust: float | tuple[float, ...] = 1.0
+
+    @property
+    def known(self) -> Knowledge | None:
+        """The bounds, and how far to trust them; None for no bounds.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = mb.MeanBounds([0.5, 0.1], [0.95, 0.9])
+        >>> Study({"UCB": mb.UCB()}, mb.Bernoulli([0.9, 0.8]), bounds, 100, 10, 7, 200, "", trust=0.9).known
+        Knowledge(bounds=MeanBounds([0.5, 0.1], [0.95, 0.9]), trust=0.9)
+        """
+        return None if self.bounds is None else Knowledge(self.bounds, trust=self.trust)
 
 
 def read_study(path: str | Path) -> Study:
@@ -106,7 +124,8 @@ def read_study(path: str | Path) -> Study:
     path
         A TOML file, such as the one below. ``policies``, ``environment`` and ``horizon`` are required. A table
         ``corrupt`` makes the bounds, or the logs that policies start from, wrong on purpose: ``kind`` and ``by`` are
-        those of `meanbounds.simulation.corrupt` and `corrupt_log`, ``seed`` is that of the study by default.
+        those of `meanbounds.simulation.corrupt` and `corrupt_log`, ``seed`` is that of the study by default. A key
+        ``trust`` in the table of the bounds says how far to trust them, as for `meanbounds.Knowledge`.
 
     Raises
     ------
@@ -199,6 +218,7 @@ def _study(data: Mapping[str, Any], stem: str) -> Study:
         seed=data.get("seed", 0),
         checkpoints=data.get("checkpoints", 200),
         title=data.get("title", stem),
+        trust=1.0 if bounds is None else _trust(data["bounds"], bounds, policies),
     )
 
 
@@ -273,7 +293,8 @@ def _bounds(entry: Mapping[str, Any], environment: Environment) -> MeanBounds:
             raise WrongError(place, f"bounds: {key} is missing; it must be {SHAPES[1]}, one for each arm")
     if "arms" in entry:
         check_names((*place, "arms"), entry["arms"], len(environment))
-    bounds: MeanBounds = made(place, "bounds", entry, MeanBounds.from_dict)
+    ends = {key: value for key, value in entry.items() if key != "trust"}
+    bounds: MeanBounds = made(place, "bounds", ends, MeanBounds.from_dict)
     if len(bounds) != len(environment):
         raise WrongError(place, f"bounds: {len(bounds)} arms, but the environment has {len(environment)}")
     try:
@@ -281,6 +302,20 @@ def _bounds(entry: Mapping[str, Any], environment: Environment) -> MeanBounds:
             warnings.simplefilter("ignore")  # of means outside the bounds; the simulation warns of them
             check_fit(environment, bounds)
     except ValueError as error:
-        ends = [key for key in ("low", "high") if key in entry]
-        raise WrongError((*place, *ends[:1]), f"bounds: {error}") from error
+        wrong = [key for key in ("low", "high") if key in entry]
+        raise WrongError((*place, *wrong[:1]), f"bounds: {error}") from error
     return bounds
+
+
+def _trust(
+    entry: Mapping[str, Any], bounds: MeanBounds, policies: Mapping[str, AnyPolicy]
+) -> float | tuple[float, ...]:
+    """How far to trust the bounds; each policy can take that into account."""
+    try:
+        known = Knowledge(bounds, trust=entry.get("trust"))
+        for policy in policies.values():
+            if isinstance(policy, LinearPolicy):
+                check_certain(policy, known)
+    except ValueError as error:
+        raise WrongError(("bounds", "trust"), f"bounds: {error}") from error
+    return known.trust

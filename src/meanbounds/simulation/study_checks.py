@@ -23,6 +23,7 @@ DEPTHS: dict[str, tuple[int, ...]] = {  # 0 for a number, 1 for a list of number
     "upper": (0, 1),
     "low": (0, 1),
     "high": (0, 1),
+    "trust": (0, 1),
     "offset": (0, 1),
     "by": (0,),
     "concentration": (0,),

@@ -19,8 +19,10 @@ from meanbounds.kernels.arms.tables import State
 from meanbounds.kernels.random.rewards import Rewards
 from meanbounds.kernels.random.stream import child, offer_key
 from meanbounds.kernels.solvers.cone import Known
+from meanbounds.knowledge import Knowledge
 from meanbounds.linear import LinearArms
 from meanbounds.policies import AnyPolicy, LinearPolicy
+from meanbounds.policies.doubted import check_certain
 from meanbounds.policies.exploration import Exploration, log_f
 from meanbounds.simulation.delay import Delay
 from meanbounds.simulation.environments import Environment, Linear
@@ -81,7 +83,7 @@ class Task(Protocol):
 def task_for(
     policy: AnyPolicy,
     environment: Environment,
-    bounds: MeanBounds,
+    bounds: MeanBounds | Knowledge,
     seed: int,
     rounds: NDArray[np.int64],
     textbook: bool = False,
@@ -114,6 +116,8 @@ def task_for(
     >>> bool((fast.play(0, 5).plays == slow.play(0, 5).plays).all())
     True
     """
+    known = Knowledge.of(bounds)
+    bounds = known.bounds
     law = environment.rewards(bounds.low, bounds.high)
     if isinstance(policy, LinearPolicy):
         if delay is not None:
@@ -123,24 +127,25 @@ def task_for(
         if not isinstance(environment, Linear):
             raise TypeError(f"{policy} needs arms with features: an environment such as mb.Linear(features, theta)")
         _check_norm(policy, float(np.linalg.norm(environment.theta)))
-        plan = policy.plan(LinearArms(environment.features, bounds, offset=environment.offset))
-        return _LinearTask(
-            plan.pool, plan.rule, plan.known, law, environment.theta, *_offers(environment), seed, rounds
-        )
+        check_certain(policy, known)
+        linear_plan = policy.plan(LinearArms(environment.features, bounds, offset=environment.offset))
+        parts = linear_plan.pool, linear_plan.rule, linear_plan.known
+        return _LinearTask(*parts, law, environment.theta, *_offers(environment), seed, rounds)
     if isinstance(environment, Linear) and environment.offered is not None:
         raise TypeError(
             f"{policy} chooses among the same arms in each round; where only some are on offer, use OFUL or ROFUL, or "
             f"offer all (offered=None)"
         )
-    plan_table, parameters = policy.plan(bounds).table, policy.parameters
+    plan = policy.plan(known)
+    code, plan_table, parameters = policy.code(plan), plan.table, policy.parameters
     if delay is not None:
         delays = delay.delays(int(rounds[-1]))
         middle = delayed.middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
         return _DelayedTask(
-            *(policy.kernel, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds),
+            *(code, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds),
             *(delays, middle, counts_pending),
         )
-    return _ArmsTask(policy.kernel, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds, textbook)
+    return _ArmsTask(code, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds, textbook)
 
 
 def _check_norm(policy: LinearPolicy, norm: float) -> None:

@@ -43,6 +43,7 @@ __all__ = [
     "largest_by_mean",
     "law_under_hat",
     "mass_of_law",
+    "mixed_index",
     "optimistic_index",
     "tail_of_law",
 ]
@@ -209,6 +210,52 @@ def index_of_law(law: Floats, f: float, precision: float) -> float:
             following = 0.5 * (below + above)
         v = following
     return float(min(upper, max(mean, v)))
+
+
+@compiled
+def _mixed_tail(law: Floats, other: Floats, weight: float, v: float) -> tuple[float, float]:
+    """P(mean > v) and E[(mean - v)+] if the mean has the first law with this probability, else the other."""
+    chance, gain = 0.0, 0.0
+    for n in range(2):
+        own, share = (law, weight) if n == 0 else (other, 1.0 - weight)
+        if v <= own[_LOWER]:
+            chance, gain = chance + share, gain + share * (own[_MEAN] - v)
+        elif v < own[_UPPER]:
+            found = tail_of_law(own, v)
+            chance, gain = chance + share * found[0], gain + share * found[1]
+    return chance, gain
+
+
+@compiled
+def mixed_index(law: Floats, other: Floats, weight: float, f: float, precision: float) -> tuple[float, float]:
+    """Index and expectation of a mean that has the first law with this probability, else the other.
+
+    Newton's method as in `index_of_law`, with halving wherever it leaves the interval in which the index lies.
+    """
+    mean = weight * law[_MEAN] + (1.0 - weight) * other[_MEAN]
+    below, above = mean, max(law[_UPPER], other[_UPPER])
+    if not below < above:
+        return float(mean), float(mean)
+    v = _first_guess(other, f * (1.0 - weight))
+    v = v if below < v < above else 0.5 * (below + above)
+    for _ in range(_MOST_STEPS):
+        chance, gain = _mixed_tail(law, other, weight, v)
+        lead = v - mean
+        surplus = f * gain - lead
+        if surplus > 0.0:
+            below = v
+        else:
+            above = v
+        following = v + surplus / (f * chance + 1.0)
+        if gain > 0.0 and lead > 0.0:
+            following = v + log(f * gain / lead) / (chance / gain + 1.0 / lead)
+        if abs(following - v) <= max(precision * lead, 1e-15 * v):
+            v = following
+            break
+        v = following if below < following < above else 0.5 * (below + above)
+        if not below < v < above:
+            break
+    return float(min(above, max(below, v))), float(mean)
 
 
 @compiled

@@ -31,6 +31,7 @@ __all__ = [
     "draw_from",
     "fill_candidate",
     "ids_chances",
+    "place_nodes",
     "place_panels",
     "room_for",
     "shortfalls",

@@ -13,7 +13,7 @@ from meanbounds.kernels.arms.tables import ends_of, mean_seen, plan_of, state_of
 from meanbounds.kernels.compiling import compiled
 from meanbounds.support.types import Floats
 
-__all__ = ["LOG_ROWS", "min_ucb_indices", "with_log"]
+__all__ = ["LOG_ROWS", "min_ucb_index", "min_ucb_indices", "with_log"]
 
 LOG_ROWS = 3
 """Rows that a log adds at the end of a plan: count, total, shortfall. MIN-UCB's bias comes before them."""
@@ -36,15 +36,22 @@ def with_log(plan_table: Floats, state_table: Floats) -> Floats:
 
 
 @compiled
-def min_ucb_indices(plan_table: Floats, state_table: Floats, log_f: float, out: Floats) -> None:
-    """Write each candidate's index: the lesser of UCB's and of the same from all rewards, plus the log's bias."""
+def min_ucb_index(plan_table: Floats, state_table: Floats, k: int, log_f: float) -> float:
+    """A candidate's index: the lesser of UCB's and of the same from all rewards, plus the log's bias."""
     plan, state = plan_of(plan_table), state_of(state_table)
-    for k in range(plan.arm.size):
-        arm, count = int(plan.arm[k]), plan_table[-3, k]
-        out[k] = gaussian_index(plan, state, k, log_f)
-        if count > 0.0:
-            plays = state.plays[arm] + count
-            total, shortfall = state.total[arm] + plan_table[-2, k], state.shortfall[arm] + plan_table[-1, k]
-            mean = mean_seen((plays, total, total, shortfall, shortfall), ends_of(plan, k))
-            width = np.sqrt(log_f) * np.sqrt(2.0 * plan.proxy[k] / plays)
-            out[k] = min(out[k], mean + width + plan_table[-4, k] * (count / plays))
+    arm, count = int(plan.arm[k]), plan_table[-3, k]
+    index = gaussian_index(plan, state, k, log_f)
+    if count > 0.0:
+        plays = state.plays[arm] + count
+        total, shortfall = state.total[arm] + plan_table[-2, k], state.shortfall[arm] + plan_table[-1, k]
+        mean = mean_seen((plays, total, total, shortfall, shortfall), ends_of(plan, k))
+        width = np.sqrt(log_f) * np.sqrt(2.0 * plan.proxy[k] / plays)
+        index = min(index, mean + width + plan_table[-4, k] * (count / plays))
+    return float(index)
+
+
+@compiled
+def min_ucb_indices(plan_table: Floats, state_table: Floats, log_f: float, out: Floats) -> None:
+    """Write the index of each candidate."""
+    for k in range(out.size):
+        out[k] = min_ucb_index(plan_table, state_table, k, log_f)

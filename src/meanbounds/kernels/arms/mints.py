@@ -12,13 +12,13 @@ from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import uniform
 from meanbounds.support.types import Floats
 
-__all__ = ["choose_mints", "mints_chances", "mints_level"]
+__all__ = ["choose_mints", "cost_of_being_best", "distance_from", "mints_chances", "mints_level"]
 
 _HALVINGS = 200  # after these no float lies between two numbers in a reward range
 
 
 @compiled
-def _distance(plan: Plan, state: State, k: int, mean: float) -> float:
+def distance_from(plan: Plan, state: State, k: int, mean: float) -> float:
     """Plays times the divergence of the rewards from a mean, in raw units, that is not below the range."""
     plays, total, _, shortfall, _ = seen_of(state, int(plan.arm[k]))
     if plays == 0.0:
@@ -29,7 +29,7 @@ def _distance(plan: Plan, state: State, k: int, mean: float) -> float:
 
 @compiled
 def _slope(plan: Plan, state: State, k: int, level: float) -> float:
-    """How fast `_distance` grows with a mean above the bottom of the range."""
+    """How fast `distance_from` grows with a mean above the bottom of the range."""
     _, total, _, shortfall, _ = seen_of(state, int(plan.arm[k]))
     x, lack = (level - plan.low[k]) / plan.span[k], (plan.high[k] - level) / plan.span[k]
     if shortfall > 0.0 and lack <= 0.0:
@@ -103,6 +103,18 @@ def mints_level(plan: Plan, state: State, clipped: Floats, k: int, same: bool) -
 
 
 @compiled
+def cost_of_being_best(plan: Plan, state: State, clipped: Floats, k: int, same: bool) -> float:
+    """By how much the log likelihood falls short of the largest if no other mean may be above that of candidate k."""
+    level, cost = mints_level(plan, state, clipped, k, same), 0.0
+    if level != clipped[k]:
+        cost = distance_from(plan, state, k, level) - distance_from(plan, state, k, clipped[k])
+    for j in range(clipped.size):
+        if j != k and clipped[j] > level:
+            cost += distance_from(plan, state, j, level) - distance_from(plan, state, j, clipped[j])
+    return cost
+
+
+@compiled
 def mints_chances(plan: Plan, state: State, out: Floats) -> None:
     """Write each candidate's weight in the generalised posterior of which arm is best; the prior is uniform.
 
@@ -118,11 +130,7 @@ def mints_chances(plan: Plan, state: State, out: Floats) -> None:
             clipped[k] = min(plan.cap[k], max(plan.lower[k], mean_of(plan, state, k)))
     total = 0.0
     for k in range(size):
-        level = mints_level(plan, state, clipped, k, same)
-        cost = 0.0 if level == clipped[k] else _distance(plan, state, k, level) - _distance(plan, state, k, clipped[k])
-        for j in range(size):
-            if j != k and clipped[j] > level:
-                cost += _distance(plan, state, j, level) - _distance(plan, state, j, clipped[j])
+        cost = cost_of_being_best(plan, state, clipped, k, same)
         out[k] = exp(-cost) if plan.cap[k] >= best else 0.0
         total += out[k]
     for k in range(size):

@@ -21,6 +21,7 @@ __all__ = [
     "FRACTION_TO",
     "Law",
     "law_of",
+    "log_mass",
     "log_power",
     "near_quantile",
     "quantile",
@@ -204,6 +205,20 @@ def law_of(a: float, b: float, lower: float, upper: float) -> Law:
     width = 1.5 * _width(law)
     start, stop = _reach(law)
     return _NARROW, a, b, lower, upper, mode, _mass(law, start, mode, width) + _mass(law, mode, stop, width), width
+
+
+@compiled
+def log_mass(law: Law) -> float:
+    """Log of the probability that the whole law puts between the bounds; minus infinity for a point."""
+    way, a, b, _, _, mode, first, second = law
+    if way == _POINT:
+        return -np.inf
+    if way == _MIDDLE:
+        return log(1.0 - first - second)
+    if way != _NARROW:
+        return first + log(1.0 - second)
+    height = log_power(a, b, mode) - log(mode * (1.0 - mode)) if 0.0 < mode < 1.0 else log(b if mode <= 0.0 else a)
+    return height + log(first) if first > 0.0 else -np.inf
 
 
 @compiled

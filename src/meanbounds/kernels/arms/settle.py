@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from meanbounds.kernels.arms.codes import IMED, THOMPSON
 from meanbounds.kernels.arms.divergence import kl_between
 from meanbounds.kernels.arms.imed import reaches
 from meanbounds.kernels.arms.moments import moment_divergence
@@ -15,10 +16,32 @@ from meanbounds.kernels.arms.tables import Ends, Plan, Seen, State, clipped_mean
 from meanbounds.kernels.compiling import compiled
 from meanbounds.support.types import Floats
 
-__all__ = ["caps_of_others", "evidence_below", "level_of", "settled_scores"]
+__all__ = [
+    "caps_of_others",
+    "evidence_below",
+    "level_of",
+    "moments_of",
+    "settle_among",
+    "settled_scores",
+    "settles",
+]
 
 _EQUAL = 0.5  # the share of log f that the evidence may reach where all large caps are equal
 _UNEQUAL = 0.25  # where the leader has the largest cap alone
+
+
+@compiled
+def settles(code: int, parameters: Floats) -> bool:
+    """Whether the policy plays a leader that may be as good as any arm can be; see `settled_scores`."""
+    return (code == IMED and parameters.size > 1 and parameters[1] == 1.0) or (
+        code == THOMPSON and parameters.size > 3 and parameters[3] == 1.0
+    )
+
+
+@compiled
+def moments_of(code: int, parameters: Floats) -> float:
+    """How many moments of the rewards a policy that settles takes into account."""
+    return float(parameters[0] if code == IMED else parameters[2])
 
 
 @compiled
@@ -66,15 +89,23 @@ def settled_scores(plan: Plan, moments: float, state: State, log_f: float, out: 
     Leaders are the candidates with the largest clipped mean, of which there may be several.
     """
     means = np.empty(out.size)
-    caps_of_others(plan.cap, out)
     for k in range(out.size):
         means[k] = clipped_mean(plan, state, k)
+    return settle_among(plan, plan.cap, means, moments, state, log_f, out)
+
+
+@compiled
+def settle_among(
+    plan: Plan, cap: Floats, means: Floats, moments: float, state: State, log_f: float, out: Floats
+) -> bool:
+    """The same with given caps and means."""
+    caps_of_others(cap, out)
     best, found = means.max(), False
     for k in range(out.size):
         goal = out[k]
         out[k] = -np.inf
-        if means[k] == best and plan.cap[k] >= goal:
+        if means[k] == best and cap[k] >= goal:
             evidence = evidence_below(seen_of(state, int(plan.arm[k])), ends_of(plan, k), goal, moments)
-            if evidence <= level_of(plan.cap[k], goal) * log_f:
+            if evidence <= level_of(cap[k], goal) * log_f:
                 out[k], found = best, True
     return found

@@ -12,6 +12,22 @@ import numpy as np
 
 from meanbounds.kernels.arms.block import Block
 from meanbounds.kernels.arms.chances import index_chances, thompson_chances
+from meanbounds.kernels.arms.codes import (
+    BOOST,
+    DOUBTED,
+    GAUSSIAN,
+    GITTINS,
+    IDS,
+    IMED,
+    KL,
+    LOGGED,
+    MIN_UCB,
+    MINTS,
+    OSSB,
+    THOMPSON,
+)
+from meanbounds.kernels.arms.doubt import choose_doubted, doubted_chances, doubted_indices
+from meanbounds.kernels.arms.estimates import parts_of
 from meanbounds.kernels.arms.gittins import choose_gittins, gittins_chances, gittins_scores
 from meanbounds.kernels.arms.ids import choose_ids, ids_chances
 from meanbounds.kernels.arms.imed import choose_imed, imed_scores
@@ -30,6 +46,7 @@ from meanbounds.support.types import Floats
 
 __all__ = [
     "BOOST",
+    "DOUBTED",
     "GAUSSIAN",
     "GITTINS",
     "IDS",
@@ -51,24 +68,19 @@ __all__ = [
     "split",
 ]
 
-GAUSSIAN = 0
-KL = 1
-BOOST = 2
-IMED = 3
-OSSB = 4
-THOMPSON = 5
-GITTINS = 6
-IDS = 7
-MINTS = 8
-MIN_UCB = 9
-LOGGED = 32
-"""Added to the code of a policy that starts from a log by arm, which the last rows of its plan hold."""
+
+@inlined
+def _with_own_log(code: int, plan_table: Floats, table: Floats) -> Floats:
+    """The statistics with the log of the plan; a doubted plan has it at the end of each of its two plans."""
+    return with_log(parts_of(plan_table)[0] if code >= DOUBTED else plan_table, table)
 
 
 @inlined
 def _fill_indices(code: int, plan_table: Floats, parameters: Floats, table: Floats, log_f: float, out: Floats) -> None:
     plan, state = plan_of(plan_table), state_of(table)
-    if code == MIN_UCB:
+    if code >= DOUBTED:
+        doubted_indices(code, plan_table, parameters, table, log_f, out, np.empty(out.size))
+    elif code == MIN_UCB:
         min_ucb_indices(plan_table, table, log_f, out)
     elif code == GITTINS:
         gittins_scores(plan, parameters, state, log_f, out, np.empty(out.size))
@@ -142,6 +154,8 @@ def choose_by(
 
     The caller's `code` and `logged` have to be constants, see `inlined`: `split` gives them for a policy.
     """
+    if code >= DOUBTED:
+        return choose_doubted(code, logged, plan_table, parameters, table, log_f, number, key)
     if logged:
         summed = with_log(plan_table, table)
         k = _place(code, plan_table, parameters, summed, log_f, number, key)
@@ -154,6 +168,8 @@ def choose_by(
 @inlined
 def _fill_chances(code: int, plan_table: Floats, parameters: Floats, table: Floats, log_f: float, out: Floats) -> float:
     plan, state, scores = plan_of(plan_table), state_of(table), np.empty(out.size)
+    if code >= DOUBTED:
+        return doubted_chances(code, plan_table, parameters, table, log_f, out)
     if code == GITTINS:
         gittins_chances(plan, parameters, state, log_f, out)
     elif code == MINTS:
@@ -177,8 +193,9 @@ def _fill_chances(code: int, plan_table: Floats, parameters: Floats, table: Floa
 
 
 def split(code: int) -> tuple[int, bool]:
-    """The code without the mark of a log, and whether it had one."""
-    return code % LOGGED, code >= LOGGED
+    """The code without the mark of a log, and whether it had one; a mark of doubt stays."""
+    own = code % DOUBTED
+    return code - own + own % LOGGED, own >= LOGGED
 
 
 # A kernel that could play every policy would take minutes to compile. So each is made for one code, when it is needed.
@@ -190,7 +207,7 @@ def _indices_for(given: int) -> Callable[[Floats, Floats, Floats, float, Floats]
 
     @compiled
     def indices(plan_table: Floats, parameters: Floats, table: Floats, log_f: float, out: Floats) -> None:
-        seen = with_log(plan_table, table) if logged else table
+        seen = _with_own_log(code, plan_table, table) if logged else table
         _fill_indices(code, plan_table, parameters, seen, log_f, out)
 
     return indices
@@ -225,7 +242,7 @@ def _chances_for(given: int) -> Callable[[Floats, Floats, Floats, float, Floats]
 
     @compiled
     def chances(plan_table: Floats, parameters: Floats, table: Floats, log_f: float, out: Floats) -> float:
-        seen = with_log(plan_table, table) if logged else table
+        seen = _with_own_log(code, plan_table, table) if logged else table
         return _fill_chances(code, plan_table, parameters, seen, log_f, out)
 
     return chances

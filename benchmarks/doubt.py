@@ -1,0 +1,180 @@
+"""What trust in bounds costs while they hold, and saves if they do not, for every policy that uses bounds.
+
+`python -m benchmarks.doubt` plays a few runs of each part and prints the tables; `--share 1` plays all of them and
+writes docs/doubt.md. Letters after it choose the parts: `python -m benchmarks.doubt a`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import meanbounds as mb
+from benchmarks.contenders import contenders, share_of, starts_from_log
+from benchmarks.pages import paragraph, table, today
+from benchmarks.played import release_seed
+from meanbounds.paper.base import expecting
+from meanbounds.support.types import Floats
+from meanbounds.support.writing import write_text_atomically
+
+PAGE = Path(__file__).parents[1] / "docs" / "doubt.md"
+MEANS = (0.9, 0.8, 0.7, 0.6, 0.5)
+TRUSTS = (1.0, 0.9999, 0.99, 0.9, 0.0)
+DOUBTS = (0.99, 0.9)  # trusts for which regret must stop growing
+ROUNDS = (1_000, 10_000, 100_000)
+LATE = (100_000, 1_000_000)
+RIGHT = ("right, nothing pruned", "right, three of five pruned")
+
+CASES: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "right, nothing pruned": ((0.7, 0.6, 0.5, 0.4, 0.3), (0.99, 0.95, 0.9, 0.85, 0.8)),
+    "right, three of five pruned": ((0.75, 0.65, 0.5, 0.4, 0.3), (0.95, 0.85, 0.74, 0.7, 0.6)),
+    "best arm's cap 0.08 too low": ((0.6, 0.6, 0.5, 0.4, 0.3), (0.82, 0.95, 0.9, 0.85, 0.8)),
+    "best arm pruned": ((0.5, 0.78, 0.5, 0.4, 0.3), (0.75, 0.95, 0.9, 0.77, 0.7)),
+    "a bad arm thought best": ((0.7, 0.6, 0.5, 0.4, 0.93), (0.95, 0.9, 0.85, 0.8, 0.99)),
+    "all bounds wrong": ((0.3, 0.2, 0.1, 0.75, 0.9), (0.6, 0.5, 0.4, 0.85, 0.97)),
+}
+"""Lower and upper bounds of five arms whose means are `MEANS`."""
+
+WRONG = tuple(name for name in CASES if name not in RIGHT)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the page: how to play it and write about it, and how many runs that takes."""
+
+    title: str
+    write: Callable[[Mapping[str, mb.Policy], int, int], str]
+    runs: int
+
+
+def doubting() -> dict[str, mb.Policy]:
+    """The policies that look at bounds; with rewards of 0 and 1 a second moment changes nothing."""
+    known = mb.MeanBounds(*CASES[RIGHT[1]])
+    found = {}
+    for label, policy in contenders().items():
+        if starts_from_log(policy) or getattr(policy, "moments", 1) == 2:
+            continue
+        if policy.plan(mb.Knowledge(known, trust=0.9)).is_doubted:
+            found[label] = policy
+    return found
+
+
+def regret(policy: mb.Policy, case: str, trust: float, rounds: Sequence[int], runs: int, seed: int) -> Floats:
+    """The regret of each run at these rounds: runs x rounds."""
+    known = mb.Knowledge(mb.MeanBounds(*CASES[case]), trust=trust)
+    with expecting("is outside its bounds"):
+        played = mb.simulate(
+            {"policy": policy},
+            mb.Bernoulli(MEANS),
+            known,
+            horizon=rounds[-1],
+            runs=share_of(policy, runs, fewest=min(runs, 2)),
+            seed=seed,
+            checkpoints=rounds,
+            progress=False,
+        )
+    return played.curves["policy"]
+
+
+def write_table(policies: Mapping[str, mb.Policy], runs: int, seed: int) -> str:
+    """The mean regret in each case, by policy and trust."""
+    rows = []
+    for label, policy in policies.items():
+        print(label, file=sys.stderr, flush=True)
+        for trust in TRUSTS:
+            found = [regret(policy, case, trust, ROUNDS, runs, seed).mean(axis=0) for case in CASES]
+            rows.append([f"{label}, {trust:g}", *(" / ".join(f"{value:.0f}" for value in means) for means in found)])
+    about = f"""Mean regret after {" / ".join(f"{t:,}" for t in ROUNDS)} rounds over {runs} runs, by policy and trust; a
+    trust of 0 is no bounds. Rewards are 0 and 1, and the means are {", ".join(f"{mean:g}" for mean in MEANS)}."""
+    return f"{paragraph(about)}\n\n{table(['policy, trust', *CASES], rows)}"
+
+
+def write_late(policies: Mapping[str, mb.Policy], runs: int, seed: int) -> str:
+    """By how much regret grows from 100,000 to a million rounds where bounds are wrong."""
+    rows = []
+    for label, policy in policies.items():
+        for trust in DOUBTS:
+            print(label, trust, file=sys.stderr, flush=True)
+            found = [regret(policy, case, trust, LATE, runs, seed).mean(axis=0) for case in WRONG]
+            cells = [f"{early:.0f} / {late:.0f}: {late / early:.2f}" for early, late in found]
+            rows.append([f"{label}, {trust:g}", *cells])
+    about = f"""Where bounds are wrong: mean regret after {LATE[0]:,} and {LATE[1]:,} rounds over {runs} runs, and their
+    ratio. A policy that keeps losing at the same rate would have a ratio of 10."""
+    return f"{paragraph(about)}\n\n{table(['policy, trust', *WRONG], rows)}"
+
+
+def allowed(policy: mb.Policy, trust: float, rounds: int) -> float:
+    """What doubt may cost while bounds hold, where three of five arms are pruned; see docs/trust.md.
+
+    A pruned arm is played (log f(n) - log N)+ times over its divergence from the best arm, and once more. Policies
+    with Gaussian widths have ``2 gap^2`` for a divergence.
+    """
+    lower, upper = CASES[RIGHT[1]]
+    pruned = ~mb.MeanBounds(lower, upper).possible
+    level = float(policy.log_f(rounds, rounds)[0]) if policy.has_index else math.log(rounds)
+    extra, best = 0.0, max(MEANS)
+    for mean in np.array(MEANS)[pruned].tolist():
+        gap = best - mean
+        gaussian = isinstance(policy, mb.BUCB | mb.ImprovedUCB | mb.GLUE)
+        divergence = 2.0 * gap**2 if gaussian else mb.bernoulli_kl(mean, best)
+        extra += gap * (max(0.0, level + math.log1p(-trust)) / divergence + 1.0)
+    return extra
+
+
+def write_price(policies: Mapping[str, mb.Policy], runs: int, seed: int) -> str:
+    """What doubt costs while bounds hold, beside what theory allows."""
+    rows = []
+    for label, policy in policies.items():
+        print(label, file=sys.stderr, flush=True)
+        certain = regret(policy, RIGHT[1], 1.0, ROUNDS, runs, seed).mean(axis=0)
+        for trust in TRUSTS[1:-1]:
+            own = regret(policy, RIGHT[1], trust, ROUNDS, runs, seed).mean(axis=0) - certain
+            limits = [allowed(policy, trust, t) for t in ROUNDS]
+            cells = [f"{value:.1f} of {limit:.1f}" for value, limit in zip(own, limits, strict=True)]
+            rows.append([f"{label}, {trust:g}", *cells])
+    about = f"""What doubt costs while bounds hold, three of five arms pruned: regret beyond that of certain bounds, and
+    the most that docs/trust.md allows to first order, after so many rounds; means over {runs} runs."""
+    return f"{paragraph(about)}\n\n{table(['policy, trust', *(f'{t:,}' for t in ROUNDS)], rows)}"
+
+
+PARTS: Mapping[str, Part] = {
+    "a": Part("Right and wrong bounds, by trust", write_table, 20),
+    "b": Part("Does the loss end?", write_late, 10),
+    "c": Part("The price of doubt", write_price, 50),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Play some parts, print them, and write the page if all runs of all parts were played."""
+    parser = argparse.ArgumentParser(description="What trust in bounds costs and saves, into docs/doubt.md.")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[], help="which parts; all by default")
+    parser.add_argument("--share", type=float, default=0.1, help="share of the runs to play; 1 writes the page")
+    parser.add_argument("--policies", nargs="*", help="labels of policies to play; all by default")
+    parser.add_argument("-o", "--output", type=Path, help="the page to write; docs/doubt.md if everything is played")
+    parser.add_argument("--seed", type=int, default=release_seed(), help="of the rewards; by the release by default")
+    given = parser.parse_args(arguments)
+    policies = {label: own for label, own in doubting().items() if given.policies is None or label in given.policies}
+    bodies = {}
+    for letter in given.parts or PARTS:
+        part = PARTS[letter]
+        bodies[part.title] = part.write(policies, max(2, round(given.share * part.runs)), given.seed)
+    about = f"""Every policy that uses bounds, with bounds that are right or wrong, trusted more or less; docs/trust.md
+    says what trust is. Written by `python -m benchmarks.doubt --share 1` on {today()} with meanbounds {mb.__version__},
+    seed {given.seed}. Slow policies play fewer of the runs."""
+    body = "\n\n".join(f"## {title}\n\n{text}" for title, text in bodies.items())
+    text = f"# What trust costs and saves\n\n{paragraph(about)}\n\n{body}\n"
+    print(text)
+    whole = given.share >= 1.0 and not given.parts and given.policies is None
+    output = given.output or (PAGE if whole else None)
+    if output is not None:
+        write_text_atomically(output, text)
+
+
+if __name__ == "__main__":
+    main()

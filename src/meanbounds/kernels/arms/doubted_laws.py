@@ -1,0 +1,257 @@
+"""Posteriors of means whose bounds may be wrong: a mixture of the law within the bounds and of the one without.
+
+The prior is p times the prior within the bounds plus 1 - p times the whole prior. By Bayes' rule the posterior is a
+mixture of the same kind, in which the odds that the bounds hold are
+
+    p / (1 - p) * P(whole posterior within the bounds) / P(whole prior within the bounds).
+
+No arm has to be left out here: where the bounds of arm k and those of an arm with a larger lower bound hold, a draw of
+arm k cannot be the largest anyhow. So arms are independent, and the largest of independent draws is played.
+"""
+
+from __future__ import annotations
+
+from math import exp, expm1, lgamma, log, log1p
+
+import numpy as np
+
+from meanbounds.kernels.arms.gittins import LAW_SIZE, PRECISION, expectation, index_of_law, law_under_hat, mixed_index
+from meanbounds.kernels.arms.ids import (
+    NODES,
+    TABLES,
+    best_mix,
+    fill_candidate,
+    place_nodes,
+    place_panels,
+    room_for,
+    shortfalls,
+)
+from meanbounds.kernels.arms.laws import LAW_ROWS, Laws, fill_laws, laws_of
+from meanbounds.kernels.arms.quantile import law_of, log_mass
+from meanbounds.kernels.arms.tables import Plan, State, argmax, plan_of, state_of
+from meanbounds.kernels.arms.thompson import HAT_SHAPE, in_raw_units, posterior_hat, sample_hat, shared_floor
+from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.random.stream import child, uniform
+from meanbounds.support.types import Floats, Integers
+
+__all__ = [
+    "choose_doubted_draws",
+    "doubted_gittins",
+    "doubted_ids_chances",
+    "doubted_thompson_chances",
+    "log_bayes_factor",
+    "trust_under_hat",
+]
+
+_PLAN = 7  # rows of a plan without a log
+_POINT = 1e-9  # width in units of the range that bounds which leave one value get where laws are integrated
+_NEVER = 1e-15  # a part of a mixture with less weight is left out
+
+
+@compiled
+def log_bayes_factor(a: float, b: float, prior: tuple[float, float], lower: float, upper: float) -> float:
+    """Log of P(Beta(a, b) within the bounds) / P(prior within the bounds); of densities if the bounds are one value."""
+    if lower < upper:
+        return log_mass(law_of(a, b, lower, upper)) - log_mass(law_of(prior[0], prior[1], lower, upper))
+    ones, zeros = a - prior[0], b - prior[1]
+    value = lgamma(prior[0]) + lgamma(prior[1]) - lgamma(prior[0] + prior[1])
+    value -= lgamma(a) + lgamma(b) - lgamma(a + b)
+    if ones > 0.0:
+        value += ones * log(lower) if lower > 0.0 else -np.inf
+    if zeros > 0.0:
+        value += zeros * log1p(-lower) if lower < 1.0 else -np.inf
+    return value
+
+
+@compiled
+def trust_under_hat(hat: Floats, parameters: Floats, plays: float, log_n: float) -> float:
+    """How probable it is, after these plays, that the bounds of a hat of `posterior_hat` hold."""
+    if log_n == np.inf:
+        return 1.0
+    log_odds = log(expm1(log_n)) if log_n < 700.0 else log_n
+    if plays > 0.0:
+        a, b, prior = hat[3, 3] + 1.0, hat[3, 4] + 1.0, (parameters[0], parameters[1])
+        log_odds += log_bayes_factor(a, b, prior, hat[3, 0], min(1.0, hat[3, 1]))
+    return 1.0 / (1.0 + exp(-log_odds)) if log_odds > -700.0 else 0.0
+
+
+@compiled
+def _ends(plan: Plan, k: int) -> tuple[tuple[float, float, float], tuple[float, float]]:
+    """What `in_raw_units` needs of an arm."""
+    return (plan.low[k], plan.span[k], plan.high[k]), (plan.lower[k], plan.cap[k])
+
+
+@compiled
+def choose_doubted_draws(
+    told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state_table: Floats, number: int, key: np.uint64
+) -> int:
+    """Place of the arm with the largest draw: from the law within the bounds or from the whole one, by their odds."""
+    bounded, whole, state = plan_of(told), plan_of(bare), state_of(state_table)
+    hat, scores, stream = np.empty(HAT_SHAPE), np.empty(log_n.size), child(key, number)
+    shared = shared_floor(whole, parameters, state)
+    for k in range(scores.size):
+        arm = int(whole.arm[k])
+        own, ends = child(stream, arm), _ends(bounded, k)
+        floor = posterior_hat(hat, bounded, parameters, state, k, shared)
+        if uniform(own, 0) >= trust_under_hat(hat, parameters, state.plays[arm], log_n[k]):
+            floor, ends = posterior_hat(hat, whole, parameters, state, k, shared), _ends(whole, k)
+        scores[k] = in_raw_units(sample_hat(hat, child(own, 1)), floor, ends[0], ends[1])
+    return argmax(scores, key, number)
+
+
+@compiled
+def doubted_gittins(
+    told: Floats,
+    bare: Floats,
+    log_n: Floats,
+    parameters: Floats,
+    state_table: Floats,
+    log_f: float,
+    scores: Floats,
+    means: Floats,
+) -> None:
+    """Write the optimistic Gittins index of each arm's mixture, and its expectation, in raw units."""
+    bounded, whole, state = plan_of(told), plan_of(bare), state_of(state_table)
+    hat, law, other, f = np.empty(HAT_SHAPE), np.empty(LAW_SIZE), np.empty(LAW_SIZE), exp(log_f)
+    shared = shared_floor(whole, parameters, state)
+    for k in range(scores.size):
+        floor = posterior_hat(hat, bounded, parameters, state, k, shared)
+        law_under_hat(law, hat)
+        weight, ends = trust_under_hat(hat, parameters, state.plays[int(whole.arm[k])], log_n[k]), _ends(bounded, k)
+        if weight < 1.0:
+            ends = _ends(whole, k)
+            posterior_hat(hat, whole, parameters, state, k, shared)
+            law_under_hat(other, hat)
+            index, mean = mixed_index(law, other, weight, f, PRECISION)
+        else:
+            index, mean = index_of_law(law, f, PRECISION), expectation(law)
+        scores[k] = in_raw_units(index, floor, ends[0], ends[1])
+        means[k] = in_raw_units(mean, floor, ends[0], ends[1])
+
+
+@compiled
+def _fill_parts(
+    told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state: State, laws: Laws, weights: Floats
+) -> None:
+    """Write the laws without bounds, then those within, and the weight of each in its arm's mixture."""
+    size = log_n.size
+    bounded, hat = plan_of(told), np.empty(HAT_SHAPE)
+    both = np.empty((_PLAN, 2 * size))
+    both[:, :size] = bare[:_PLAN]
+    both[:, size:] = told[:_PLAN]
+    shared = shared_floor(plan_of(bare), parameters, state)
+    for k in range(size):
+        posterior_hat(hat, bounded, parameters, state, k, shared)
+        weight = trust_under_hat(hat, parameters, state.plays[int(bounded.arm[k])], log_n[k])
+        weights[k], weights[size + k] = 1.0 - weight, weight
+        reach = _POINT * bounded.span[k]
+        if bounded.cap[k] - bounded.lower[k] < reach:
+            both[3, size + k] = max(bounded.low[k], bounded.lower[k] - reach)
+            both[4, size + k] = min(bounded.high[k], bounded.cap[k] + reach)
+    fill_laws(plan_of(both), parameters, state, laws)
+
+
+@compiled
+def _find_live(laws: Laws, weights: Floats, live: Integers) -> tuple[float, int]:
+    """Write the parts of mixtures that reach above the cut, below which no draw is the largest; return it and a count.
+
+    An arm draws at least what the lower of its two parts starts with.
+    """
+    cut, size, count = -np.inf, weights.size // 2, 0
+    for k in range(size):
+        least = np.inf
+        for part in (k, size + k):
+            if weights[part] > _NEVER:
+                least = min(least, laws.left[part] if laws.start[part] < laws.stop[part] else laws.start[part])
+        cut = max(cut, least)
+    for part in range(2 * size):
+        if weights[part] > _NEVER and laws.start[part] < laws.stop[part] and laws.right[part] > cut:
+            live[count] = part
+            count += 1
+    return cut, count
+
+
+@compiled
+def _fill_mixtures(
+    laws: Laws, weights: Floats, ends: Floats, panels: int, cut: float, tables: Floats, means: Floats
+) -> None:
+    """Write the tables of `fill_candidate` and the mean of each arm's mixture."""
+    size, nodes = means.size, panels * NODES
+    room, at_cut, own = np.empty((2, ends.size)), np.zeros((2, 2)), np.zeros((2, TABLES, nodes))
+    for k in range(size):
+        expected = np.zeros(2)
+        own[:] = 0.0
+        for n in range(2):
+            part = k + n * size
+            if weights[part] <= _NEVER:
+                continue
+            live = laws.start[part] < laws.stop[part] and laws.right[part] > cut
+            expected[n] = fill_candidate(laws, part, ends, panels if live else 0, cut, room, own[n], at_cut[n])
+            if not live:
+                own[n, 1] = 1.0
+        first, second = weights[k], weights[size + k]
+        means[k] = first * expected[0] + second * expected[1]
+        for i in range(nodes):
+            below = first * own[0, 1, i], second * own[1, 1, i]
+            share = below[0] + below[1]
+            tables[k, 0, i] = first * own[0, 0, i] + second * own[1, 0, i]
+            tables[k, 1, i] = share
+            pulled = below[0] * own[0, 2, i] + below[1] * own[1, 2, i]
+            pulled += first * second * (expected[1] - expected[0]) * (own[0, 1, i] - own[1, 1, i])
+            tables[k, 2, i] = max(0.0, pulled / share) if share > 0.0 else 0.0
+
+
+@compiled
+def _largest(tables: Floats, out: Floats) -> float:
+    """Write each arm's chance of the largest draw; return what their sum lacks to 1."""
+    size, nodes = tables.shape[0], tables.shape[2]
+    joint, product = np.empty((size, nodes)), np.ones(nodes)
+    for k in range(size):
+        joint[k] = tables[k, 0] * product
+        product *= tables[k, 1]
+    product[:] = 1.0
+    total = 0.0
+    for k in range(size - 1, -1, -1):
+        out[k] = (joint[k] * product).sum()
+        product *= tables[k, 1]
+        total += out[k]
+    for k in range(size):
+        out[k] /= total
+    return abs(total - 1.0)
+
+
+@compiled
+def doubted_thompson_chances(
+    told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state_table: Floats, out: Floats
+) -> float:
+    """Write each arm's chance of being played by `choose_doubted_draws`; return the estimated error."""
+    size, state = log_n.size, state_of(state_table)
+    laws, weights, places = laws_of(np.zeros((LAW_ROWS, 2 * size))), np.empty(2 * size), np.empty(2 * size, np.int64)
+    _fill_parts(told, bare, log_n, parameters, state, laws, weights)
+    cut, count = _find_live(laws, weights, places)
+    both = np.empty((2, room_for(2 * size)))
+    panels = place_panels(laws, places[:count], cut, True, both)
+    tables, means = np.zeros((size, TABLES, panels * NODES)), np.empty(size)
+    _fill_mixtures(laws, weights, both[0], panels, cut, tables, means)
+    return _largest(tables, out)
+
+
+@compiled
+def doubted_ids_chances(
+    told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state_table: Floats, out: Floats
+) -> None:
+    """Write each arm's probability in the mix of information-directed sampling, under the mixtures."""
+    size, state = log_n.size, state_of(state_table)
+    laws, weights, places = laws_of(np.zeros((LAW_ROWS, 2 * size))), np.empty(2 * size), np.empty(2 * size, np.int64)
+    _fill_parts(told, bare, log_n, parameters, state, laws, weights)
+    cut, count = _find_live(laws, weights, places)
+    both = np.empty((2, room_for(2 * size)))
+    panels = place_panels(laws, places[:count], cut, True, both)
+    tables, means, nodes = np.zeros((size, TABLES, panels * NODES)), np.empty(size), np.empty(panels * NODES)
+    _fill_mixtures(laws, weights, both[0], panels, cut, tables, means)
+    place_nodes(both[0], panels, cut, nodes)
+    live = np.arange(size)
+    best, short, learnt, at_cut = np.empty(size), np.empty(size), np.empty(size), np.zeros((size, 2))
+    point = (-np.inf, 1, cut)
+    shortfalls(laws, live, tables, at_cut, means, nodes, panels * NODES, point, best, short, learnt)
+    best_mix(short, learnt, parameters[3], out)
