@@ -140,7 +140,8 @@ for _name in ("best_lower", "possible", "variance_proxy", "worst_variance_proxy"
 
 @_add("Knowledge")
 def _(draw: Draw) -> Call:
-    return Call("", mb.Knowledge, [a_bounds(draw)])
+    trust = draw.pick(({}, {"trust": draw.share()}, {"doubt_after": 1.0 + 100.0 * draw.share()}))
+    return Call("", mb.Knowledge, [a_bounds(draw)], trust)
 
 
 @_add("Knowledge.of")
@@ -155,7 +156,7 @@ def _(draw: Draw) -> Call:
 
 @_add("Knowledge.with_bounds")
 def _(draw: Draw) -> Call:
-    return Call("", mb.Knowledge(a_bounds(draw)).with_bounds, [a_bounds(draw)])
+    return Call("", mb.Knowledge(a_bounds(draw), trust=draw.share()).with_bounds, [a_bounds(draw)])
 
 
 @_add("Knowledge.with_arm")
@@ -165,7 +166,7 @@ def _(draw: Draw) -> Call:
 
 @_add("Knowledge.from_dict")
 def _(draw: Draw) -> Call:
-    return Call("", mb.Knowledge.from_dict, [mb.Knowledge(a_bounds(draw)).to_dict()])
+    return Call("", mb.Knowledge.from_dict, [mb.Knowledge(a_bounds(draw), trust=draw.share()).to_dict()])
 
 
 # Distances and variance proxies
@@ -254,7 +255,9 @@ def _(draw: Draw) -> Call:
 
 @_add("Policy.plan")
 def _(draw: Draw) -> Call:
-    return Call("", a_policy(draw).plan, [draw.pick((a_bounds(draw), mb.Knowledge(a_bounds(draw))))])
+    return Call(
+        "", a_policy(draw).plan, [draw.pick((a_bounds(draw), mb.Knowledge(a_bounds(draw), trust=draw.share())))]
+    )
 
 
 # Policy.prepare is left out: it is a hook for those who write policies, and only Policy.plan, which checks, calls it

@@ -175,7 +175,7 @@ _SAVED: list[tuple[str, Callable[[Draw], Any], Callable[[Any], Any], Use | None]
     *[("Agent", a_linear_agent, mb.Agent.from_dict, _use_agent)] * 3,
     *[("ContextualAgent", a_contextual_agent, mb.ContextualAgent.from_dict, _use_contextual)] * 4,
     ("MeanBounds", a_bounds, mb.MeanBounds.from_dict, _use_saved),
-    ("Knowledge", lambda draw: mb.Knowledge(a_bounds(draw)), mb.Knowledge.from_dict, _use_saved),
+    ("Knowledge", lambda draw: mb.Knowledge(a_bounds(draw), trust=draw.share()), mb.Knowledge.from_dict, _use_saved),
     ("Policy", a_policy, mb.Policy.from_dict, _use_saved),
     ("Policy", a_linear_policy, mb.Policy.from_dict, _use_saved),
     ("Regret", a_regret, mb.Regret.from_dict, _use_saved),
