@@ -137,7 +137,7 @@ def test_policies_that_ignore_bounds_ignore_trust() -> None:
 
 
 def test_contexts_keep_their_trust() -> None:
-    known = {"young": mb.Knowledge(BOUNDS, trust=0.9), "old": BOUNDS}
+    known: dict[str, mb.Knowledge | mb.MeanBounds] = {"young": mb.Knowledge(BOUNDS, trust=0.9), "old": BOUNDS}
     agent = mb.ContextualAgent(mb.ThompsonSampling(settle=False), known, seed=7)
     again = mb.ContextualAgent.from_dict(json.loads(json.dumps(agent.to_dict())))
     for one in (agent, again, pickle.loads(pickle.dumps(agent))):
