@@ -7,7 +7,7 @@ BIN := .venv/bin
 COVERED := 98
 COVERAGE_CORE = $(shell $(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
-.PHONY: demo test test-lowest soak lint size bench picture choices pending rivals gain reproduce clean kernels
+.PHONY: demo test test-lowest soak lint size bench picture choices pending rivals gain doubt reproduce clean kernels
 
 demo: .venv/.demo kernels  ## from a log to decisions, with pictures
 	$(BIN)/meanbounds demo -o demo
@@ -61,6 +61,9 @@ rivals: .venv/.bench kernels  ## every policy in worlds of every kind, into docs
 
 gain: .venv/.bench kernels  ## what bounds are worth to each policy, into docs/gain.md; takes up to half an hour
 	$(BIN)/python -m benchmarks.gain
+
+doubt: .venv/.bench kernels  ## what trust in bounds costs and saves, into docs/doubt.md; takes two hours
+	$(BIN)/python -m benchmarks.doubt --share 1
 
 reproduce: .venv/.demo kernels  ## every figure and table of the paper, into reproduce and docs/claims.md
 	$(BIN)/meanbounds reproduce -o reproduce

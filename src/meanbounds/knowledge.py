@@ -34,8 +34,9 @@ class Knowledge(Saved):
         default): one number for all arms, or one for each. Below 1, an arm that its bounds exclude is tried now and
         then, and bounds that rewards contradict are given up; docs/trust.md says what that costs and saves.
     doubt_after
-        The same in rounds, in place of `trust`: about when to start to doubt, ``1 / (1 - trust)``. 100 means a trust of
-        0.99.
+        The same as a number of rounds N, in place of `trust`: 100 means a trust of 0.99, ``1 - 1 / N``. An arm that its
+        bounds exclude is first tried after about N rounds; by index policies as soon as f(t) exceeds N, which is
+        earlier with the default f.
 
     Examples
     --------
@@ -44,7 +45,7 @@ class Knowledge(Saved):
     >>> mb.Agent(mb.GLUE(), mb.Knowledge(bounds), seed=7).pull()
     'tPA'
 
-    The upper bound of the second arm comes from a small study. In round 100 nobody has tried it, and so it is tried:
+    The upper bound of the second arm comes from a small study. In round 100 nobody has tried the arm, and GLUE does:
 
     >>> known = mb.Knowledge(bounds, trust=[1.0, 0.99])
     >>> agent = mb.Agent(mb.GLUE(), known, seed=7)
