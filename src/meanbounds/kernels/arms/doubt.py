@@ -91,7 +91,7 @@ def caps_in_doubt(table: Floats, state_table: Floats, log_f: float, out: Floats)
         out[k] = first.cap[k] if kept[k] == 1.0 else -np.inf
         if log_f > log_n[k]:
             out[k] = max(out[k], kl_index(second, state, k, log_f - log_n[k], False))
-        elif log_f > least:
+        if least < log_n[k] and log_f > least:  # as for indices: another arm's bounds may be wrong
             out[k] = max(out[k], min(first.cap[k], kl_index(second, state, k, log_f - least, False)))
 
 

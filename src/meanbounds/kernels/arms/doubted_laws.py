@@ -52,7 +52,9 @@ _NEVER = 1e-15  # a part of a mixture with less weight is left out
 def log_bayes_factor(a: float, b: float, prior: tuple[float, float], lower: float, upper: float) -> float:
     """Log of P(Beta(a, b) within the bounds) / P(prior within the bounds); of densities if the bounds are one value."""
     if lower < upper:
-        return log_mass(law_of(a, b, lower, upper)) - log_mass(law_of(prior[0], prior[1], lower, upper))
+        flat = prior[0] == 1.0 and prior[1] == 1.0
+        before = log(upper - lower) if flat else log_mass(law_of(prior[0], prior[1], lower, upper))
+        return log_mass(law_of(a, b, lower, upper)) - before
     ones, zeros = a - prior[0], b - prior[1]
     value = lgamma(prior[0]) + lgamma(prior[1]) - lgamma(prior[0] + prior[1])
     value -= lgamma(a) + lgamma(b) - lgamma(a + b)
