@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanbounds.kernels.arms.codes import BOOST, GAUSSIAN, GITTINS, IDS, IMED, LOGGED, MIN_UCB, MINTS, OSSB, THOMPSON
+from meanbounds.kernels.arms import codes
 from meanbounds.kernels.arms.divergence import kl_between
 from meanbounds.kernels.arms.doubted_laws import (
     choose_doubted_draws,
@@ -34,9 +34,9 @@ from meanbounds.kernels.arms.imed import imed_cost
 from meanbounds.kernels.arms.index import gaussian_index
 from meanbounds.kernels.arms.kl import kl_index
 from meanbounds.kernels.arms.logged import min_ucb_index, with_log
-from meanbounds.kernels.arms.settle import moments_of, settle_among, settles
+from meanbounds.kernels.arms.settle import settle_among
 from meanbounds.kernels.arms.tables import Plan, State, clipped_mean, plan_of, seen_of, state_of
-from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.compiling import compiled, inlined
 from meanbounds.support.types import Floats
 
 __all__ = [
@@ -48,17 +48,25 @@ __all__ = [
 ]
 
 
-@compiled
+# The codes of doubted plans. Functions that look at a code are part of kernels made for one: see `inlined`.
+_GAUSSIAN, _BOOST, _MIN_UCB = (codes.DOUBTED + code for code in (codes.GAUSSIAN, codes.BOOST, codes.MIN_UCB))
+_IMED, _OSSB, _GITTINS = (codes.DOUBTED + code for code in (codes.IMED, codes.OSSB, codes.GITTINS))
+_THOMPSON, _IDS, _MINTS = (codes.DOUBTED + code for code in (codes.THOMPSON, codes.IDS, codes.MINTS))
+
+
+@inlined
 def _index(code: int, table: Floats, state_table: Floats, k: int, level: float) -> float:
     """The index of one arm under a plan, for a policy of this code."""
-    if code == MIN_UCB:
-        return min_ucb_index(table, state_table, k, level)
-    if code == GAUSSIAN:
-        return gaussian_index(plan_of(table), state_of(state_table), k, level)
-    return kl_index(plan_of(table), state_of(state_table), k, level, code == BOOST)
+    if code == _MIN_UCB:
+        index = min_ucb_index(table, state_table, k, level)
+    elif code == _GAUSSIAN:
+        index = gaussian_index(plan_of(table), state_of(state_table), k, level)
+    else:
+        index = kl_index(plan_of(table), state_of(state_table), k, level, code == _BOOST)
+    return index
 
 
-@compiled
+@inlined
 def _policy_indices(code: int, table: Floats, state_table: Floats, log_f: float, scores: Floats, means: Floats) -> None:
     """Write each arm's index, and the mean by which ties are broken: clipped if the index is that with bounds.
 
@@ -102,15 +110,25 @@ def _estimates(plan: Plan, state: State, log_n: Floats, out: Floats) -> None:
 
 
 @compiled
-def _settled(code: int, table: Floats, parameters: Floats, state_table: Floats, log_f: float, scores: Floats) -> bool:
+def _settled_in_doubt(table: Floats, moments: float, state_table: Floats, log_f: float, scores: Floats) -> bool:
     """`settled_scores` with the caps of `caps_in_doubt` and the means of `estimate`."""
-    if not settles(code, parameters):
-        return False
     told, bare, _, log_n = parts_of(table)
     state, caps, means = state_of(state_table), np.empty(scores.size), np.empty(scores.size)
     caps_in_doubt(table, state_table, log_f, caps)
     _estimates(plan_of(told), state, log_n, means)
-    return settle_among(plan_of(bare), caps, means, moments_of(code, parameters), state, log_f, scores)
+    return settle_among(plan_of(bare), caps, means, moments, state, log_f, scores)
+
+
+@inlined
+def _settled(code: int, table: Floats, parameters: Floats, state_table: Floats, log_f: float, scores: Floats) -> bool:
+    """Whether a leader that may be as good as any arm can be is played."""
+    if code == _IMED:
+        settles = parameters.size > 1 and parameters[1] == 1.0
+        return settles and _settled_in_doubt(table, parameters[0], state_table, log_f, scores)
+    if code == _THOMPSON:
+        settles = parameters.size > 3 and parameters[3] == 1.0
+        return settles and _settled_in_doubt(table, parameters[2], state_table, log_f, scores)
+    return False
 
 
 @compiled
@@ -147,8 +165,8 @@ def doubted_imed(table: Floats, parameters: Floats, state_table: Floats, scores:
 
 
 @compiled
-def _doubted_ossb(table: Floats, parameters: Floats, state_table: Floats, log_f: float, scores: Floats) -> bool:
-    """The scores of OSSB, and whether this round explores.
+def _doubted_ossb(table: Floats, parameters: Floats, state_table: Floats, log_f: float, scores: Floats) -> float:
+    """Write the scores of OSSB; return 1 if this round explores, else 0.
 
     It works with the estimates of `estimate`. An arm that its bounds keep below the best one needs plays as the others
     do, but for the level log f - log N; below that it is not even played as the one with the fewest plays.
@@ -185,93 +203,122 @@ def _doubted_ossb(table: Floats, parameters: Floats, state_table: Floats, log_f:
             scores[k] = -plays if kept[k] == 1.0 or levels[k] > 0.0 else -np.inf
         else:
             scores[k] = -plays / needs[k] if needs[k] > 0.0 else -np.inf
-    return not satisfied
+    return 0.0 if satisfied else 1.0
 
 
 @compiled
+def _gittins_indices(
+    table: Floats, parameters: Floats, state_table: Floats, log_f: float, scores: Floats, means: Floats
+) -> None:
+    told, bare, _, log_n = parts_of(table)
+    doubted_gittins(told, bare, log_n, parameters, state_table, log_f, scores, means)
+
+
+@inlined
 def doubted_indices(
     code: int, table: Floats, parameters: Floats, state_table: Floats, log_f: float, scores: Floats, means: Floats
 ) -> None:
     """Write each arm's index, and the mean by which ties are broken; only for the codes that have an index."""
-    if code >= LOGGED:
-        state_table, code = with_log(parts_of(table)[0], state_table), code - LOGGED
-    if code == GITTINS:
-        told, bare, _, log_n = parts_of(table)
-        doubted_gittins(told, bare, log_n, parameters, state_table, log_f, scores, means)
+    if code == _GITTINS:
+        _gittins_indices(table, parameters, state_table, log_f, scores, means)
     else:
         _policy_indices(code, table, state_table, log_f, scores, means)
 
 
-_DRAWN, _DECIDED, _EXPLORING = 0, 1, 2  # how a round is decided; the last: by scores, and OSSB counts it
-
-
-@compiled
-def _decide(
+@inlined
+def _fill_scores(
     code: int, table: Floats, parameters: Floats, state_table: Floats, log_f: float, scores: Floats, means: Floats
-) -> int:
-    """Write scores, of which the largest is played, and means, which break ties, unless the choice is drawn."""
-    means[:] = 0.0
-    if _settled(code, table, parameters, state_table, log_f, scores):
-        return _DECIDED
-    if code in (THOMPSON, IDS, MINTS):
-        return _DRAWN
-    if code == IMED:
+) -> float:
+    """Write scores, of which the largest is played, and means, which break ties; return 1 if OSSB explores, else 0."""
+    explores = 0.0
+    if code == _IMED:
         doubted_imed(table, parameters, state_table, scores)
-    elif code == OSSB:
-        return _EXPLORING if _doubted_ossb(table, parameters, state_table, log_f, scores) else _DECIDED
+    elif code == _OSSB:
+        explores = _doubted_ossb(table, parameters, state_table, log_f, scores)
     else:
         doubted_indices(code, table, parameters, state_table, log_f, scores, means)
-    return _DECIDED
+    return explores
 
 
 @compiled
-def choose_doubted(
-    code: int, table: Floats, parameters: Floats, state_table: Floats, log_f: float, number: int, key: np.uint64
-) -> int:
-    """Arm to play: its place among all arms; see `meanbounds.kernels.arms.textbook.choose`."""
+def _ids_chances(table: Floats, parameters: Floats, state_table: Floats, out: Floats) -> None:
     told, bare, _, log_n = parts_of(table)
-    own = state_table
-    if code >= LOGGED:
-        state_table, code = with_log(told, state_table), code - LOGGED
-    scores, means = np.empty(log_n.size), np.empty(log_n.size)
-    how = _decide(code, table, parameters, state_table, log_f, scores, means)
-    if how != _DRAWN:
+    doubted_ids_chances(told, bare, log_n, parameters, state_table, out)
+
+
+@compiled
+def _mints_chances(table: Floats, state_table: Floats, out: Floats) -> None:
+    told, _, kept, log_n = parts_of(table)
+    doubted_mints_chances(told, kept, log_n, state_table, out)
+
+
+@compiled
+def _thompson_chances(table: Floats, parameters: Floats, state_table: Floats, out: Floats) -> float:
+    told, bare, _, log_n = parts_of(table)
+    return doubted_thompson_chances(told, bare, log_n, parameters, state_table, out)
+
+
+@compiled
+def _draw_most(table: Floats, parameters: Floats, state_table: Floats, number: int, key: np.uint64) -> int:
+    told, bare, _, log_n = parts_of(table)
+    return choose_doubted_draws(told, bare, log_n, parameters, state_table, number, key)
+
+
+@inlined
+def choose_doubted(
+    code: int,
+    logged: bool,
+    table: Floats,
+    parameters: Floats,
+    state_table: Floats,
+    log_f: float,
+    number: int,
+    key: np.uint64,
+) -> int:
+    """Arm to play: its place among all arms; see `meanbounds.kernels.arms.textbook.choose_by`."""
+    seen = with_log(parts_of(table)[0], state_table) if logged else state_table
+    scores, means = np.empty(table.shape[1]), np.zeros(table.shape[1])
+    if _settled(code, table, parameters, seen, log_f, scores):
         k = largest_by_mean(scores, means, key, number)
-        state_of(own).memory[0] += how == _EXPLORING
-    elif code == THOMPSON:
-        k = choose_doubted_draws(told, bare, log_n, parameters, state_table, number, key)
-    else:
-        _fill_chances(code, table, parameters, state_table, scores)
+    elif code == _THOMPSON:
+        k = _draw_most(table, parameters, seen, number, key)
+    elif code == _IDS:
+        _ids_chances(table, parameters, seen, scores)
         k = draw_from(scores, key, number)
-    return int(told[0, k])
-
-
-@compiled
-def _fill_chances(code: int, table: Floats, parameters: Floats, state_table: Floats, out: Floats) -> float:
-    """Write the chances of a policy that draws the arm; return their estimated error."""
-    told, bare, kept, log_n = parts_of(table)
-    if code == MINTS:
-        doubted_mints_chances(told, kept, log_n, state_table, out)
-    elif code == IDS:
-        doubted_ids_chances(told, bare, log_n, parameters, state_table, out)
+    elif code == _MINTS:
+        _mints_chances(table, seen, scores)
+        k = draw_from(scores, key, number)
     else:
-        return doubted_thompson_chances(told, bare, log_n, parameters, state_table, out)
-    return 0.0
+        state_of(state_table).memory[0] += _fill_scores(code, table, parameters, seen, log_f, scores, means)
+        k = largest_by_mean(scores, means, key, number)
+    return int(table[0, k])
 
 
 @compiled
-def doubted_chances(
-    code: int, table: Floats, parameters: Floats, state_table: Floats, log_f: float, out: Floats
-) -> float:
-    """Write each arm's chance of being the one that `choose_doubted` plays; return the estimated error."""
-    if code >= LOGGED:
-        state_table, code = with_log(parts_of(table)[0], state_table), code - LOGGED
-    scores, means = np.empty(out.size), np.empty(out.size)
-    if _decide(code, table, parameters, state_table, log_f, scores, means) == _DRAWN:
-        return _fill_chances(code, table, parameters, state_table, out)
+def _shared_by_ties(scores: Floats, means: Floats, out: Floats) -> None:
+    """Write the chances of `largest_by_mean`."""
     best, ties = largest_by_mean(scores, means, np.uint64(0), 0), 0
     for k in range(out.size):
         ties += scores[k] == scores[best] and means[k] == means[best]
     for k in range(out.size):
         out[k] = 1.0 / ties if scores[k] == scores[best] and means[k] == means[best] else 0.0
-    return 0.0
+
+
+@inlined
+def doubted_chances(
+    code: int, table: Floats, parameters: Floats, state_table: Floats, log_f: float, out: Floats
+) -> float:
+    """Write each arm's chance of being the one that `choose_doubted` plays; return the estimated error."""
+    scores, means, error = np.empty(out.size), np.zeros(out.size), 0.0
+    if _settled(code, table, parameters, state_table, log_f, scores):
+        _shared_by_ties(scores, means, out)
+    elif code == _THOMPSON:
+        error = _thompson_chances(table, parameters, state_table, out)
+    elif code == _IDS:
+        _ids_chances(table, parameters, state_table, out)
+    elif code == _MINTS:
+        _mints_chances(table, state_table, out)
+    else:
+        _fill_scores(code, table, parameters, state_table, log_f, scores, means)
+        _shared_by_ties(scores, means, out)
+    return error

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanbounds.kernels.arms.codes import IMED, THOMPSON
 from meanbounds.kernels.arms.divergence import kl_between
 from meanbounds.kernels.arms.imed import reaches
 from meanbounds.kernels.arms.moments import moment_divergence
@@ -20,28 +19,12 @@ __all__ = [
     "caps_of_others",
     "evidence_below",
     "level_of",
-    "moments_of",
     "settle_among",
     "settled_scores",
-    "settles",
 ]
 
 _EQUAL = 0.5  # the share of log f that the evidence may reach where all large caps are equal
 _UNEQUAL = 0.25  # where the leader has the largest cap alone
-
-
-@compiled
-def settles(code: int, parameters: Floats) -> bool:
-    """Whether the policy plays a leader that may be as good as any arm can be; see `settled_scores`."""
-    return (code == IMED and parameters.size > 1 and parameters[1] == 1.0) or (
-        code == THOMPSON and parameters.size > 3 and parameters[3] == 1.0
-    )
-
-
-@compiled
-def moments_of(code: int, parameters: Floats) -> float:
-    """How many moments of the rewards a policy that settles takes into account."""
-    return float(parameters[0] if code == IMED else parameters[2])
 
 
 @compiled
