@@ -18,6 +18,8 @@ from meanbounds.kernels.random.stream import child, reward_key
 from meanbounds.simulation.study import StudyError, read_study
 from tests.naive_doubt import DOUBTING
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*contradict")  # bounds are wrong here on purpose
+
 UNTYPED: Any = mb
 BOUNDS = mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.6, 0.9], arms=["tPA", "medical", "watch"])
 MEANS = (0.9, 0.8, 0.7, 0.6, 0.5)

@@ -21,6 +21,8 @@ from meanbounds.kernels.arms.quantile import law_of, log_mass
 from meanbounds.kernels.arms.tables import State
 from tests import naive, naive_doubt, naive_ids, strategies
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*contradict")  # bounds are wrong here on purpose
+
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 EXAMPLES = 5 if INTERPRETED else 60
 ROUNDS = 40 if INTERPRETED else 250
