@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ import meanbounds as mb
 from meanbounds.agents.arms import ArmsLearner
 from meanbounds.agents.features import FeaturesLearner
 from meanbounds.agents.learner import Learner
-from meanbounds.kernels.arms import textbook
+from meanbounds.kernels.arms.textbook import choose_by, split
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear import Design, Pool, Rule, decide
 from meanbounds.kernels.solvers.cone import Known
@@ -47,20 +49,19 @@ def check(chances: np.ndarray, pulled: np.ndarray) -> None:
         assert stats.binomtest(count, int(pulled.sum()), min(1.0, chance)).pvalue > RARE
 
 
-@compiled
-def count_pulls(
-    code: int,
-    plan: Floats,
-    parameters: Floats,
-    table: Floats,
-    log_f: float,
-    key: np.uint64,
-    pulls: int,
-    counts: Integers,
-) -> None:
+@functools.cache
+def count_pulls_of(given: int) -> Callable[[Floats, Floats, Floats, float, np.uint64, int, Integers], None]:
     """Pull again and again from the same state: a pull of OSSB would count towards its exploration."""
-    for number in range(pulls):
-        counts[textbook.choose(code, plan, parameters, table.copy(), log_f, number, key)] += 1
+    code, logged = split(given)
+
+    @compiled
+    def count_pulls(
+        plan: Floats, parameters: Floats, table: Floats, log_f: float, key: np.uint64, pulls: int, counts: Integers
+    ) -> None:
+        for number in range(pulls):
+            counts[choose_by(code, logged, plan, parameters, table.copy(), log_f, number, key)] += 1
+
+    return count_pulls
 
 
 @compiled
@@ -90,7 +91,8 @@ def test_a_million_pulls(policy: mb.Policy) -> None:
     plan, log_f = policy.plan(BOUNDS), float(policy.log_f(11, 11)[0])
     pulled = np.zeros(len(BOUNDS), dtype=np.int64)
     pulls = naive.rounds_of(policy, PULLS)
-    count_pulls(policy.kernel, plan.table, policy.parameters, inside.table, log_f, key_of(inside), pulls, pulled)
+    count_pulls = count_pulls_of(policy.kernel)
+    count_pulls(plan.table, policy.parameters, inside.table, log_f, key_of(inside), pulls, pulled)
     check(chances, pulled)
     assert pulled[3] == 0 or 3 in plan.arms
 
