@@ -291,12 +291,13 @@ PARTS: Mapping[str, Part] = {
 
 
 def measure(letters: Sequence[str], share: float, seed: int, policies: Mapping[str, mb.Policy]) -> dict[str, str]:
-    """The text of each part."""
+    """The text of each part, printed as soon as it is known."""
     found = {}
     for letter in letters:
         part = PARTS[letter]
         results = [play(scaled(setting, share), part.policies or policies, seed) for setting in part.settings(seed)]
         found[part.title] = part.write(results)
+        print(f"## {part.title}\n\n{found[part.title]}\n", flush=True)
     return found
 
 
@@ -319,7 +320,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     letters = given.parts or list(PARTS)
     text = page(measure(letters, given.share, given.seed, contenders()), given.seed)
-    print(text)
     output = given.output or (PAGE if letters == list(PARTS) and given.share == 1.0 else None)
     if output is not None:
         write_text_atomically(output, text)
