@@ -111,7 +111,7 @@ def play(setting: Setting, policies: Mapping[str, mb.Policy], seed: int) -> Play
 def _worlds_of(policy: mb.Policy, setting: Setting) -> int:
     """In how many of the worlds, the first ones, a policy plays."""
     size = len(setting.worlds)
-    return share_of(policy, size, fewest=1) if setting.spare == "worlds" else size
+    return share_of(policy, size, fewest=2) if setting.spare == "worlds" else size
 
 
 def _told(setting: Setting) -> Iterable[tuple[int, World]]:
