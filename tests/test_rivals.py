@@ -196,7 +196,8 @@ class TestGain:
         gain.main(["-o", str(tmp_path / "gain.md")])
         text = (tmp_path / "gain.md").read_text(encoding="utf-8")
         printed = capsys.readouterr().out.strip()
-        assert printed.startswith("## ") and text.strip().endswith(printed)
+        assert printed.startswith("## ")
+        assert text.strip().endswith(printed)
         assert re.findall(r"^## (.*)$", text, re.MULTILINE) == [part.title for part in gain.PARTS.values()]
         for part, written in zip(gain.PARTS.values(), text.split("\n## ")[1:], strict=True):
             for label in part.policies or COUNTERPARTS:

@@ -52,7 +52,7 @@ def check(chances: np.ndarray, pulled: np.ndarray) -> None:
 @functools.cache
 def count_pulls_of(given: int) -> Callable[[Floats, Floats, Floats, float, np.uint64, int, Integers], None]:
     """Pull again and again from the same state: a pull of OSSB would count towards its exploration."""
-    code, logged = split(given)
+    code, logged, _ = split(given)
 
     @compiled
     def count_pulls(

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from meanbounds.kernels.arms.delayed import as_if_answered
+from meanbounds.kernels.arms.doubt import choose_doubted
 from meanbounds.kernels.arms.tables import state_of
 from meanbounds.kernels.arms.textbook import choose_by, observe, split
 from meanbounds.kernels.arms.watch import keep_news, news_of
@@ -69,7 +70,7 @@ def pull_for(given: int) -> Pull:
     `as_if_answered`. With a floor, each arm of the plan is drawn with this probability, and the policy decides
     otherwise.
     """
-    code, logged = split(given)
+    code, logged, doubted = split(given)
 
     @compiled
     def pull(
@@ -90,7 +91,10 @@ def pull_for(given: int) -> Pull:
         else:
             seen = supposed(state_table, tally, middle) if counts else state_table
             key = np.uint64(tally[POLICY_KEY])
-            arm = choose_by(code, logged, plan_table, parameters, seen, log_f[place], number, key)
+            if doubted:
+                arm = choose_doubted(code, logged, plan_table, parameters, seen, log_f[place], number, key)
+            else:
+                arm = choose_by(code, logged, plan_table, parameters, seen, log_f[place], number, key)
             if counts:
                 state_of(state_table).memory[:] = state_of(seen).memory  # the kernel's own, which the copy would lose
         count_pull(tally, arm)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.doubt import choose_doubted
 from meanbounds.kernels.arms.tables import state_of
 from meanbounds.kernels.arms.textbook import choose_by, observe, regret, split
 from meanbounds.kernels.compiling import compiled
@@ -126,7 +127,7 @@ def _deliver(state: Floats, out: Unanswered, t: int, updates: int, rounding: np.
 
 @functools.cache
 def _play_for(given: int) -> Callable[[Floats, Floats, Block, Delays, Floats, Unanswered, bool, int], int]:
-    code, logged = split(given)
+    code, logged, doubted = split(given)
 
     @compiled
     def play(
@@ -154,7 +155,11 @@ def _play_for(given: int) -> Callable[[Floats, Floats, Block, Delays, Floats, Un
                     as_if_answered(state, out.waiting, middle, seen)
                 else:
                     seen[:] = state
-                arm = choose_by(code, logged, plan_table, parameters, seen, block.log_f[clock], t - 1, key)
+                budget = block.log_f[clock]
+                if doubted:
+                    arm = choose_doubted(code, logged, plan_table, parameters, seen, budget, t - 1, key)
+                else:
+                    arm = choose_by(code, logged, plan_table, parameters, seen, budget, t - 1, key)
                 state_of(state).memory[:] = state_of(seen).memory  # what the kernel remembers of its own
                 delay = draw_delay(delays, lateness, t - 1)
                 if delay != LOST and t + 1 + delay <= stops[-1]:

@@ -70,17 +70,15 @@ __all__ = [
 
 
 @inlined
-def _with_own_log(code: int, plan_table: Floats, table: Floats) -> Floats:
+def _with_own_log(doubted: bool, plan_table: Floats, table: Floats) -> Floats:
     """The statistics with the log of the plan; a doubted plan has it at the end of each of its two plans."""
-    return with_log(parts_of(plan_table)[0] if code >= DOUBTED else plan_table, table)
+    return with_log(parts_of(plan_table)[0] if doubted else plan_table, table)
 
 
 @inlined
 def _fill_indices(code: int, plan_table: Floats, parameters: Floats, table: Floats, log_f: float, out: Floats) -> None:
     plan, state = plan_of(plan_table), state_of(table)
-    if code >= DOUBTED:
-        doubted_indices(code, plan_table, parameters, table, log_f, out, np.empty(out.size))
-    elif code == MIN_UCB:
+    if code == MIN_UCB:
         min_ucb_indices(plan_table, table, log_f, out)
     elif code == GITTINS:
         gittins_scores(plan, parameters, state, log_f, out, np.empty(out.size))
@@ -152,24 +150,19 @@ def choose_by(
 ) -> int:
     """Arm to play: its place among all arms; `number` is the round, counted from 0, that addresses random numbers.
 
-    The caller's `code` and `logged` have to be constants, see `inlined`: `split` gives them for a policy.
+    The caller's `code` and `logged` have to be constants, see `inlined`: `split` gives them for a policy. For bounds
+    that may be wrong there is `choose_doubted`.
     """
-    if code >= DOUBTED:
-        return choose_doubted(code, logged, plan_table, parameters, table, log_f, number, key)
+    seen = with_log(plan_table, table) if logged else table
+    k = _place(code, plan_table, parameters, seen, log_f, number, key)
     if logged:
-        summed = with_log(plan_table, table)
-        k = _place(code, plan_table, parameters, summed, log_f, number, key)
-        state_of(table).memory[:] = state_of(summed).memory  # what the kernel remembers of its own
-    else:
-        k = _place(code, plan_table, parameters, table, log_f, number, key)
+        state_of(table).memory[:] = state_of(seen).memory  # what the kernel remembers of its own
     return int(plan_table[0, k])
 
 
 @inlined
 def _fill_chances(code: int, plan_table: Floats, parameters: Floats, table: Floats, log_f: float, out: Floats) -> float:
     plan, state, scores = plan_of(plan_table), state_of(table), np.empty(out.size)
-    if code >= DOUBTED:
-        return doubted_chances(code, plan_table, parameters, table, log_f, out)
     if code == GITTINS:
         gittins_chances(plan, parameters, state, log_f, out)
     elif code == MINTS:
@@ -192,23 +185,27 @@ def _fill_chances(code: int, plan_table: Floats, parameters: Floats, table: Floa
     return 0.0
 
 
-def split(code: int) -> tuple[int, bool]:
-    """The code without the mark of a log, and whether it had one; a mark of doubt stays."""
+def split(code: int) -> tuple[int, bool, bool]:
+    """The code without the mark of a log, whether it had one, and whether it has a mark of doubt, which stays."""
     own = code % DOUBTED
-    return code - own + own % LOGGED, own >= LOGGED
+    return code - own + own % LOGGED, own >= LOGGED, code >= DOUBTED
 
 
 # A kernel that could play every policy would take minutes to compile. So each is made for one code, when it is needed.
+# Whether bounds are doubted is asked in the kernel itself: a branch is left out before anything is put in its place.
 
 
 @functools.cache
 def _indices_for(given: int) -> Callable[[Floats, Floats, Floats, float, Floats], None]:
-    code, logged = split(given)
+    code, logged, doubted = split(given)
 
     @compiled
     def indices(plan_table: Floats, parameters: Floats, table: Floats, log_f: float, out: Floats) -> None:
-        seen = _with_own_log(code, plan_table, table) if logged else table
-        _fill_indices(code, plan_table, parameters, seen, log_f, out)
+        seen = _with_own_log(doubted, plan_table, table) if logged else table
+        if doubted:
+            doubted_indices(code, plan_table, parameters, seen, log_f, out, np.empty(out.size))
+        else:
+            _fill_indices(code, plan_table, parameters, seen, log_f, out)
 
     return indices
 
@@ -220,11 +217,15 @@ def indices(code: int, plan_table: Floats, parameters: Floats, table: Floats, lo
 
 @functools.cache
 def _choose_for(given: int) -> Callable[[Floats, Floats, Floats, float, int, np.uint64], int]:
-    code, logged = split(given)
+    code, logged, doubted = split(given)
 
     @compiled
     def choose(plan_table: Floats, parameters: Floats, table: Floats, log_f: float, number: int, key: np.uint64) -> int:
-        return choose_by(code, logged, plan_table, parameters, table, log_f, number, key)
+        if doubted:
+            arm = choose_doubted(code, logged, plan_table, parameters, table, log_f, number, key)
+        else:
+            arm = choose_by(code, logged, plan_table, parameters, table, log_f, number, key)
+        return arm
 
     return choose
 
@@ -238,12 +239,16 @@ def choose(
 
 @functools.cache
 def _chances_for(given: int) -> Callable[[Floats, Floats, Floats, float, Floats], float]:
-    code, logged = split(given)
+    code, logged, doubted = split(given)
 
     @compiled
     def chances(plan_table: Floats, parameters: Floats, table: Floats, log_f: float, out: Floats) -> float:
-        seen = _with_own_log(code, plan_table, table) if logged else table
-        return _fill_chances(code, plan_table, parameters, seen, log_f, out)
+        seen = _with_own_log(doubted, plan_table, table) if logged else table
+        if doubted:
+            error = doubted_chances(code, plan_table, parameters, seen, log_f, out)
+        else:
+            error = _fill_chances(code, plan_table, parameters, seen, log_f, out)
+        return error
 
     return chances
 
@@ -285,7 +290,7 @@ def regret(gaps: Floats, state_table: Floats) -> float:
 @functools.cache
 def play_for(given: int) -> Callable[[Floats, Floats, Block], None]:
     """The loop that plays a block of runs of policies with this code."""
-    code, logged = split(given)
+    code, logged, doubted = split(given)
 
     @compiled
     def play(plan_table: Floats, parameters: Floats, block: Block) -> None:
@@ -300,7 +305,10 @@ def play_for(given: int) -> Callable[[Floats, Floats, Block], None]:
             for c in range(stops.size):
                 while t <= stops[c]:
                     budget = log_f[t - block.first_round]
-                    arm = choose_by(code, logged, plan_table, parameters, table, budget, t - 1, key)
+                    if doubted:
+                        arm = choose_doubted(code, logged, plan_table, parameters, table, budget, t - 1, key)
+                    else:
+                        arm = choose_by(code, logged, plan_table, parameters, table, budget, t - 1, key)
                     reward = draw(block.rewards, arm, child(streams, arm), int(plays[arm]))
                     observe(table, arm, reward, 1.0 - reward, t - 1, rounding)
                     t += 1
