@@ -28,7 +28,7 @@ from meanbounds.kernels.arms.doubted_laws import (
 )
 from meanbounds.kernels.arms.doubted_mints import doubted_mints_chances
 from meanbounds.kernels.arms.estimates import estimate, evidence_against, parts_of
-from meanbounds.kernels.arms.gittins import largest_by_mean
+from meanbounds.kernels.arms.gittins import chances_by_mean, largest_by_mean
 from meanbounds.kernels.arms.ids import draw_from
 from meanbounds.kernels.arms.imed import imed_cost
 from meanbounds.kernels.arms.index import gaussian_index
@@ -294,16 +294,6 @@ def choose_doubted(
     return int(table[0, k])
 
 
-@compiled
-def _shared_by_ties(scores: Floats, means: Floats, out: Floats) -> None:
-    """Write the chances of `largest_by_mean`."""
-    best, ties = largest_by_mean(scores, means, np.uint64(0), 0), 0
-    for k in range(out.size):
-        ties += scores[k] == scores[best] and means[k] == means[best]
-    for k in range(out.size):
-        out[k] = 1.0 / ties if scores[k] == scores[best] and means[k] == means[best] else 0.0
-
-
 @inlined
 def doubted_chances(
     code: int, table: Floats, parameters: Floats, state_table: Floats, log_f: float, out: Floats
@@ -311,7 +301,7 @@ def doubted_chances(
     """Write each arm's chance of being the one that `choose_doubted` plays; return the estimated error."""
     scores, means, error = np.empty(out.size), np.zeros(out.size), 0.0
     if _settled(code, table, parameters, state_table, log_f, scores):
-        _shared_by_ties(scores, means, out)
+        chances_by_mean(scores, means, out)
     elif code == _THOMPSON:
         error = _thompson_chances(table, parameters, state_table, out)
     elif code == _IDS:
@@ -320,5 +310,5 @@ def doubted_chances(
         _mints_chances(table, state_table, out)
     else:
         _fill_scores(code, table, parameters, state_table, log_f, scores, means)
-        _shared_by_ties(scores, means, out)
+        chances_by_mean(scores, means, out)
     return error

@@ -223,18 +223,29 @@ def _largest(tables: Floats, out: Floats) -> float:
 
 
 @compiled
-def doubted_thompson_chances(
-    told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state_table: Floats, out: Floats
-) -> float:
-    """Write each arm's chance of being played by `choose_doubted_draws`; return the estimated error."""
-    size, state = log_n.size, state_of(state_table)
-    laws, weights, places = laws_of(np.zeros((LAW_ROWS, 2 * size))), np.empty(2 * size), np.empty(2 * size, np.int64)
-    _fill_parts(told, bare, log_n, parameters, state, laws, weights)
+def _mixtures(
+    told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state_table: Floats, laws: Laws
+) -> tuple[float, Floats, Floats, Floats]:
+    """Fill in the laws; return the cut, the mixtures' tables above it and means, and the ends of the panels."""
+    size = log_n.size
+    weights, places = np.empty(2 * size), np.empty(2 * size, np.int64)
+    _fill_parts(told, bare, log_n, parameters, state_of(state_table), laws, weights)
     cut, count = _find_live(laws, weights, places)
     both = np.empty((2, room_for(2 * size)))
     panels = place_panels(laws, places[:count], cut, True, both)
     tables, means = np.zeros((size, TABLES, panels * NODES)), np.empty(size)
     _fill_mixtures(laws, weights, both[0], panels, cut, tables, means)
+    return cut, tables, means, both[0, : panels + 1]
+
+
+@compiled
+def doubted_thompson_chances(
+    told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state_table: Floats, out: Floats
+) -> float:
+    """Write each arm's chance of being played by `choose_doubted_draws`; return the estimated error."""
+    _, tables, _, _ = _mixtures(
+        told, bare, log_n, parameters, state_table, laws_of(np.zeros((LAW_ROWS, 2 * log_n.size)))
+    )
     return _largest(tables, out)
 
 
@@ -243,16 +254,12 @@ def doubted_ids_chances(
     told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state_table: Floats, out: Floats
 ) -> None:
     """Write each arm's probability in the mix of information-directed sampling, under the mixtures."""
-    size, state = log_n.size, state_of(state_table)
-    laws, weights, places = laws_of(np.zeros((LAW_ROWS, 2 * size))), np.empty(2 * size), np.empty(2 * size, np.int64)
-    _fill_parts(told, bare, log_n, parameters, state, laws, weights)
-    cut, count = _find_live(laws, weights, places)
-    both = np.empty((2, room_for(2 * size)))
-    panels = place_panels(laws, places[:count], cut, True, both)
-    tables, means, nodes = np.zeros((size, TABLES, panels * NODES)), np.empty(size), np.empty(panels * NODES)
-    _fill_mixtures(laws, weights, both[0], panels, cut, tables, means)
-    place_nodes(both[0], panels, cut, nodes)
-    live = np.arange(size)
+    size = log_n.size
+    laws = laws_of(np.zeros((LAW_ROWS, 2 * size)))
+    cut, tables, means, ends = _mixtures(told, bare, log_n, parameters, state_table, laws)
+    panels = ends.size - 1
+    nodes, live = np.empty(panels * NODES), np.arange(size)
+    place_nodes(ends, panels, cut, nodes)
     best, short, learnt, at_cut = np.empty(size), np.empty(size), np.empty(size), np.zeros((size, 2))
     point = (-np.inf, 1, cut)
     shortfalls(laws, live, tables, at_cut, means, nodes, panels * NODES, point, best, short, learnt)

@@ -33,6 +33,7 @@ from meanbounds.support.types import Floats
 __all__ = [
     "LAW_SIZE",
     "PRECISION",
+    "chances_by_mean",
     "choose_gittins",
     "expectation",
     "fill_law",
@@ -316,6 +317,16 @@ def largest_by_mean(scores: Floats, means: Floats, key: np.uint64, number: int) 
 
 
 @compiled
+def chances_by_mean(scores: Floats, means: Floats, out: Floats) -> None:
+    """Write the chance of each place to be that of `largest_by_mean`: those that tie share it equally."""
+    best, ties = largest_by_mean(scores, means, np.uint64(0), 0), 0
+    for k in range(out.size):
+        ties += scores[k] == scores[best] and means[k] == means[best]
+    for k in range(out.size):
+        out[k] = 1.0 / ties if scores[k] == scores[best] and means[k] == means[best] else 0.0
+
+
+@compiled
 def choose_gittins(plan: Plan, parameters: Floats, state: State, log_f: float, number: int, key: np.uint64) -> int:
     """Play the arm with the largest index; see `largest_by_mean` for ties."""
     scores, means = np.empty(plan.arm.size), np.empty(plan.arm.size)
@@ -325,12 +336,7 @@ def choose_gittins(plan: Plan, parameters: Floats, state: State, log_f: float, n
 
 @compiled
 def gittins_chances(plan: Plan, parameters: Floats, state: State, log_f: float, out: Floats) -> None:
-    """Write each candidate's chance of being picked by `choose_gittins`: those that tie share it equally."""
+    """Write each candidate's chance of being picked by `choose_gittins`."""
     scores, means = np.empty(plan.arm.size), np.empty(plan.arm.size)
     gittins_scores(plan, parameters, state, log_f, scores, means)
-    best = largest_by_mean(scores, means, np.uint64(0), 0)
-    ties = 0
-    for k in range(scores.size):
-        ties += scores[k] == scores[best] and means[k] == means[best]
-    for k in range(scores.size):
-        out[k] = 1.0 / ties if scores[k] == scores[best] and means[k] == means[best] else 0.0
+    chances_by_mean(scores, means, out)
