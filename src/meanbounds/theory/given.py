@@ -15,6 +15,7 @@ from meanbounds.support.checks import as_floats, check_choice, is_masked, shown
 __all__ = [
     "FORMS",
     "Form",
+    "as_means",
     "as_rounds",
     "check_form",
     "check_means",
@@ -55,6 +56,23 @@ def as_rounds(horizon: ArrayLike, name: str = "horizon") -> NDArray[np.int64]:
     return given.astype(np.int64)
 
 
+def as_means(means: ArrayLike, bounds: MeanBounds) -> NDArray[np.float64]:
+    """Read the true means, and raise a ValueError unless there is one for each arm.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> as_means([0.9], mb.MeanBounds([0.5, 0.5], [1.0, 0.7]))
+    Traceback (most recent call last):
+    ValueError: got 1 means for 2 arms; give one mean for each arm of the bounds
+    """
+    check_bounds(bounds)
+    mu = as_floats("means", means)
+    if mu.shape != (len(bounds),):
+        raise ValueError(f"got {mu.size} means for {len(bounds)} arms; give one mean for each arm of the bounds")
+    return mu
+
+
 def check_means(means: ArrayLike, bounds: MeanBounds) -> NDArray[np.float64]:
     """Read the true means, and raise a ValueError if one is missing or outside its bounds.
 
@@ -68,10 +86,7 @@ def check_means(means: ArrayLike, bounds: MeanBounds) -> NDArray[np.float64]:
     Traceback (most recent call last):
     ValueError: arm 1: its mean 0.8 is outside its bounds [0.5, 0.7]: no theorem applies
     """
-    check_bounds(bounds)
-    mu = as_floats("means", means)
-    if mu.shape != (len(bounds),):
-        raise ValueError(f"got {mu.size} means for {len(bounds)} arms; give one mean for each arm of the bounds")
+    mu = as_means(means, bounds)
     for k in np.flatnonzero(~bounds.contains(mu)).tolist():
         raise ValueError(
             f"arm {bounds.arms[k]!r}: its mean {mu[k]} is outside its bounds [{bounds.lower[k]}, {bounds.upper[k]}]: "

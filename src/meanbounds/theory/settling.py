@@ -11,10 +11,9 @@ from meanbounds.kernels.arms.settle import caps_of_others, level_of
 from meanbounds.policies import BIMED, ThompsonSampling
 from meanbounds.support.types import Floats
 from meanbounds.theory.given import as_rounds, check_means
+from meanbounds.theory.passing import plays_until_passed
 
 __all__ = ["settling_plays"]
-
-_TRIED = np.linspace(0.0, 1.0, 402)[1:-1]  # places between the arm's mean and c at which the bound is evaluated
 
 
 def settling_plays(
@@ -75,16 +74,6 @@ def settling_plays(
         arm = plan.arms[k]
         mean, goal = (min(1.0, (float(value) - plan.low[k]) / plan.width[k]) for value in (mu[arm], goals[k]))
         level = level_of(float(plan.cap[k]), float(goals[k]))
-        plays[..., arm] = np.minimum(_settled(mean, goal, level * log_f), rounds)
+        found = plays_until_passed(mean, np.array([goal]), level * log_f, bernoulli_kl, bernoulli_kl)
+        plays[..., arm] = np.minimum(1.0 + found[..., 0], rounds)
     return plays
-
-
-def _settled(mean: float, goal: float, level: Floats) -> Floats:
-    """The bound for one arm, in units of its range; `goal` is c, above the mean."""
-    tried = mean + (goal - mean) * _TRIED
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        away, back = np.asarray(bernoulli_kl(tried, goal)), np.asarray(bernoulli_kl(tried, mean))
-        first = level[..., None] / away
-        tail = np.exp(-first * back) / -np.expm1(-back)
-        found = np.nan_to_num(first + tail, nan=np.inf)
-    return np.asarray(1.0 + found.min(axis=-1))

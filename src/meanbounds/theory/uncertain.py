@@ -46,6 +46,9 @@ def uncertain_regret(
     Corollary 6.1. Differs from the paper: the printed extra regret, n times the sum of p_k, is for means within [0, 1];
     on [0, 10] it is up to ten times too small. The rewards must be independent of the data behind the bounds.
 
+    The extra regret grows with n for fixed p_k. A policy that trusts the bounds less than fully needs no horizon: see
+    `doubt_regret` and docs/trust.md.
+
     Examples
     --------
     >>> import meanbounds as mb
