@@ -44,10 +44,11 @@ else
 	$(BIN)/python -m benchmarks.run
 endif
 
-picture: .venv/.demo kernels  ## the pictures of README and guide
+picture: .venv/.demo kernels  ## the pictures of README and docs
 	$(BIN)/meanbounds demo -o docs/images --picture-only
 	$(BIN)/python -m benchmarks.cone
 	$(BIN)/python -m benchmarks.theory
+	$(BIN)/python -m benchmarks.trust
 
 choices: .venv/.bench kernels  ## what R-OFUL's choices are worth, into docs/choices.md; takes a quarter of an hour
 	$(BIN)/python -m benchmarks.choices
