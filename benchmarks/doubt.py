@@ -7,7 +7,6 @@ writes docs/doubt.md. Letters after it choose the parts: `python -m benchmarks.d
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -109,21 +108,11 @@ def write_late(policies: Mapping[str, mb.Policy], runs: int, seed: int) -> str:
     return f"{paragraph(about)}\n\n{table(['policy, trust', *WRONG], rows)}"
 
 
-def allowed(policy: mb.Policy, trust: float, rounds: int) -> float:
-    """What doubt may cost while bounds hold, where three of five arms are pruned; see docs/trust.md.
-
-    An arm whose upper bound is below the best mean is played (log f(n) - log N)+ times over its divergence from the
-    best arm, and once more. Policies with Gaussian widths have ``2 gap^2`` for a divergence.
-    """
-    silenced = np.array(CASES[RIGHT[1]][1]) < max(MEANS)
-    level = float(policy.log_f(rounds, rounds)[0]) if policy.has_index else math.log(rounds)
-    extra, best = 0.0, max(MEANS)
-    for mean in np.array(MEANS)[silenced].tolist():
-        gap = best - mean
-        gaussian = isinstance(policy, mb.BUCB | mb.ImprovedUCB | mb.GLUE)
-        divergence = 2.0 * gap**2 if gaussian else mb.bernoulli_kl(mean, best)
-        extra += gap * (max(0.0, level + math.log1p(-trust)) / divergence + 1.0)
-    return extra
+def allowed(policy: mb.Policy, trust: float, rounds: Sequence[int]) -> Floats:
+    """What doubt may cost to first order while bounds hold, where three of five arms are pruned; see docs/trust.md."""
+    known = mb.Knowledge(mb.MeanBounds(*CASES[RIGHT[1]]), trust=trust)
+    plays = mb.theory.doubt_plays(MEANS, known, rounds, policy=policy, form="first order")
+    return plays @ (max(MEANS) - np.array(MEANS))
 
 
 def write_price(policies: Mapping[str, mb.Policy], runs: int, seed: int) -> str:
@@ -134,7 +123,7 @@ def write_price(policies: Mapping[str, mb.Policy], runs: int, seed: int) -> str:
         certain = regret(policy, RIGHT[1], 1.0, ROUNDS, runs, seed).mean(axis=0)
         for trust in TRUSTS[1:-1]:
             own = regret(policy, RIGHT[1], trust, ROUNDS, runs, seed).mean(axis=0) - certain
-            limits = [allowed(policy, trust, t) for t in ROUNDS]
+            limits = allowed(policy, trust, ROUNDS)
             cells = [f"{value:.1f} of {limit:.1f}" for value, limit in zip(own, limits, strict=True)]
             rows.append([f"{label}, {trust:g}", *cells])
     about = f"""What doubt costs while bounds hold, three of five arms pruned: regret beyond that of certain bounds, and
@@ -142,10 +131,39 @@ def write_price(policies: Mapping[str, mb.Policy], runs: int, seed: int) -> str:
     return f"{paragraph(about)}\n\n{table(['policy, trust', *(f'{t:,}' for t in ROUNDS)], rows)}"
 
 
+def write_alarms(policies: Mapping[str, mb.Policy], runs: int, seed: int) -> str:
+    """In how many runs wrong bounds are contradicted, and when."""
+    rows = []
+    for label, policy in policies.items():
+        for trust in DOUBTS:
+            print(label, trust, file=sys.stderr, flush=True)
+            rows.append([f"{label}, {trust:g}", *(_alarms(policy, case, trust, runs, seed) for case in WRONG)])
+    about = f"""Where bounds are wrong: the share of runs in which a bound that does not hold is contradicted within
+    {ROUNDS[-1]:,} rounds, with an error of 0.01, and the median round of the first such alarm; {runs} runs."""
+    return f"{paragraph(about)}\n\n{table(['policy, trust', *WRONG], rows)}"
+
+
+def _alarms(policy: mb.Policy, case: str, trust: float, runs: int, seed: int) -> str:
+    bounds = mb.MeanBounds(*CASES[case])
+    found = mb.simulation.first_contradictions(
+        policy,
+        mb.Bernoulli(MEANS),
+        mb.Knowledge(bounds, trust=trust),
+        horizon=ROUNDS[-1],
+        runs=share_of(policy, runs, fewest=min(runs, 2)),
+        seed=seed,
+        checkpoints=np.unique(np.geomspace(10, ROUNDS[-1], 60).astype(np.int64)).tolist(),
+    )
+    wrong = np.stack([bounds.lower > np.array(MEANS), bounds.upper < np.array(MEANS)])
+    first = np.where(found > 0, found, np.inf)[:, wrong].min(axis=1)
+    return f"{np.isfinite(first).mean():.0%} ({np.median(first):.0f})"
+
+
 PARTS: Mapping[str, Part] = {
     "a": Part("Right and wrong bounds, by trust", write_table, 20),
     "b": Part("Does the loss end?", write_late, 10),
     "c": Part("The price of doubt", write_price, 50),
+    "d": Part("Do wrong bounds come to light?", write_alarms, 100),
 }
 
 

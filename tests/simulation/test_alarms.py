@@ -62,3 +62,13 @@ def test_refused(arguments: list[Any], words: str) -> None:
         first_contradictions(mb.GLUE(), WORLD, BOUNDS.subset([0]))
     with pytest.raises(ValueError, match="error must be"):
         first_contradictions(mb.GLUE(), WORLD, BOUNDS, error=2.0)
+
+
+def test_what_is_doubted_is_tried_and_found_out() -> None:
+    """The best arm is pruned: certain bounds never see it, doubted ones do."""
+    wrong, world = mb.MeanBounds([0.5, 0.78], [0.75, 0.95]), mb.Bernoulli([0.9, 0.8])
+    size = {"horizon": 3_000, "runs": 20, "seed": 3}
+    certain = first_contradictions(mb.GLUE(), world, wrong, **size)
+    doubted = first_contradictions(mb.GLUE(), world, mb.Knowledge(wrong, trust=0.9), **size)
+    assert not certain[:, 1, 0].any()
+    assert np.all(doubted[:, 1, 0] > 0)

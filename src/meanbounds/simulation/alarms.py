@@ -76,29 +76,31 @@ def first_contradictions(
         )
     if isinstance(environment, Linear) and environment.offered is not None:
         raise TypeError(f"{policy} chooses among the same arms in each round: offer all (offered=None)")
-    own = Knowledge.of(bounds).bounds
+    known = Knowledge.of(bounds)
+    own = known.bounds
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that means are outside their bounds is the point
         check_fit(environment, own)
     rounds = checkpoint_rounds(checkpoints, read_size("horizon", horizon))
     level, first = level_of(own, check_error(error)), np.zeros((read_size("runs", runs), 2, len(own)), dtype=np.int64)
-    for t, states in _played(policy, environment, own, as_seed(seed), len(first), rounds):
+    for t, states in _played(policy, environment, known, as_seed(seed), len(first), rounds):
         found = np.array([weigh(own, total, lack, np.zeros(len(own))) for total, lack in states[:, [1, 5]]]) >= level
         first[found & (first == 0)] = t
     return first
 
 
 def _played(
-    policy: Policy, environment: Environment, bounds: MeanBounds, seed: int, runs: int, rounds: Integers
+    policy: Policy, environment: Environment, known: Knowledge, seed: int, runs: int, rounds: Integers
 ) -> Iterator[tuple[int, Floats]]:
     """The checkpoints, and the statistics of all runs in each; see `State`."""
-    states, plan = np.zeros((runs, len(State._fields), len(bounds))), policy.plan(bounds).table
+    bounds, plan = known.bounds, policy.plan(known)
+    states = np.zeros((runs, len(State._fields), len(bounds)))
     law, number, start = environment.rewards(bounds.low, bounds.high), np.uint64(seed), 1
     for stop in rounds.tolist():
         for first in range(start, stop + 1, _WINDOW):
             last = min(first + _WINDOW - 1, stop)
             table, curves = log_f(policy.f, first, last), np.empty((runs, 1))
             block = Block(states, law, number, 0, table, first, np.array([last]), environment.gaps, curves)
-            kernels.play(policy.kernel, plan, policy.parameters, block)
+            kernels.play(policy.code(plan), plan.table, policy.parameters, block)
         start = stop + 1
         yield stop, states

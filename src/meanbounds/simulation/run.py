@@ -126,7 +126,7 @@ def simulate(
         bounds = MeanBounds.vacuous(len(environment), low=environment.low, high=environment.high)
     known = Knowledge.of(bounds)
     bounds = known.bounds
-    check_fit(environment, bounds)
+    check_fit(environment, known)
     horizon, runs = read_size("horizon", horizon), read_size("runs", runs)
     block = None if block is None else read_size("block", block)
     workers = None if workers is None else read_size("workers", workers)
@@ -214,8 +214,10 @@ def _check_policy(which: str, policy: object) -> None:
         raise TypeError(f"{which} is not a policy but {shown(policy)}; give an object such as mb.GLUE()")
 
 
-def check_fit(environment: Environment, bounds: MeanBounds) -> None:
+def check_fit(environment: Environment, known: MeanBounds | Knowledge) -> None:
     """Refuse bounds that do not fit the environment; warn of means outside them."""
+    known = Knowledge.of(known)
+    bounds, trusts = known.bounds, known.trusts
     if len(environment) != len(bounds):
         raise ValueError(f"the environment has {len(environment)} arms, the bounds have {len(bounds)}")
     inside = bounds.contains(environment.means)
@@ -226,9 +228,14 @@ def check_fit(environment: Environment, bounds: MeanBounds) -> None:
                 f"[{bounds.low[k]}, {bounds.high[k]}]; give the bounds low= and high="
             )
         if not inside[k]:
+            so = (
+                "no policy that uses them has a guarantee"
+                if trusts[k] == 1.0
+                else f"they have a trust of {trusts[k]:g}"
+            )
             warnings.warn(
                 f"arm {arm!r}: its mean {environment.means[k]} is outside its bounds [{bounds.lower[k]}, "
-                f"{bounds.upper[k]}]; no policy that uses them has a guarantee",
+                f"{bounds.upper[k]}]; {so}",
                 stacklevel=3,
             )
 
