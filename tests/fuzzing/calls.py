@@ -610,6 +610,31 @@ def _(draw: Draw) -> Call:
     return Call("", theory.settling_plays, [*_means(draw), draw.pick((10, [1, 1000]))], {"policy": policy})
 
 
+def _doubted(draw: Draw) -> list[Any]:
+    means, bounds, *_ = _means(draw)
+    return [means, mb.Knowledge(bounds, trust=draw.pick((0.0, 0.9, 0.9999, 1.0))), draw.pick((10, [1, 1000]))]
+
+
+@_add("theory.doubt_plays")
+def _(draw: Draw) -> Call:
+    more = {"policy": a_policy(draw), "form": draw.pick(("proved", "first order"))}
+    return Call("", theory.doubt_plays, _doubted(draw), more)
+
+
+@_add("theory.doubt_regret")
+def _(draw: Draw) -> Call:
+    return Call("", theory.doubt_regret, _doubted(draw), {"policy": draw.pick((None, mb.BKLUCB(), mb.UCBoost()))})
+
+
+@_add("theory.doubt_lower_bound")
+def _(draw: Draw) -> Call:
+    means, bounds, *_ = _means(draw)
+    arm = draw.pick(bounds.arms)
+    return Call(
+        "", theory.doubt_lower_bound, [means, bounds, arm, draw.share(), draw.pick((0.0, [3.0, 4.0])), [10, 20]]
+    )
+
+
 @_add("theory.linear_regret")
 def _(draw: Draw) -> Call:
     arms = _linear_arms(draw)

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import meanbounds as mb
@@ -129,6 +129,7 @@ def test_policies_respect_the_lower_bound(trust: float) -> None:
         assert right.final[str(policy)].mean() + wrong.final[str(policy)].mean() >= least
 
 
+@settings(max_examples=30)
 @given(st.floats(0.02, 0.8), st.floats(0.05, 1.0), st.floats(0.5, 20.0), st.integers(0, 2**32 - 1))
 def test_a_mean_passes_as_rarely_as_said(mean: float, share: float, level: float, seed: int) -> None:
     goal = mean + (0.98 - mean) * share
@@ -148,3 +149,14 @@ def test_late_rounds_are_summed_in_blocks() -> None:
     found = _inverse_sums(mb.GLUE(), math.log(100), rounds)
     assert found == pytest.approx(exact, rel=1e-3)
     assert np.all(found >= exact - 1e-12)
+
+
+def test_an_arm_that_cannot_reach_the_best_one_is_tried_once() -> None:
+    apart = mb.Knowledge(mb.MeanBounds([0.1, 3.0], [0.5, 4.0], low=[0.0, 0.0], high=[1.0, 5.0]), trust=0.9)
+    plays = mb.theory.doubt_plays([0.3, 3.5], apart, 1_000, policy=mb.BKLUCB(), form="first order")
+    assert plays.tolist() == [1.0, 0.0]
+
+
+def test_means_outside_the_range_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"arm 3: its mean -1.0 is outside the range of its rewards, \[0.0, 1.0\]"):
+        mb.theory.doubt_regret([0.9, 0.8, 0.7, -1.0], mb.Knowledge(RIGHT, trust=0.9), 10)

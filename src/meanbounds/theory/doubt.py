@@ -14,7 +14,7 @@ from meanbounds.divergence import bernoulli_kl
 from meanbounds.kernels.arms import codes
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import GLUE, Policy
-from meanbounds.support.checks import as_float, as_floats, check_choice, shown
+from meanbounds.support.checks import as_float, broadcast_floats, check_choice, shown
 from meanbounds.support.types import Floats
 from meanbounds.theory.given import as_means, as_rounds, check_means, check_optimism
 from meanbounds.theory.passing import Divergence, plays_until_passed
@@ -39,9 +39,13 @@ class _Index:
 
     def bernoulli(self, k: int) -> Divergence:
         low, width = float(self.bounds.low[k]), float(self.bounds.high[k] - self.bounds.low[k])
-        return lambda x, y: np.asarray(
-            bernoulli_kl(np.clip((x - low) / width, 0.0, 1.0), np.clip((y - low) / width, 0.0, 1.0))
-        )
+
+        def divergence(x: Floats, y: Floats) -> Floats:
+            one, other = (x - low) / width, (y - low) / width
+            within = np.asarray(bernoulli_kl(np.clip(one, 0.0, 1.0), np.clip(other, 0.0, 1.0)))
+            return np.where(other > 1.0, np.inf, within)  # no reward is beyond the range
+
+        return divergence
 
     def arm(self, k: int) -> Divergence:
         wide = self.policy.kernel in (codes.GAUSSIAN, codes.BOOST, codes.MIN_UCB)
@@ -64,7 +68,12 @@ class _Index:
 
 
 def doubt_plays(
-    means: ArrayLike, known: Knowledge, horizon: int | ArrayLike, *, policy: Policy | None = None, form: str = "proved"
+    means: ArrayLike,
+    known: MeanBounds | Knowledge,
+    horizon: int | ArrayLike,
+    *,
+    policy: Policy | None = None,
+    form: str = "proved",
 ) -> Floats:
     r"""Bound how often doubt is expected to play each suboptimal arm in `horizon` rounds while the bounds hold.
 
@@ -109,8 +118,7 @@ def doubt_plays(
     0.9999 [ 0.  63.2]
     """
     check_choice("form", form, _FORMS)
-    policy = GLUE() if policy is None else policy
-    rounds = as_rounds(horizon)
+    policy, known, rounds = _as_policy(policy), Knowledge.of(known), as_rounds(horizon)
     mu = check_means(means, known.bounds)
     plays = np.zeros((*rounds.shape, len(mu)))
     if np.array_equal(policy.plan(known).table, policy.plan(known.bounds).table):
@@ -134,13 +142,15 @@ def doubt_plays(
 
 
 @overload
-def doubt_regret(means: ArrayLike, known: Knowledge, horizon: int, *, policy: Policy | None = None) -> float: ...
+def doubt_regret(
+    means: ArrayLike, known: MeanBounds | Knowledge, horizon: int, *, policy: Policy | None = None
+) -> float: ...
 @overload
 def doubt_regret(
-    means: ArrayLike, known: Knowledge, horizon: ArrayLike, *, policy: Policy | None = None
+    means: ArrayLike, known: MeanBounds | Knowledge, horizon: ArrayLike, *, policy: Policy | None = None
 ) -> float | Floats: ...
 def doubt_regret(
-    means: ArrayLike, known: Knowledge, horizon: int | ArrayLike, *, policy: Policy | None = None
+    means: ArrayLike, known: MeanBounds | Knowledge, horizon: int | ArrayLike, *, policy: Policy | None = None
 ) -> float | Floats:
     r"""Bound the expected regret after `horizon` rounds even if bounds are wrong, for trust below 1.
 
@@ -182,9 +192,10 @@ def doubt_regret(
     0.99 [1000. 1245. 1415.]
     1.0 [1.e+03 1.e+05 1.e+07]
     """
-    policy = GLUE() if policy is None else policy
+    policy, known = _as_policy(policy), Knowledge.of(known)
     _check_index(policy)
     rounds, mu = as_rounds(horizon), as_means(means, known.bounds)
+    _check_range(mu, known.bounds)
     gaps = float(mu.max()) - mu
     most = np.asarray(rounds * float(gaps.max()), dtype=np.float64)
     wrong = ~known.bounds.contains(mu)
@@ -256,7 +267,8 @@ def doubt_lower_bound(
     10 0.31
     50 0.0
     """
-    rounds, mu, seen = as_rounds(horizon), as_means(means, bounds), as_floats("plays", plays)
+    mu, (seen, rounds) = as_means(means, bounds), broadcast_floats(plays=plays, horizon=as_rounds(horizon))
+    _check_range(mu, bounds)
     goal, k = as_float("better", better), bounds.position(arm)
     if not mu.max() < goal <= bounds.high[k]:
         raise ValueError(
@@ -272,12 +284,28 @@ def doubt_lower_bound(
     return float(found) if found.ndim == 0 else np.asarray(found)
 
 
+def _as_policy(policy: Policy | None) -> Policy:
+    """The policy, GLUE by default; one with features is refused."""
+    if policy is not None and not isinstance(policy, Policy):
+        raise TypeError(f"policy must be one without features such as mb.GLUE(); got {shown(policy)}")
+    return GLUE() if policy is None else policy
+
+
 def _check_index(policy: Policy) -> None:
     """Refuse a policy for which the bounds are not proved."""
     if policy.kernel not in (codes.GAUSSIAN, codes.KL, codes.BOOST):
         raise ValueError(
             f"the bound is proved for BUCB, ImprovedUCB, GLUE, BKLUCB and UCBoost; got {policy!r}. For other policies "
             f"there is doubt_plays(..., form='first order')"
+        )
+
+
+def _check_range(mu: Floats, bounds: MeanBounds) -> None:
+    """Refuse means that no rewards can have."""
+    for k in np.flatnonzero(~((mu >= bounds.low) & (mu <= bounds.high))).tolist():
+        raise ValueError(
+            f"arm {bounds.arms[k]!r}: its mean {mu[k]} is outside the range of its rewards, [{bounds.low[k]}, "
+            f"{bounds.high[k]}]"
         )
 
 
