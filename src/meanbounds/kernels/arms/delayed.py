@@ -11,7 +11,7 @@ import numpy as np
 
 from meanbounds.kernels.arms.block import Block
 from meanbounds.kernels.arms.doubt import choose_doubted
-from meanbounds.kernels.arms.tables import state_of
+from meanbounds.kernels.arms.tables import copy_table, state_of
 from meanbounds.kernels.arms.textbook import choose_by, observe, regret, split
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.rewards import draw
@@ -68,8 +68,8 @@ def as_if_answered(state_table: Floats, waiting: Floats, middle: Floats, out: Fl
     mean; of the others at most as many pulls count as rewards have come, or else a few bad rewards and many lost ones
     would make an arm look surely bad. Sums of squares and of rounded rewards grow at their own mean.
     """
+    copy_table(state_table, out)
     seen, supposed = state_of(state_table), state_of(out)
-    out[:] = state_table
     for arm in range(waiting.size):
         plays, more = seen.plays[arm], waiting[arm]
         if plays > 0.0:
@@ -154,7 +154,7 @@ def _play_for(given: int) -> Callable[[Floats, Floats, Block, Delays, Floats, Un
                 if counts:
                     as_if_answered(state, out.waiting, middle, seen)
                 else:
-                    seen[:] = state
+                    copy_table(state, seen)
                 budget = block.log_f[clock]
                 if doubted:
                     arm = choose_doubted(code, logged, plan_table, parameters, seen, budget, t - 1, key)
@@ -168,7 +168,7 @@ def _play_for(given: int) -> Callable[[Floats, Floats, Block, Delays, Floats, Un
                 out.waiting[arm] += 1.0
                 t += 1
                 if t > stops[c]:
-                    seen[:] = state
+                    copy_table(state, seen)
                     state_of(seen).plays[:] += out.waiting  # pulls, answered or not
                     block.curves[0, c] = regret(block.gaps, seen)
         return t
