@@ -21,7 +21,18 @@ from meanbounds.kernels.random.stream import uniform
 from meanbounds.support.types import Floats
 
 __all__ = [
+    "ABOVE",
+    "ABOVE_MOMENT",
+    "BELOW",
+    "BELOW_MOMENT",
+    "CENTRE",
+    "LACK",
+    "LEAST",
+    "LEAST_PARAMETER",
+    "MOST",
     "WEAK_SIZE",
+    "A",
+    "B",
     "beyond",
     "fall_of",
     "fill_weak",
@@ -37,6 +48,9 @@ __all__ = [
 
 WEAK_SIZE = 10
 A, B, CENTRE, LACK, LEAST, MOST, ABOVE, ABOVE_MOMENT, BELOW, BELOW_MOMENT = range(WEAK_SIZE)
+
+LEAST_PARAMETER = 1e-6
+"""Of a law: rounding must not make a parameter 0."""
 
 _DEPTH = 36.0  # what is left of a law where its density has fallen by exp(-36) is neglected
 _FAR = 38.0  # from y = 38 on, x is 1 to the last digit and the density is exponential
