@@ -165,13 +165,13 @@ class Knowledge(Saved):
             return Knowledge(bounds)
         place = {arm: k for k, arm in enumerate(self.bounds.arms)}
         new = [arm for arm in bounds.arms if arm not in place]
-        by_arm = [] if isinstance(self.trust, float) else ["trust"]
-        if self.prior is not None and not (isinstance(self.prior.mean, float) and isinstance(self.prior.strength, float)):
-            by_arm.append("prior")
-        if new and by_arm:
+        parts = () if self.prior is None else (self.prior.mean, self.prior.strength)
+        by_arm = {"trust": "trust in the bounds"} if isinstance(self.trust, tuple) else {}
+        by_arm |= {"prior": "prior"} if any(isinstance(part, tuple) for part in parts) else {}
+        for name, what in by_arm.items() if new else ():
             raise ValueError(
-                f"the {by_arm[0]} of arm {shown(new[0])} is not known; make mb.Knowledge(bounds, {by_arm[0]}=...) with "
-                f"one number for each arm"
+                f"the {what} of arm {shown(new[0])} is not known; make mb.Knowledge(bounds, {name}=...) with one "
+                f"number for each arm"
             )
         positions = [place.get(arm, 0) for arm in bounds.arms]
         trust = self.trust if isinstance(self.trust, float) else [self.trust[k] for k in positions]
@@ -215,7 +215,8 @@ class Knowledge(Saved):
     def to_dict(self) -> dict[str, Any]:
         """The knowledge in plain lists that JSON can hold; `from_dict` is the inverse.
 
-        Of `TightBounds`, only the bounds themselves are kept; trust is left out where all bounds are certain, and a prior where there is none.
+        Of `TightBounds`, only the bounds themselves are kept. Trust is left out where all bounds are certain, and a
+        prior where there is none.
 
         Examples
         --------

@@ -16,8 +16,8 @@ from meanbounds.agents.learner import Learner, Pending
 from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.evidence.contradictions import WATCHED_ERROR, Contradiction
 from meanbounds.knowledge import Knowledge
-from meanbounds.policies.informed import former_prior, with_former_prior
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
+from meanbounds.policies.informed import former_prior, with_former_prior
 from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
 from meanbounds.support.seeding import Seed, as_seed

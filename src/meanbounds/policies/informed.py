@@ -21,8 +21,8 @@ _UNIFORM = (1.0, 1.0)
 
 FORMER_PRIOR = (
     "a prior is no longer a parameter of a policy: it belongs to what is known of the arms. Give mb.Knowledge(bounds, "
-    "prior=mb.Prior(mean, strength)) in place of the bounds, or a table [prior] in a study file. What was Beta(a, b) has "
-    "the mean low + (high - low) * a / (a + b) and the strength a + b"
+    "prior=mb.Prior(mean, strength)) in place of the bounds, or a table [prior] in a study file. What was Beta(a, b) "
+    "has the mean low + (high - low) * a / (a + b) and the strength a + b"
 )
 """What whoever still gives a policy its prior is told."""
 
@@ -101,7 +101,9 @@ def with_former_prior(known: Knowledge, prior: tuple[float, float], moments: obj
     if prior == _UNIFORM:
         return known
     if known.prior is not None or moments == 2:
-        raise ValueError(f"{FORMER_PRIOR}; a saved agent with two moments and a prior of its own cannot go on as it did")
+        raise ValueError(
+            f"{FORMER_PRIOR}; a saved agent with two moments and a prior of its own cannot go on as it did"
+        )
     bounds, strength = known.bounds, prior[0] + prior[1]
     means = bounds.low + (bounds.high - bounds.low) * (prior[0] / strength)
     return Knowledge(bounds, prior=Prior(means, strength), trust=known.trust)

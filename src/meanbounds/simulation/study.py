@@ -341,16 +341,19 @@ def _prior(entry: Mapping[str, Any], bounds: MeanBounds, policies: Mapping[str, 
         check_numbers((*place, key), value)
     for key in _PRIOR:
         if key not in entry:
-            raise WrongError(place, f"prior: {key} is missing; it must be {SHAPES[0]}, or {SHAPES[1]}, one for each arm")
+            raise WrongError(
+                place, f"prior: {key} is missing; it must be {SHAPES[0]}, or {SHAPES[1]}, one for each arm"
+            )
     named = {**entry, "arms": list(bounds.arms)}
-    known: Knowledge = made(
-        place, "prior", named, lambda given: Knowledge(bounds, prior=Prior(given["mean"], given["strength"]))
-    )
+    prior: Prior = made(place, "prior", named, lambda given: Prior(given["mean"], given["strength"]))
+    known: Knowledge = made(place, "prior", named, lambda _: Knowledge(bounds, prior=prior))
     for policy in policies.values():
-        if not getattr(policy, "takes_prior", False):
-            made(place, "prior", entry, lambda _, policy=policy: check_no_prior(policy, known))
-    assert known.prior is not None
-    return known.prior
+        if not (isinstance(policy, Policy) and policy.takes_prior):
+            try:
+                check_no_prior(policy, known)
+            except ValueError as error:
+                raise WrongError(place, f"prior: {error}") from error
+    return prior
 
 
 def _or_range(bounds: MeanBounds | None, environment: Environment) -> MeanBounds:

@@ -229,7 +229,7 @@ def posterior_hat(
     lower = max(0.0, lower)
     a, b = parameters[0] + ones, parameters[1] + zeros
     if parameters[0] == 0.0:  # a prior counts among the plays
-        a, b, upper = max(LEAST_PARAMETER, a), max(LEAST_PARAMETER, b), min(1.0, upper)
+        a, b = max(LEAST_PARAMETER, a), max(LEAST_PARAMETER, b)
     build_hat(hat, a, b, lower, max(lower, upper))
     return floor, room
 
@@ -262,7 +262,7 @@ def some_weak(plan: Plan, parameters: Floats, state: State) -> bool:
 
 @compiled
 def weak_draw(hat: Floats, key: np.uint64) -> tuple[float, float]:
-    """Draw below a hat of either kind: the value, and what it lacks to 1 if only that tells it from others, else NaN."""
+    """Draw below a hat of either kind: the value, and of a weak law what it lacks to 1; NaN of others."""
     if hat[3, 0] < hat[3, 1] and (hat[3, 3] < 0.0 or hat[3, 4] < 0.0):
         return sample_weak(hat, key)
     return sample_hat(hat, key), np.nan

@@ -233,6 +233,7 @@ def weak_hat(hat: Floats, a: float, b: float, lower: float, upper: float) -> Non
 
     Places are steps from the centre, which row 3 holds in place of the mode.
     """
+    upper = min(1.0, upper)
     centre, lack = a / (a + b), b / (a + b)
     if centre < lower:
         centre, lack = lower, 1.0 - lower

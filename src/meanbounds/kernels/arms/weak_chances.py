@@ -47,6 +47,7 @@ _ARM, _WEIGHT, _BOTTOM, _TOP, _SCALE, _MEAN = range(WEAK_SIZE, PART_SIZE)
 _SIZE = 16  # nodes on a panel
 _TOLERANCE = 1e-11  # estimated error of a panel
 _STACK = 60
+_MOST_PANELS = 400  # after these, panels are taken as they are
 _REST = 1e-15  # what is left of a law beyond its ends
 _NEVER = 1e-15  # a part with less weight is left out
 _RARE = 1e-12  # a candidate that is best with less than this probability counts as never best
@@ -154,8 +155,8 @@ def _panel(
 ) -> float:
     """Write what a panel adds to the chance of a part, and to its integrals with the others; return the error.
 
-    ``best``: the chance and the value times it, relative to the part's bottom. ``gains``: for each other candidate k the
-    integral with E[mean_k] - E[mean_k given that it is at most the value], of which the mean is added by the caller.
+    ``best``: the chance, and the value times it. ``gains``, for each other candidate, with P the probability that its
+    mean is at most the value: integrals with E[(mean - value)+] / P, (1 - P) / P, and that times the value.
     """
     values = np.empty(_SIZE)
     mass = own[ABOVE] + own[BELOW]
@@ -193,7 +194,7 @@ def _integrate(parts: Floats, own: Floats, best: Floats, gains: Floats) -> None:
     start, stop = weak_quantile(own[:WEAK_SIZE], 1.0 - _REST), weak_quantile(own[:WEAK_SIZE], _REST)
     edges, waiting = np.empty(2 + parts.shape[0] * (len(_WAYS) + 2)), np.empty(_STACK)
     less, gain, more, others = np.empty(size), np.empty(size), np.empty(2), np.empty((size, 3))
-    count = _edges(parts, own, start, stop, edges)
+    count, panels = _edges(parts, own, start, stop, edges), 0
     for n in range(count - 1):
         here, top = edges[n], 0
         waiting[0] = edges[n + 1]
@@ -201,7 +202,9 @@ def _integrate(parts: Floats, own: Floats, best: Floats, gains: Floats) -> None:
             end = waiting[top]
             half = 0.5 * (end - here)
             error = _panel(parts, own, here, half, more, others, less, gain) if half > 0.0 else 0.0
-            if half > 0.0 and error > _TOLERANCE and top + 1 < _STACK and here < here + half < end:
+            panels += 1
+            may_split = top + 1 < _STACK and panels < _MOST_PANELS and here < here + half < end
+            if half > 0.0 and error > _TOLERANCE and may_split:
                 top += 1
                 waiting[top] = here + half
                 continue
