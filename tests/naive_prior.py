@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any, cast
 
 from scipy import optimize, special
 
 import meanbounds as mb
+from meanbounds.kernels.arms.thompson import truncated_beta
 from meanbounds.kernels.random.stream import uniform
-from tests import naive, naive_doubt
+from tests import naive
 from tests.naive import UNDECIDED, Posterior, Round
 
 NOTHING = (0.0, 0.0)
@@ -20,7 +22,7 @@ def informed(r: Round, rows: Rows) -> Round:
     """The round as if the prior's plays had been made before the first one, each with the best or the worst reward."""
     plays, total, lack = rows
     return r._replace(
-        plays=[float(n) + more for n, more in zip(r.plays, plays, strict=True)],
+        plays=[n + more for n, more in zip(cast(list[Any], r.plays), plays, strict=True)],
         total=[value + more for value, more in zip(r.total, total, strict=True)],
         squares=[value + more for value, more in zip(r.squares, total, strict=True)],
         ones=[value + more for value, more in zip(r.ones, total, strict=True)],
@@ -64,7 +66,7 @@ def rejected(r: Round, moments: int) -> int:
     draws = {}
     for k, law in laws.items():
         key = naive.child(stream, k)
-        draws[k] = law.mean(r, k, naive.truncated_beta(law.a, law.b, law.lower, min(1.0, law.upper), key))
+        draws[k] = law.mean(r, k, truncated_beta(law.a, law.b, law.lower, min(1.0, law.upper), key))
     if len(set(draws.values())) < len(draws):
         r.memory[UNDECIDED] = 1.0
     return r.largest(draws)
@@ -87,15 +89,3 @@ def twin_for(policy: mb.Policy, known: mb.Knowledge) -> Callable[[Round], int]:
     assert known.prior is not None
     rows = known.prior.rows(known.bounds).tolist()
     return lambda r: TWINS[policy](informed(r, rows))
-
-
-DOUBTED = {mb.BIMED(): naive_doubt.bimed}
-
-
-def doubting_twin_for(policy: mb.Policy, known: mb.Knowledge) -> Callable[[Round], int]:
-    """The same for bounds that are not certain."""
-    plain, trust = twin_for(policy, known), tuple(known.trusts.tolist())
-    assert known.prior is not None
-    rows = known.prior.rows(known.bounds).tolist()
-    doubted = partial(naive_doubt.plain_unless_doubted, trust=trust, plain=naive.bimed, doubted=DOUBTED[policy])
-    return (lambda r: doubted(informed(r, rows))) if trust != (1.0,) * len(trust) else plain

@@ -31,12 +31,12 @@ from meanbounds.kernels.arms.quantile import law_of, log_mass
 from meanbounds.kernels.arms.tables import Plan, State, plan_of, state_of
 from meanbounds.kernels.arms.thompson import (
     HAT_SHAPE,
+    draw_and_lack,
     in_raw_units,
     nearest_to_top,
     posterior_hat,
     shared_floor,
     some_weak,
-    weak_draw,
 )
 from meanbounds.kernels.arms.weak import is_weak, log_weak_mass
 from meanbounds.kernels.arms.weak_chances import PART_SIZE, put_part, weak_best, weak_values
@@ -147,8 +147,8 @@ def choose_doubted_draws(
         prior, unit = prior_in(told, parameters, k), _unit_bounds(told, k)
         if uniform(own, 0) >= trust_under_hat(hat, prior, unit, state.plays[arm], log_n[k]):
             floor, ends = posterior_hat(hat, whole, parameters, state, k, shared), _ends(whole, k)
-        x, lack = weak_draw(hat, child(own, 1))
-        scores[k], lacks[k] = in_raw_units(x, floor, ends[0], ends[1]), whole.span[k] * floor[1] * lack
+        x, lack = draw_and_lack(hat, child(own, 1))
+        scores[k], lacks[k] = in_raw_units(x, floor, ends[0], ends[1]), log(whole.span[k] * floor[1]) + lack
     return nearest_to_top(whole, scores, lacks, key, number)
 
 

@@ -15,8 +15,10 @@ from meanbounds.kernels.arms.weak import (
     LACK,
     LEAST_PARAMETER,
     WEAK_SIZE,
+    centre_of,
     fill_weak,
     is_weak,
+    log_lack,
     place_of,
     sample_weak,
     weak_hat,
@@ -31,6 +33,7 @@ __all__ = [
     "HAT_SHAPE",
     "build_hat",
     "choose_thompson",
+    "draw_and_lack",
     "in_raw_units",
     "nearest_to_top",
     "offered_floor",
@@ -40,7 +43,6 @@ __all__ = [
     "some_weak",
     "takes_shared_floor",
     "truncated_beta",
-    "weak_draw",
 ]
 
 FARTHER = 10.0  # how much farther from the top than another arm's floor an arm may lie that has none of its own
@@ -134,7 +136,7 @@ def sample_hat(hat: Floats, key: np.uint64) -> float:
     if not lower < upper:
         return float(lower)
     if hat[3, 3] < 0.0 or hat[3, 4] < 0.0:
-        return sample_weak(hat, key)[0]
+        return weak_draw(hat, key)[0]
     for attempt in range(1000):
         place = uniform(key, 3 * attempt) * hat[3, 5]
         row = 0
@@ -262,21 +264,30 @@ def some_weak(plan: Plan, parameters: Floats, state: State) -> bool:
 
 @compiled
 def weak_draw(hat: Floats, key: np.uint64) -> tuple[float, float]:
-    """Draw below a hat of either kind: the value, and of a weak law what it lacks to 1; NaN of others."""
+    """Draw from a weak law that is no point: the value, and the log of what it lacks to 1."""
+    centre, lack = centre_of(hat)
+    step = sample_weak(hat, key)
+    return place_of(centre, lack, step)[0], log_lack(centre, lack, step)
+
+
+@compiled
+def draw_and_lack(hat: Floats, key: np.uint64) -> tuple[float, float]:
+    """Draw below a hat of either kind: the value, and of a weak law the log of what it lacks to 1; NaN of others."""
     if hat[3, 0] < hat[3, 1] and (hat[3, 3] < 0.0 or hat[3, 4] < 0.0):
-        return sample_weak(hat, key)
+        return weak_draw(hat, key)
     return sample_hat(hat, key), np.nan
 
 
 @compiled
 def weak_inverted(hat: Floats, number: float) -> tuple[float, float]:
-    """`weak_draw` of the value that is exceeded with this probability."""
+    """`draw_and_lack` of the value that is exceeded with this probability."""
     if not hat[3, 0] < hat[3, 1]:
         return hat[3, 0], np.nan
     if hat[3, 3] < 0.0 or hat[3, 4] < 0.0:
         law = np.empty(WEAK_SIZE)
         fill_weak(law, hat[3, 3] + 1.0, hat[3, 4] + 1.0, hat[3, 0], hat[3, 1])
-        return place_of(law[CENTRE], law[LACK], weak_quantile(law, number))
+        step = weak_quantile(law, number)
+        return place_of(law[CENTRE], law[LACK], step)[0], log_lack(law[CENTRE], law[LACK], step)
     return quantile(law_of(hat[3, 3] + 1.0, hat[3, 4] + 1.0, hat[3, 0], min(1.0, hat[3, 1])), number), np.nan
 
 
@@ -305,8 +316,8 @@ def choose_weak(plan: Plan, parameters: Floats, state: State, number: int, key: 
         if inverts(parameters):
             x, lack = weak_inverted(hat, number_of(stream, arm))
         else:
-            x, lack = weak_draw(hat, child(stream, arm))
-        scores[k], lacks[k] = in_raw_units(x, floor, ends, bounds), plan.span[k] * floor[1] * lack
+            x, lack = draw_and_lack(hat, child(stream, arm))
+        scores[k], lacks[k] = in_raw_units(x, floor, ends, bounds), log(plan.span[k] * floor[1]) + lack
     return nearest_to_top(plan, scores, lacks, key, number)
 
 

@@ -34,9 +34,11 @@ __all__ = [
     "A",
     "B",
     "beyond",
+    "centre_of",
     "fall_of",
     "fill_weak",
     "is_weak",
+    "log_lack",
     "log_weak_mass",
     "place_of",
     "sample_weak",
@@ -85,6 +87,14 @@ def place_of(x: float, lack: float, step: float) -> tuple[float, float]:
         return grown / (lack + grown), lack / (lack + grown)
     rest = lack * exp(-step)
     return x / (x + rest), rest / (x + rest)
+
+
+@compiled
+def log_lack(x: float, lack: float, step: float) -> float:
+    """Log of what the value `step` above x lacks to 1, which itself may be too small for floats."""
+    if step <= 0.0:
+        return log(lack / (lack + x * exp(step)))
+    return log(lack) - step - log(x + lack * exp(-step))
 
 
 @compiled
@@ -180,7 +190,7 @@ def weak_quantile(law: Floats, v: float) -> float:
     """The step from the centre to the x that is exceeded with probability v, between 0 and 1.
 
     On either side of the centre the log of what is left beyond a step is concave and falls: Newton's method overshoots
-    once at most, and then comes back without passing the place.
+    once, and then comes back without passing the place. Where it overshoots too far, it halves the way.
     """
     mass = law[ABOVE] + law[BELOW]
     up = v * mass <= law[ABOVE]
@@ -193,19 +203,23 @@ def weak_quantile(law: Floats, v: float) -> float:
         return float(law[MOST] if up else law[LEAST])
     if goal >= whole:
         return 0.0
+    short, long = 0.0, end
     step, rest, density = 0.0, whole, 1.0
-    for _ in range(100):
-        change = rest / density * log(rest / goal)
-        old, step = step, min(end, max(0.0, step + change))
-        if step == end:  # too far: halve the way
-            step = old + 0.5 * (end - old) if end < np.inf else old + change
+    for _ in range(200):
+        old = step
+        if rest > 0.0:
+            step += rest / density * log(rest / goal)
+        if not (rest > 0.0 and short < step < long):
+            step = 0.5 * (short + long)
         if abs(step - old) <= 1e-14 * (1.0 + abs(step)):
             break
         here, left = place_of(x, lack, step)
         density = exp(fall_of(a, b, x, lack, step))
         rest = density * beyond(a, b, here, left, end - step)[0]
-        if not (rest > 0.0 and density > 0.0):
-            break
+        if rest >= goal:
+            short = step
+        else:
+            long = step
     return step if up else -step
 
 
@@ -265,13 +279,17 @@ def weak_hat(hat: Floats, a: float, b: float, lower: float, upper: float) -> Non
 
 
 @compiled
-def sample_weak(hat: Floats, key: np.uint64) -> tuple[float, float]:
-    """Draw below a hat of `weak_hat`, by rejection: the value and what it lacks to 1, both to all digits."""
-    lower, upper = hat[3, 0], hat[3, 1]
-    if not lower < upper:
-        return lower, 1.0 - lower
+def centre_of(hat: Floats) -> tuple[float, float]:
+    """Where the steps of a hat of `weak_hat` start, and 1 less that."""
     a, b, centre = hat[3, 3] + 1.0, hat[3, 4] + 1.0, hat[3, 2]
-    lack = b / (a + b) if lower < centre < upper else 1.0 - centre
+    return centre, b / (a + b) if hat[3, 0] < centre < hat[3, 1] else 1.0 - centre
+
+
+@compiled
+def sample_weak(hat: Floats, key: np.uint64) -> float:
+    """Draw below a hat of `weak_hat` with bounds that differ, by rejection: the step from its centre."""
+    a, b = hat[3, 3] + 1.0, hat[3, 4] + 1.0
+    centre, lack = centre_of(hat)
     for attempt in range(1000):
         place, row = uniform(key, 3 * attempt) * hat[3, 5], 0
         while row < 2 and place >= hat[row, 0]:
@@ -282,5 +300,5 @@ def sample_weak(hat: Floats, key: np.uint64) -> tuple[float, float]:
         distance = fall / rate if rate > 0.0 else position * hat[row, 4]
         step = hat[row, 1] + hat[row, 2] * distance
         if log(1.0 - uniform(key, 3 * attempt + 2)) <= fall_of(a, b, centre, lack, step) - (hat[row, 5] - fall):
-            return place_of(centre, lack, step)
-    return centre, lack
+            return float(step)
+    return 0.0

@@ -8,7 +8,7 @@ right however much of a law lies next to an end of its range.
 
 from __future__ import annotations
 
-from math import exp, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 
@@ -47,6 +47,7 @@ _ARM, _WEIGHT, _BOTTOM, _TOP, _SCALE, _MEAN = range(WEAK_SIZE, PART_SIZE)
 _SIZE = 16  # nodes on a panel
 _TOLERANCE = 1e-11  # estimated error of a panel
 _STACK = 60
+_TINY = 600.0  # in y: from there on x or 1 - x may be too small for floats
 _MOST_PANELS = 400  # after these, panels are taken as they are
 _REST = 1e-15  # what is left of a law beyond its ends
 _NEVER = 1e-15  # a part with less weight is left out
@@ -89,17 +90,26 @@ def weak_parts(plan: Plan, parameters: Floats, state: State) -> Floats:
 
 
 @compiled
-def _step_in(part: Floats, other: Floats, x: float, lack: float) -> float:
-    """The step in a part of the value that another part has at x; infinite where the value is outside its range."""
+def _step_in(part: Floats, other: Floats, step: float) -> float:
+    """The step in a part of the value that another part has at a step; infinite where the value is outside its range.
+
+    Next to an end that both share, where x or 1 - x is too small for floats, it is a difference of logarithms.
+    """
+    centre, rest = other[CENTRE], other[LACK]
+    y = log(centre / rest) + step
+    if abs(y) > _TINY and (other[_BOTTOM] == part[_BOTTOM] if y < 0.0 else other[_TOP] == part[_TOP]):
+        scale = log(other[_SCALE] / part[_SCALE])
+        return float(y + (scale if y < 0.0 else -scale) - log(part[CENTRE] / part[LACK]))
+    x, lack = place_of(centre, rest, step)
     mine = ((other[_BOTTOM] - part[_BOTTOM]) + other[_SCALE] * x) / part[_SCALE]
     rest = ((part[_TOP] - other[_TOP]) + other[_SCALE] * lack) / part[_SCALE]
     return step_to(part[CENTRE], part[LACK], mine, rest)
 
 
 @compiled
-def _at_value(parts: Floats, other: Floats, x: float, lack: float, less: Floats, gain: Floats) -> None:
-    """Write P(mean <= value) and E[(mean - value)+] of each candidate, for the value that a part has at x."""
-    value = other[_BOTTOM] + other[_SCALE] * x
+def _at_value(parts: Floats, other: Floats, at: float, less: Floats, gain: Floats) -> float:
+    """Write P(mean <= value) and E[(mean - value)+] of each candidate, for the value of a part at a step; return it."""
+    value = float(other[_BOTTOM] + other[_SCALE] * place_of(other[CENTRE], other[LACK], at)[0])
     less[:] = 0.0
     gain[:] = 0.0
     for p in range(parts.shape[0]):
@@ -112,7 +122,7 @@ def _at_value(parts: Floats, other: Floats, x: float, lack: float, less: Floats,
             less[k] += weight if below else 0.0
             gain[k] += 0.0 if below else weight * (part[_MEAN] - value)
             continue
-        step = _step_in(part, other, x, lack)
+        step = _step_in(part, other, at)
         if step <= part[LEAST]:
             gain[k] += weight * (part[_MEAN] - value)
         elif step >= part[MOST]:
@@ -121,6 +131,7 @@ def _at_value(parts: Floats, other: Floats, x: float, lack: float, less: Floats,
             below, _, more, _ = weak_tail(part[:WEAK_SIZE], step)
             less[k] += weight * below
             gain[k] += weight * part[_SCALE] * more
+    return value
 
 
 @compiled
@@ -134,14 +145,13 @@ def _edges(parts: Floats, own: Floats, start: float, stop: float, out: Floats) -
             continue
         ways = len(_WAYS) + 2 if part[A] > 0.0 else 1
         for n in range(ways):
-            x, lack = part[CENTRE], part[LACK]
+            x, lack, step = part[CENTRE], part[LACK], 0.0
             if part[A] > 0.0:
                 width = 1.0 / sqrt((part[A] + part[B]) * x * lack + (part[A] * lack - part[B] * x) ** 2)
                 step = part[LEAST] if n == 0 else (part[MOST] if n == 1 else _WAYS[n - 2] * width)
                 if not abs(step) < np.inf:
                     continue
-                x, lack = place_of(x, lack, step)
-            at = _step_in(own, part, x, lack)
+            at = _step_in(own, part, step)
             if start < at < stop:
                 out[size], size = at, size + 1
     out[size], size = stop, size + 1
@@ -164,15 +174,13 @@ def _panel(
     gains[:] = 0.0
     for i in range(_SIZE):
         step = start + half * (1.0 + _NODES[i])
-        x, lack = place_of(own[CENTRE], own[LACK], step)
-        _at_value(parts, own, x, lack, less, gain)
+        value = _at_value(parts, own, step, less, gain)
         density = own[_WEIGHT] * exp(fall_of(own[A], own[B], own[CENTRE], own[LACK], step)) / mass
         for k in range(less.size):
             if k != int(own[_ARM]):
                 density *= less[k]
         values[i] = density
         part = half * _WEIGHTS[i] * density
-        value = own[_BOTTOM] + own[_SCALE] * x
         best[0] += part
         best[1] += part * value
         for k in range(less.size):
@@ -219,7 +227,7 @@ def _point(parts: Floats, own: Floats, best: Floats, gains: Floats) -> None:
     """The same for a part that is a point; points that are equal share their chance."""
     size = gains.shape[0]
     less, gain = np.empty(size), np.empty(size)
-    _at_value(parts, own, own[CENTRE], own[LACK], less, gain)
+    _at_value(parts, own, 0.0, less, gain)
     equal, chance = 1, own[_WEIGHT]
     for p in range(parts.shape[0]):
         equal += parts[p, A] == 0.0 and parts[p, _ARM] != own[_ARM] and parts[p, _MEAN] == own[_MEAN]
@@ -264,7 +272,7 @@ def _sums(parts: Floats, size: int, means: Floats, best: Floats, lifted: Floats,
         for k in range(size):
             if k != a:  # E[mean] - E[mean; at most x] / P = (E[(mean - x)+] - (1 - P) (E[mean] - x)) / P
                 moved[a, k] += gains[k, 0] - means[k] * gains[k, 1] + gains[k, 2]
-    whole = best.sum()
+    whole = float(best.sum())
     best /= whole
     lifted /= whole
     moved /= whole
