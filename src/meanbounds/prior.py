@@ -66,8 +66,7 @@ class Prior(Saved):
                     f"the strength of a prior is a number of plays above 0; got {shown(given)}. To say nothing about "
                     f"an arm, take the middle of its range as the mean and 2 as the strength"
                 )
-            same = values.ndim == 0 or np.all(values == values[0])
-            object.__setattr__(self, name, float(values.flat[0]) if same else tuple(values.tolist()))
+            object.__setattr__(self, name, tuple(values.tolist()) if values.ndim else float(values))
 
     def rows(self, bounds: MeanBounds) -> Floats:
         """Strength of each of these arms, and how it is shared between the best and the worst reward.
@@ -89,7 +88,7 @@ class Prior(Saved):
             given = getattr(self, name)
             if isinstance(given, tuple) and len(given) != len(bounds):
                 raise ValueError(
-                    f"prior: {name} has {len(given)} entries; give one number or one for each of {len(bounds)} arms"
+                    f"the {name} of the prior has {len(given)} entries; give one number or one for each of {len(bounds)} arms"
                 )
         means, strengths = (np.broadcast_to(np.array(getattr(self, name)), len(bounds)) for name in _SAVED)
         span = bounds.high - bounds.low
@@ -104,12 +103,12 @@ class Prior(Saved):
         low, high = ends
         if not low < mean < high:
             raise ValueError(
-                f"prior: the mean of arm {shown(arm)} is {mean:g}, not inside its range from {low:g} to {high:g}; give "
-                f"the mean in the units of the rewards. A mean that is known for certain is a bound, not a prior"
+                f"the prior mean of arm {shown(arm)} is {mean:g}, not inside its range from {low:g} to {high:g}; give it in "
+                f"the units of the rewards. A mean that is known for certain is a bound, not a prior"
             )
         if not (min(parameters) >= _WEAKEST and max(parameters) <= _STRONGEST):
             raise ValueError(
-                f"prior: arm {shown(arm)}: mean and strength give the Beta parameters {parameters[0]:g} and "
+                f"the prior of arm {shown(arm)}: mean and strength give the Beta parameters {parameters[0]:g} and "
                 f"{parameters[1]:g}, which have to be from {_WEAKEST:g} to {_STRONGEST:g}. A stronger prior would "
                 f"outweigh all rewards: give bounds instead"
             )
@@ -121,7 +120,7 @@ class Prior(Saved):
         --------
         >>> import meanbounds as mb
         >>> mb.Prior([0.2, 0.6], 8).subset([1])
-        Prior(mean=0.6, strength=8.0)
+        Prior(mean=(0.6,), strength=8.0)
         """
         parts = (getattr(self, name) for name in _SAVED)
         return Prior(*(part if isinstance(part, float) else np.array(part)[np.asarray(positions)] for part in parts))

@@ -56,8 +56,8 @@ def test_laws_against_integrals_with_40_digits(seed: int) -> None:
         for v in (1e-9, *rng.random(2).tolist(), 1.0 - 1e-9):
             step = weak.weak_quantile(law, v)
             less, more, gain, _ = weak.weak_tail(law, step)
-            assert more == pytest.approx(v, abs=1e-12, rel=1e-6)
-            assert less == pytest.approx(1.0 - v, abs=1e-12, rel=1e-6)
+            assert more == pytest.approx(v, abs=1e-11, rel=1e-6)
+            assert less == pytest.approx(1.0 - v, abs=1e-11, rel=1e-6)
             x, lack = weak.place_of(law[weak.CENTRE], law[weak.LACK], step)
             if not (lower < x < upper and min(x, lack) > 1e-290):
                 continue

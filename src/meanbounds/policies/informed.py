@@ -106,4 +106,5 @@ def with_former_prior(known: Knowledge, prior: tuple[float, float], moments: obj
         )
     bounds, strength = known.bounds, prior[0] + prior[1]
     means = bounds.low + (bounds.high - bounds.low) * (prior[0] / strength)
-    return Knowledge(bounds, prior=Prior(means, strength), trust=known.trust)
+    same = np.all(means == means[0])
+    return Knowledge(bounds, prior=Prior(means[0] if same else means, strength), trust=known.trust)

@@ -56,6 +56,7 @@ LEAST_PARAMETER = 1e-6
 
 _DEPTH = 36.0  # what is left of a law where its density has fallen by exp(-36) is neglected
 _FAR = 38.0  # from y = 38 on, x is 1 to the last digit and the density is exponential
+_NEAR = exp(-_FAR)
 _WIDEST = 4.0  # width of a panel in y; the density has poles at a distance of pi from real y
 _SIZE = 20  # nodes on a panel
 _NODES = 0.5 * (1.0 + legendre.leggauss(_SIZE)[0])
@@ -116,7 +117,7 @@ def beyond(a: float, b: float, x: float, lack: float, end: float) -> tuple[float
     """
     if not end > 0.0:
         return 0.0, 0.0
-    far = max(0.0, _FAR - (log(x) - log(lack)))
+    far = _FAR - log(x / lack) if lack > _NEAR * x else 0.0
     slope, bend = min(0.0, a * lack - b * x), (a + b) * x * lack
     width = min(end, far)
     reach = 2.0 * _DEPTH / (sqrt(slope * slope + 2.0 * bend * _DEPTH) - slope)
@@ -206,12 +207,13 @@ def weak_quantile(law: Floats, v: float) -> float:
     short, long = 0.0, end
     step, rest, density = 0.0, whole, 1.0
     for _ in range(200):
-        old = step
-        if rest > 0.0:
-            step += rest / density * log(rest / goal)
-        if not (rest > 0.0 and short < step < long):
-            step = 0.5 * (short + long)
-        if abs(step - old) <= 1e-14 * (1.0 + abs(step)):
+        change = rest / density * log(rest / goal) if rest > 0.0 else np.inf
+        if abs(change) <= 1e-14 * (1.0 + step):
+            break
+        old, step = step, step + change
+        if not short < step < long:
+            step = 0.5 * (short + long) if long < np.inf else 2.0 * short + 1.0
+        if step == old:
             break
         here, left = place_of(x, lack, step)
         density = exp(fall_of(a, b, x, lack, step))
