@@ -41,11 +41,11 @@ USERS = [mb.ThompsonSampling(), mb.ThompsonSampling(moments=2), mb.OptimisticGit
         (lambda: mb.Prior.from_dict({"mean": 0.5}), "a prior has mean and strength"),
         (
             lambda: mb.Knowledge(BOUNDS, prior=mb.Prior([0.5, 0.5], 2.0)),
-            "the mean of the prior has 2 entries; give one number or one",
+            "the mean of the prior has 2 entries",
         ),
         (
             lambda: mb.Knowledge(BOUNDS, prior=mb.Prior(1.0, 2.0)),
-            "the prior mean of arm 'tPA' is 1, not inside its range",
+            "prior mean of arm 'tPA' is 1, not inside its",
         ),
         (lambda: mb.Knowledge(STARS, prior=mb.Prior(0.5, 2.0)), "in the units of the rewards"),
         (lambda: mb.Knowledge(BOUNDS, prior=mb.Prior(0.5, 1e13)), "A stronger prior would outweigh all rewards"),
@@ -230,7 +230,7 @@ def test_study_files_have_priors(tmp_path: Path) -> None:
         (
             "mean = [0.7, 0.4]",
             "mean = [0.7, 1.4]",
-            "line 7: prior: the prior mean of arm 1 is 1.4, not inside its range",
+            "line 7: prior: the prior mean of arm 1 is 1.4, not inside",
         ),
         ("mean = [0.7, 0.4]", "mean = ['a']", "line 7: prior: mean must be a number or a list of numbers"),
         ('"BIMED"', '"GLUE"', "line 6: prior: GLUE cannot use a prior"),

@@ -88,7 +88,8 @@ class Prior(Saved):
             given = getattr(self, name)
             if isinstance(given, tuple) and len(given) != len(bounds):
                 raise ValueError(
-                    f"the {name} of the prior has {len(given)} entries; give one number or one for each of {len(bounds)} arms"
+                    f"the {name} of the prior has {len(given)} entries; give one number or one for each of "
+                    f"{len(bounds)} arms"
                 )
         means, strengths = (np.broadcast_to(np.array(getattr(self, name)), len(bounds)) for name in _SAVED)
         span = bounds.high - bounds.low
@@ -103,8 +104,8 @@ class Prior(Saved):
         low, high = ends
         if not low < mean < high:
             raise ValueError(
-                f"the prior mean of arm {shown(arm)} is {mean:g}, not inside its range from {low:g} to {high:g}; give it in "
-                f"the units of the rewards. A mean that is known for certain is a bound, not a prior"
+                f"the prior mean of arm {shown(arm)} is {mean:g}, not inside its range from {low:g} to {high:g}; give "
+                f"it in the units of the rewards. A mean that is known for certain is a bound, not a prior"
             )
         if not (min(parameters) >= _WEAKEST and max(parameters) <= _STRONGEST):
             raise ValueError(
