@@ -175,6 +175,17 @@ def test_half_of_the_range_with_strength_2_is_no_prior(policy: mb.Policy, trust:
     np.testing.assert_allclose(one.probabilities(), other.probabilities(), atol=1e-9)
 
 
+@pytest.mark.parametrize("policy", [mb.ThompsonSampling(), mb.OptimisticGittins(), mb.BIMED()], ids=repr)
+@pytest.mark.parametrize("trust", [1.0, 0.9])
+def test_order_of_arms(policy: mb.Policy, trust: float) -> None:
+    known, order = mb.Knowledge(BOUNDS, prior=mb.Prior([0.8, 0.4, 0.5], [10.0, 5.0, 2.0]), trust=trust), [2, 0, 1]
+    one, other = mb.Agent(policy, known, seed=1), mb.Agent(policy, known.subset(order), seed=1)
+    for agent in (one, other):
+        agent.update("tPA", 0.0)
+        agent.update("watch", 1.0)
+    np.testing.assert_allclose(one.probabilities()[order], other.probabilities(), atol=1e-9)
+
+
 def test_contexts_have_priors_of_their_own() -> None:
     contexts = {
         "young": mb.Knowledge(BOUNDS, prior=PRIOR),
