@@ -552,7 +552,6 @@ TWINS: dict[mb.Policy, Callable[[Round], int]] = {
     mb.ThompsonSampling(moments=2): partial(thompson, moments=2),
     mb.OptimisticGittins(): gittins,
     mb.OptimisticGittins(moments=2): partial(gittins, moments=2),
-    mb.OptimisticGittins(prior=(2.0, 1.5)): partial(gittins, prior=(2.0, 1.5)),
     mb.MINTS(): mints,
     mb.MINUCB(): min_ucb,
     mb.WarmStart(): warm,

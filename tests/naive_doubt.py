@@ -291,7 +291,6 @@ OTHERS: dict[mb.Policy, Callable[[Doubt], int]] = {
     mb.ThompsonSampling(moments=2): partial(thompson, moments=2),
     mb.ThompsonSampling(settle=False): partial(thompson, settle=False),
     mb.OptimisticGittins(): gittins,
-    mb.OptimisticGittins(prior=(2.0, 1.5)): partial(gittins, prior=(2.0, 1.5)),
 }
 DOUBTING = [*INDICES, *OTHERS]
 

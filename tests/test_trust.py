@@ -40,7 +40,10 @@ ALL = [*DOUBTING, mb.IDS()]
             lambda: mb.Knowledge(BOUNDS, trust=[0.9, 0.8, 1.0]).with_bounds(mb.MeanBounds([0.1], [0.2], arms=["new"])),
             "the trust in the bounds of arm 'new' is not known",
         ),
-        (lambda: mb.Knowledge.from_dict({"bounds": BOUNDS.to_dict(), "hope": 1}), "bounds, and perhaps trust"),
+        (
+            lambda: mb.Knowledge.from_dict({"bounds": BOUNDS.to_dict(), "hope": 1}),
+            "bounds, and perhaps prior and trust",
+        ),
         (
             lambda: mb.Agent(mb.ROFUL(), mb.Knowledge(BOUNDS, trust=0.9), features=np.eye(3)),
             "no rule for trust below 1. Use a policy for arms without features",

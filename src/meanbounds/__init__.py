@@ -32,6 +32,7 @@ from meanbounds.policies import (
     WarmStart,
     make_plan,
 )
+from meanbounds.prior import Prior
 from meanbounds.simulation import (
     INSTANCES,
     Bernoulli,
@@ -87,6 +88,7 @@ __all__ = [
     "OptimisticGittins",
     "Plan",
     "Policy",
+    "Prior",
     "Regret",
     "RewardError",
     "Table",

@@ -10,18 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
+from meanbounds.prior import Prior
 from meanbounds.support.checks import as_float, as_floats, as_mapping, shown
 from meanbounds.support.saving import Saved
 from meanbounds.support.types import Floats
 
 __all__ = ["Knowledge"]
 
-_SAVED = ("bounds", "trust")
+_SAVED = ("bounds", "prior", "trust")
+_UNIFORM = 2.0  # strength of a prior that says nothing, with the middle of the range as its mean
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Knowledge(Saved):
-    """Everything known about the arms' means before the first round: bounds, and how far to trust them.
+    """Everything known about the arms' means before the first round: bounds, how far to trust them, and a prior.
 
     Each function that takes knowledge also takes `MeanBounds` alone, which are then certain.
 
@@ -29,6 +31,10 @@ class Knowledge(Saved):
     ----------
     bounds
         Bounds on the mean of each arm.
+    prior
+        What you expect of the means, and how many plays that is worth: a `Prior`. By default every mean between the
+        bounds is equally likely. Only `ThompsonSampling`, `OptimisticGittins`, `IDS` and `BIMED` can use a prior; other
+        policies refuse it.
     trust
         How probable it is that the bounds of an arm hold, from 0 (they say nothing) to 1 (they are certain, the
         default): one number for all arms, or one for each. Below 1, an arm that its bounds exclude is tried now and
@@ -56,21 +62,46 @@ class Knowledge(Saved):
     """
 
     bounds: MeanBounds
+    prior: Prior | None
     trust: float | tuple[float, ...]
 
     def __init__(
-        self, bounds: MeanBounds, *, trust: ArrayLike | None = None, doubt_after: ArrayLike | None = None
+        self,
+        bounds: MeanBounds,
+        *,
+        prior: Prior | None = None,
+        trust: ArrayLike | None = None,
+        doubt_after: ArrayLike | None = None,
     ) -> None:
         if not isinstance(bounds, MeanBounds):
             raise TypeError(f"knowledge needs MeanBounds, such as mb.MeanBounds([0.2], [0.9]); got {shown(bounds)}")
         if trust is not None and doubt_after is not None:
             raise ValueError("give trust or doubt_after, not both: doubt_after=100 is the same as trust=0.99")
+        if prior is not None:
+            if not isinstance(prior, Prior):
+                raise TypeError(f"prior must be one such as mb.Prior(mean=0.6, strength=10); got {shown(prior)}")
+            prior.rows(bounds)  # refuses what does not fit
         object.__setattr__(self, "bounds", bounds)
+        object.__setattr__(self, "prior", prior)
         object.__setattr__(self, "trust", _as_trust(bounds, trust, doubt_after))
 
     def __repr__(self) -> str:
         trust = self.trust if isinstance(self.trust, float) else list(self.trust)
-        return f"Knowledge(bounds={self.bounds!r}{'' if self.is_certain else f', trust={trust}'})"
+        prior = "" if self.prior is None else f", prior={self.prior!r}"
+        return f"Knowledge(bounds={self.bounds!r}{prior}{'' if self.is_certain else f', trust={trust}'})"
+
+    @property
+    def has_only_bounds(self) -> bool:
+        """Whether bounds are all there is: they are certain, and there is no prior.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = mb.MeanBounds([0.2], [0.9])
+        >>> mb.Knowledge(bounds).has_only_bounds, mb.Knowledge(bounds, prior=mb.Prior(0.6, 10)).has_only_bounds
+        (True, False)
+        """
+        return self.is_certain and self.prior is None
 
     @property
     def is_certain(self) -> bool:
@@ -119,10 +150,10 @@ class Knowledge(Saved):
         Knowledge(bounds=MeanBounds([0.3], [0.8], arms=[1]))
         """
         chosen = self.bounds.subset(positions)
-        return Knowledge(chosen) if self.is_certain else self.with_bounds(chosen)
+        return Knowledge(chosen) if self.has_only_bounds else self.with_bounds(chosen)
 
     def with_bounds(self, bounds: MeanBounds) -> Knowledge:
-        """The same knowledge with other bounds in place of these, trusted as much as these are, arm by arm.
+        """The same knowledge with other bounds in place of these; trust and prior stay, arm by arm.
 
         Examples
         --------
@@ -130,21 +161,27 @@ class Knowledge(Saved):
         >>> mb.Knowledge(mb.MeanBounds([0.2], [0.9])).with_bounds(mb.MeanBounds([0.4], [0.6]))
         Knowledge(bounds=MeanBounds([0.4], [0.6]))
         """
-        if isinstance(self.trust, float) or not isinstance(bounds, MeanBounds):
-            return Knowledge(bounds, trust=self.trust)
-        by_arm = dict(zip(self.bounds.arms, self.trust, strict=True))
-        new = [arm for arm in bounds.arms if arm not in by_arm]
-        if new:
+        if not isinstance(bounds, MeanBounds):
+            return Knowledge(bounds)
+        place = {arm: k for k, arm in enumerate(self.bounds.arms)}
+        new = [arm for arm in bounds.arms if arm not in place]
+        parts = () if self.prior is None else (self.prior.mean, self.prior.strength)
+        by_arm = {"trust": "trust in the bounds"} if isinstance(self.trust, tuple) else {}
+        by_arm |= {"prior": "prior"} if any(isinstance(part, tuple) for part in parts) else {}
+        for name, what in by_arm.items() if new else ():
             raise ValueError(
-                f"the trust in the bounds of arm {shown(new[0])} is not known; make mb.Knowledge(bounds, trust=...) "
-                f"with one number for each arm"
+                f"the {what} of arm {shown(new[0])} is not known; make mb.Knowledge(bounds, {name}=...) with one "
+                f"number for each arm"
             )
-        return Knowledge(bounds, trust=[by_arm[arm] for arm in bounds.arms])
+        positions = [place.get(arm, 0) for arm in bounds.arms]
+        trust = self.trust if isinstance(self.trust, float) else [self.trust[k] for k in positions]
+        return Knowledge(bounds, prior=None if self.prior is None else self.prior.subset(positions), trust=trust)
 
     def with_arm(self, arm: Arm, lower: float | None, upper: float | None, low: float, high: float) -> Knowledge:
         """The same knowledge with one more arm, at the end.
 
-        Its bounds are trusted as much as those of the other arms, or as the least trusted of these.
+        Its bounds are trusted as much as those of the other arms, or as the least trusted of these. Where the others
+        have a prior, every mean of the new arm is equally likely: the middle of its range with the strength 2.
 
         Parameters
         ----------
@@ -168,12 +205,18 @@ class Knowledge(Saved):
         }
         grown = {name: np.append(getattr(self.bounds, name), value) for name, value in columns.items()}
         bounds = MeanBounds(arms=[*self.bounds.arms, arm], **grown)
-        return Knowledge(bounds, trust=np.append(self.trusts, self.trusts.min()))
+        prior = self.prior
+        if prior is not None:
+            size = len(self.bounds)
+            means = np.append(np.broadcast_to(prior.mean, size), 0.5 * columns["low"] + 0.5 * columns["high"])
+            prior = Prior(means, np.append(np.broadcast_to(prior.strength, size), _UNIFORM))
+        return Knowledge(bounds, prior=prior, trust=np.append(self.trusts, self.trusts.min()))
 
     def to_dict(self) -> dict[str, Any]:
         """The knowledge in plain lists that JSON can hold; `from_dict` is the inverse.
 
-        Of `TightBounds`, only the bounds themselves are kept; trust is left out where all bounds are certain.
+        Of `TightBounds`, only the bounds themselves are kept. Trust is left out where all bounds are certain, and a
+        prior where there is none.
 
         Examples
         --------
@@ -181,9 +224,11 @@ class Knowledge(Saved):
         >>> sorted(mb.Knowledge(mb.MeanBounds([0.2], [0.9])).to_dict()["bounds"])
         ['arms', 'high', 'low', 'lower', 'upper']
         """
-        bounds = {"bounds": MeanBounds.to_dict(self.bounds)}  # for TightBounds, too, the bounds alone
+        told: dict[str, Any] = {"bounds": MeanBounds.to_dict(self.bounds)}  # for TightBounds, too, the bounds alone
+        if self.prior is not None:
+            told["prior"] = self.prior.to_dict()
         trust = self.trust if isinstance(self.trust, float) else list(self.trust)
-        return bounds if self.is_certain else bounds | {"trust": trust}
+        return told if self.is_certain else told | {"trust": trust}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -196,8 +241,9 @@ class Knowledge(Saved):
         Knowledge(bounds=MeanBounds([0.2], [0.9]))
         """
         if not {"bounds"} <= set(as_mapping("saved knowledge", data)) <= set(_SAVED):
-            raise ValueError(f"saved knowledge has bounds, and perhaps trust; got {sorted(map(str, data))}")
-        return cls(MeanBounds.from_dict(data["bounds"]), trust=data.get("trust", 1.0))
+            raise ValueError(f"saved knowledge has bounds, and perhaps prior and trust; got {sorted(map(str, data))}")
+        prior = Prior.from_dict(data["prior"]) if "prior" in data else None
+        return cls(MeanBounds.from_dict(data["bounds"]), prior=prior, trust=data.get("trust", 1.0))
 
 
 def _as_trust(bounds: MeanBounds, trust: Any, doubt_after: Any) -> float | tuple[float, ...]:

@@ -17,6 +17,7 @@ from scipy import stats
 import meanbounds as mb
 
 BOUNDS = mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.9, 0.6], arms=["tPA", "medical", "watch"])
+PRIOR = mb.Prior([0.8, 0.5, 0.5], [20.0, 2.0, 0.6])
 
 
 def agent(policy: mb.Policy | None = None, bounds: mb.MeanBounds = BOUNDS) -> mb.Agent:
@@ -229,7 +230,7 @@ KINDS: list[Callable[[], mb.Agent]] = [
     lambda: mb.Agent(mb.GLUE(), BOUNDS, seed=7),
     lambda: mb.Agent(mb.OSSB(), BOUNDS, seed=7, floor=0.05),
     lambda: mb.Agent(mb.ThompsonSampling(moments=2), BOUNDS, seed=7),
-    lambda: mb.Agent(mb.OptimisticGittins(moments=2, prior=(2.0, 1.0)), BOUNDS, seed=7, floor=0.05),
+    lambda: mb.Agent(mb.OptimisticGittins(moments=2), mb.Knowledge(BOUNDS, prior=PRIOR), seed=7, floor=0.05),
     lambda: mb.Agent(mb.UCB(f=np.sqrt), BOUNDS, seed=7),
     lambda: mb.Agent(mb.ROFUL(), BOUNDS, seed=7, features=FEATURES),
 ]

@@ -13,7 +13,7 @@ from meanbounds.support.locking import LOCK, locked
 
 STUDY = """\
 title = "GLUE against UCB"
-policies = ["UCB", "GLUE", { policy = "ThompsonSampling", prior = [2.0, 1.0], label = "TS, hopeful" }]
+policies = ["UCB", "GLUE", { policy = "ThompsonSampling", moments = 2, label = "TS, hopeful" }]
 horizon = 300
 runs = 20
 seed = 7
@@ -62,15 +62,16 @@ def test_simulate_writes_everything(study: Path, tmp_path: Path, capsys: pytest.
         ("horizon = 300", "horizon = = 3", ["not a TOML file", "line 3"]),
         ('"GLUE"', '"GULE"', ["line 2", "unknown policy 'GULE'", "GLUE"]),
         ('"GLUE"', '"UCB"', ["line 2", "'UCB' is used twice"]),
-        ("prior = [2.0, 1.0]", "prior = [0.0, 1.0]", ["line 2", "at least 1"]),
-        ("prior", "priors", ["line 2", "no parameter 'priors'"]),
+        ("moments = 2", "moments = 3", ["line 2", "moments must be 1 or 2"]),
+        ("moments = 2", "prior = [2.0, 1.0]", ["line 2", "a prior is no longer a parameter", "a table [prior]"]),
+        ("moments", "moment", ["line 2", "no parameter 'moment'"]),
         ('"bernoulli"', '"gauss"', ["line 8", "unknown kind 'gauss'", "bernoulli, uniform, beta, table"]),
         ("means = [0.9, 0.8, 0.5]", "mean = [0.9]", ["line 9", "no parameter 'mean'", "means"]),
         ("means = [0.9, 0.8, 0.5]", "", ["line 7", "bernoulli needs means"]),
         ("horizon = 300", "horizon = 0", ["line 3", "at least 1; got 0"]),
         ("seed = 7", "seed = -1", ["line 5", "at least 0; got -1"]),
         ('"UCB", "GLUE"', "5", ["line 2", "a name or a table", "got 5"]),
-        ('policy = "ThompsonSampling", prior = [2.0, 1.0]', 'policy = "OSSB", epsilon = "a"', ["line 2", "epsilon"]),
+        ('policy = "ThompsonSampling", moments = 2', 'policy = "OSSB", epsilon = "a"', ["line 2", "epsilon"]),
         (
             "lower = [0.8, 0.1, 0.1]\nupper = [0.95, 0.95, 0.7]",
             "lower = [0.8]\nupper = [0.9]",

@@ -144,6 +144,26 @@ def _(draw: Draw) -> Call:
     return Call("", mb.Knowledge, [a_bounds(draw)], trust)
 
 
+@_add("Prior")
+def _(draw: Draw) -> Call:
+    return Call("", mb.Prior, [draw.pick((draw.share(), [0.2, 0.7])), draw.pick((2, [0.5, 30.0]))])
+
+
+@_add("Prior.from_dict")
+def _(draw: Draw) -> Call:
+    return Call("", mb.Prior.from_dict, [mb.Prior(draw.share(), [0.5, 30.0]).to_dict()])
+
+
+@_add("Prior.rows")
+def _(draw: Draw) -> Call:
+    return Call("", mb.Prior([0.4, 0.6], 8).rows, [draw.pick((mb.MeanBounds.vacuous(2), a_bounds(draw)))])
+
+
+@_add("Prior.subset")
+def _(draw: Draw) -> Call:
+    return Call("", mb.Prior([0.4, 0.6, 0.7], 8).subset, [[draw.pick((0, 1, 2))]])
+
+
 @_add("Knowledge.of")
 def _(draw: Draw) -> Call:
     return Call("", mb.Knowledge.of, [draw.pick((a_bounds(draw), mb.Knowledge(a_bounds(draw))))])
@@ -212,9 +232,9 @@ for _kind in (mb.UCB, mb.BUCB, mb.ImprovedUCB, mb.GLUE, mb.KLUCB, mb.BKLUCB, mb.
     _policy(_kind, lambda draw: {"f": draw.pick(("t", np.exp, "t log(t)^3"))})
 _policy(mb.OSSB, lambda draw: {"epsilon": draw.share(), "gamma": draw.share()})
 _policy(mb.BIMED, lambda draw: {"moments": draw.pick((1, 2)), "settle": draw.pick((True, False))})
-_policy(mb.OptimisticGittins, lambda draw: {"prior": [1.0, 2.0], "moments": draw.pick((1, 2)), "f": "t"})
-_policy(mb.IDS, lambda draw: {"prior": [1.0, 2.0], "moments": draw.pick((1, 2)), "power": 1.5})
-_policy(mb.ThompsonSampling, lambda draw: {"prior": [1.0, 2.0], "moments": draw.pick((1, 2))})
+_policy(mb.OptimisticGittins, lambda draw: {"moments": draw.pick((1, 2)), "f": "t"})
+_policy(mb.IDS, lambda draw: {"moments": draw.pick((1, 2)), "power": 1.5})
+_policy(mb.ThompsonSampling, lambda draw: {"moments": draw.pick((1, 2))})
 _policy(mb.MINTS, lambda _draw: {})
 _policy(mb.MINUCB, lambda draw: {"log": a_log(draw, 2), "bias": draw.pick((None, 0.1, [0.1, 0.2]))})
 _policy(mb.WarmStart, lambda draw: {"base": a_policy(draw, logged=False), "log": a_log(draw, 2)})

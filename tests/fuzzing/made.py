@@ -72,12 +72,9 @@ def a_policy(draw: Draw, *, logged: bool = True) -> mb.Policy:
         *((kind, rate) for kind in (mb.UCB, mb.BUCB, mb.ImprovedUCB, mb.GLUE, mb.KLUCB, mb.BKLUCB, mb.UCBoost)),
         (mb.OSSB, {"epsilon": draw.pick((0.01, 0.2)), "gamma": draw.pick((0.01, 1.0))}),
         (mb.BIMED, settles),
-        (mb.OptimisticGittins, moments | rate | {"prior": draw.pick(((1.0, 1.0), (2.0, 1.5)))}),
+        (mb.OptimisticGittins, moments | rate),
         (mb.IDS, moments | {"power": draw.pick((1.5, 2.0))}),
-        (
-            mb.ThompsonSampling,
-            settles | {"prior": draw.pick(((1.0, 1.0), (2.0, 1.5))), "draws": draw.pick(("inversion", "rejection"))},
-        ),
+        (mb.ThompsonSampling, settles | {"draws": draw.pick(("inversion", "rejection"))}),
         (mb.MINTS, {}),
     ]
     if logged:  # of arms that no bounds name: totals would have to fit their ranges

@@ -40,6 +40,6 @@ CASES = {
 def test_long_runs(name: str, prior: tuple[float, float]) -> None:
     environment, bounds, horizon = CASES[name]
     for settle in (False, True):
-        policy = mb.ThompsonSampling(prior=prior, settle=settle)
-        fast, slow = both(policy, strategies.Case(environment, bounds, horizon, 20261116))
+        policy = mb.ThompsonSampling(settle=settle)
+        fast, slow = both(policy, strategies.Case(environment, bounds, horizon, 20261116), prior)
         assert fast == slow

@@ -24,17 +24,20 @@ EXAMPLES = 10 if INTERPRETED else 100
 FEW_ROUNDS, MANY_ROUNDS = (60, 60) if INTERPRETED else (300, 150)
 
 
-def states_after(policy: mb.Policy, case: strategies.Case, stops: list[int], fast: bool) -> np.ndarray:
-    """State of run 0 after ``stops[-1]`` rounds, interrupted at the other stops."""
+def states_after(
+    policy: mb.Policy, case: strategies.Case, stops: list[int], fast: bool, prior: tuple[float, float] | None = None
+) -> np.ndarray:
+    """State of run 0 after ``stops[-1]`` rounds, interrupted at the other stops; `prior` is a Beta law of all arms."""
     state = np.zeros((1, len(State._fields), len(case.bounds)))
     law = case.environment.rewards(case.bounds.low, case.bounds.high)
     curves = np.empty((1, len(stops)))
     seed, table = np.uint64(case.seed), policy.log_f(1, stops[-1])
     block = Block(state, law, seed, 0, table, 1, np.array(stops), case.environment.gaps, curves)
+    parameters = policy.parameters if prior is None else np.array([*prior, *policy.parameters[2:]])
     if fast:
-        kernels.play(policy.kernel, policy.plan(case.bounds).table, policy.parameters, block)
+        kernels.play(policy.kernel, policy.plan(case.bounds).table, parameters, block)
     else:
-        textbook.play(policy.kernel, policy.plan(case.bounds).table, policy.parameters, block)
+        textbook.play(policy.kernel, policy.plan(case.bounds).table, parameters, block)
     after: np.ndarray = state[0]
     return after
 
@@ -78,9 +81,11 @@ def test_many_arms(policy: mb.Policy, case: strategies.Case, shares: list[float]
     check(policy, case, shares)
 
 
-def both(policy: mb.Policy, case: strategies.Case) -> tuple[list[float], list[float]]:
+def both(
+    policy: mb.Policy, case: strategies.Case, prior: tuple[float, float] | None = None
+) -> tuple[list[float], list[float]]:
     """Plays after the last round, in one go and round by round."""
-    fast, slow = (states_after(policy, case, [case.horizon], fast)[0].tolist() for fast in (True, False))
+    fast, slow = (states_after(policy, case, [case.horizon], fast, prior)[0].tolist() for fast in (True, False))
     return fast, slow
 
 

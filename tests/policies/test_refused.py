@@ -32,7 +32,8 @@ OFUL: Any = mb.OFUL()
         (lambda: ANY.BIMED(moments=np.array([1, 2])), "moments must be 1 or 2"),
         (lambda: ANY.OSSB(gamma=10**400), "OSSB: gamma must be numbers"),
         (lambda: ANY.OSSB(epsilon=np.array([0, 0])), r"needs 0 < epsilon < 1 and gamma >= 0; got epsilon=array"),
-        (lambda: ANY.ThompsonSampling(prior=[1.0, np.ma.masked]), "is two numbers"),
+        (lambda: ANY.ThompsonSampling(prior=[1.0, np.ma.masked]), "ThompsonSampling: a prior is no longer a parameter"),
+        (lambda: ANY.Prior([1.0, np.ma.masked], 2), "mean"),
         (lambda: ANY.OFUL(regularisation=10**400), "OFUL: regularisation must be numbers"),
         (lambda: ANY.OFUL(failure=np.complex128(0.5)), "OFUL: failure must be a probability"),
         (lambda: ANY.OFUL(noise=np.array(["weighted", "a"])), "OFUL: noise must be one of"),
@@ -73,7 +74,7 @@ def test_wrong_arguments_are_refused_in_words(call: Callable[[], Any], words: st
     "policy",
     [
         ANY.BIMED(moments=np.int8(2)),
-        ANY.ThompsonSampling(prior=np.array([1, 2]), moments=np.int64(2)),
+        ANY.ThompsonSampling(settle=np.True_, moments=np.int64(2)),
         ANY.OSSB(epsilon=np.float64(0.1), gamma=1),
         ANY.ROFUL(online=np.True_, regularisation=np.float16(2)),
     ],

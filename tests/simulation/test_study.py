@@ -51,7 +51,7 @@ MISTAKES = {
     "a parameter in a table of its own": "horizon = 3\n"
     + f"[[policies]]\npolicy='UCB'\n[[policies]]\npolicy='ThompsonSampling'\nprior=[0.0, 1.0] {HERE}\n{BERNOULLI}",
     "an unknown parameter": "horizon = 3\n"
-    + f"[[policies]]\npolicy='UCB'\n[[policies]]\npolicy='ThompsonSampling'\npriors=[1.0, 1.0] {HERE}\n{BERNOULLI}",
+    + f"[[policies]]\npolicy='UCB'\n[[policies]]\npolicy='ThompsonSampling'\nmoment=2 {HERE}\n{BERNOULLI}",
     "an unknown policy in a table": f"horizon = 3\n[[policies]]\npolicy = 'GULE' {HERE}\nlabel = 'mine'\n{BERNOULLI}",
     "an abstract policy": f"horizon = 3\npolicies = [\n'Policy', {HERE}\n]\n{BERNOULLI}",
     "R-OFUL without features": f"horizon = 3\npolicies = [\n'UCB',\n'ROFUL', {HERE}\n]\n{BERNOULLI}",

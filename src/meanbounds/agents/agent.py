@@ -17,6 +17,7 @@ from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.evidence.contradictions import WATCHED_ERROR, Contradiction
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
+from meanbounds.policies.informed import former_prior, with_former_prior
 from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
 from meanbounds.support.seeding import Seed, as_seed
@@ -521,7 +522,9 @@ class Agent(Saved):
                 f"an agent in format {number!r} cannot be read: this version of meanbounds reads 1 and {_FORMAT}"
             )
         saved = Entries(parts, "agent")
-        policy, known = Policy.from_saved(saved.mapping("policy")), Knowledge.from_dict(saved.mapping("knowledge"))
+        settings, prior = former_prior(saved.mapping("policy"))
+        policy, known = Policy.from_saved(settings), Knowledge.from_dict(saved.mapping("knowledge"))
+        known = with_former_prior(known, prior, settings.get("moments"))
         kind = FeaturesLearner if isinstance(policy, LinearPolicy) else ArmsLearner
         return cls.around(kind.from_parts({**parts, "policy": policy, "knowledge": known}))
 

@@ -51,6 +51,8 @@ class ArmsStanding(Standing):
     high: list[float]
     place: dict[Arm | Candidate, int]
     settings: Floats  # see meanbounds.kernels.arms.agent
+    parameters: Floats  # of the policy, with this knowledge
+    pulls: tuple[kernel.Pull, kernel.Pull]  # for bounds that are certain, and for others
     middle: Floats  # of each arm's bounds
     plan: Plan | None  # for all arms on offer; None if all are retired
     plans: dict[tuple[int, ...], Plan]  # for some of them
@@ -106,9 +108,7 @@ class ArmsLearner(Learner):
         super().__init__(policy, seed, floor)
         self._error, self._where = error, where
         self._announced = set[tuple[Arm, str, float]]()  # contradicted bounds that a warning has named
-        self._policy, self._parameters = policy, policy.parameters
-        usual, doubted = policy.kernel, policy.kernel + textbook.DOUBTED
-        self._pulls = kernel.pull_for(usual), kernel.pull_for(doubted)  # by whether the plan is doubted
+        self._policy = policy
         self._log_f = log_f_table(policy.f, 0)
         arms = len(known.bounds)
         table = np.zeros((len(State._fields), arms)) if table is None else table
@@ -123,6 +123,8 @@ class ArmsLearner(Learner):
         bounds, plans = known.bounds, dict[tuple[int, ...], Plan]()
         whole = watched(table, bounds, seen, self._error)
         middle = middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
+        parameters = self._policy.parameters_for(known)
+        code = self._policy.kernel + (0 if known.prior is None else textbook.LOGGED)
         offered = tuple(k for k in range(len(bounds)) if k not in retired)
         return ArmsStanding(
             known=known,
@@ -134,7 +136,9 @@ class ArmsLearner(Learner):
             low=bounds.low.tolist(),
             high=bounds.high.tolist(),
             place={arm: k for k, arm in enumerate(bounds.arms)},
-            settings=kernel.settings_of(self.floor, self._parameters, middle),
+            settings=kernel.settings_of(self.floor, parameters, middle),
+            parameters=parameters,
+            pulls=(kernel.pull_for(code), kernel.pull_for(code + textbook.DOUBTED)),
             middle=middle,
             plan=self._plan_for(known, plans, offered) if offered else None,
             plans=plans,
@@ -216,7 +220,7 @@ class ArmsLearner(Learner):
         counts = self._counts_by_default if pending is None else self._counts(pending)
         if self.floor:
             self._share(len(plan))
-        pull = self._pulls[plan.is_doubted]
+        pull = now.pulls[plan.is_doubted]
         k = pull(now.settings, plan.table, now.table, now.tally, self._log_f, counts)
         while k < 0:
             self._log_f_at(-k)
@@ -230,7 +234,7 @@ class ArmsLearner(Learner):
         if self._counts(pending) and self.unanswered:
             table, t = kernel.supposed(now.table, now.tally, now.middle), t + self.unanswered
         own = np.empty(len(plan))
-        textbook.chances(self._policy.code(plan), plan.table, self._parameters, table, self._log_f_at(t), own)
+        textbook.chances(self._policy.code(plan), plan.table, now.parameters, table, self._log_f_at(t), own)
         chances = np.zeros(len(self.bounds))
         chances[plan.arms] = own
         return self._with_floor(chances, plan.arms)
@@ -283,7 +287,7 @@ class ArmsLearner(Learner):
             out = np.empty(len(now.plan))
             log_f = self._log_f_at(self.updates + 1)
             code = self._policy.code(now.plan)
-            textbook.indices(code, now.plan.table, self._parameters, now.table, log_f, out)
+            textbook.indices(code, now.plan.table, now.parameters, now.table, log_f, out)
             indices[now.plan.arms] = out
         return indices
 

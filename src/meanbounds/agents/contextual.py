@@ -97,7 +97,7 @@ class ContextualAgent(Saved):
         if len(self._rows) < len(known):
             raise ValueError("two contexts have the same name once numpy numbers are made plain ones")
         for row, (context, own) in enumerate(zip(self._rows, known, strict=True)):
-            if own.is_certain and columns.fits(own.bounds):
+            if own.has_only_bounds and columns.fits(own.bounds):
                 columns.lower[row], columns.upper[row] = own.bounds.lower, own.bounds.upper
             else:
                 self._kept[context] = self._agent_on(own, row, context)
@@ -743,7 +743,7 @@ class ContextualAgent(Saved):
         self._rest_all()
         columns, own = self._columns, {}
         for key, agent in self._kept.items():
-            if agent.knowledge.is_certain and columns.fits(agent.bounds):
+            if agent.knowledge.has_only_bounds and columns.fits(agent.bounds):
                 columns.rest(self._rows[key], _learner_of(agent))
             else:
                 own[self._rows[key]] = agent.to_dict()
@@ -815,7 +815,7 @@ class ContextualAgent(Saved):
         if not all(isinstance(entry, list | tuple) and len(entry) == 2 for entry in entries):
             raise saved.fail("agents must be a list of pairs, each of a context and its agent")
         agents = {check_context(_hashable(context)): Agent.from_dict(own) for context, own in entries}
-        bounds = {context: agent.bounds for context, agent in agents.items()}
+        bounds = {context: agent.knowledge for context, agent in agents.items()}
         whole = cls(Policy.from_saved(saved.mapping("policy")), bounds, seed=saved["seed"], unknown="vacuous")
         for context, agent in agents.items():
             if context in whole._kept:

@@ -22,6 +22,7 @@ _FAST = {
     textbook.KL: fast.play_kl,
     textbook.IMED: fast.play_imed,
     textbook.THOMPSON: fast.play_thompson,
+    textbook.THOMPSON + textbook.LOGGED: fast.play_logged_thompson,
     textbook.GITTINS: fast.play_gittins,
     textbook.IDS: fast.play_ids,
 }

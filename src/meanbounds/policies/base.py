@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from meanbounds.knowledge import Knowledge
 from meanbounds.policies.described import Described
 from meanbounds.policies.doubted import doubted_plan
 from meanbounds.policies.exploration import DEFAULT, Exploration, log_f
+from meanbounds.policies.informed import check_no_prior, with_prior, without_prior
 from meanbounds.policies.plan import Plan
 from meanbounds.support.types import Floats
 
@@ -53,6 +54,7 @@ class Policy(Described):
 
     kernel: ClassVar[int] = textbook.GAUSSIAN
     theorem: ClassVar[str] = ""
+    takes_prior: ClassVar[bool] = False
     counts_pending: ClassVar[bool] = False  # True where that never made it worse, as docs/pending.md measures
 
     f: Exploration = DEFAULT
@@ -67,7 +69,8 @@ class Policy(Described):
         ----------
         known
             The bounds on the arms on offer, as `MeanBounds` or `Knowledge`. If some are not fully trusted, the plan
-            is made of two: with the bounds, and without those that may be wrong.
+            is made of two: with the bounds, and without those that may be wrong. A prior is refused unless the policy
+            can use one.
 
         Examples
         --------
@@ -77,10 +80,19 @@ class Policy(Described):
         (array([0, 2]), array([0.9, 0.8]))
         """
         known = Knowledge.of(known)
-        return self.prepare(known) if known.is_certain else doubted_plan(self.prepare, known)
+        if known.prior is None:
+            return self.prepare(known) if known.is_certain else doubted_plan(self.prepare, known)
+        if not self.takes_prior:
+            check_no_prior(self, known)
+        plan = self._informed(known) if known.is_certain else doubted_plan(self._informed, known)
+        return replace(plan, has_prior=True)
+
+    def _informed(self, known: Knowledge) -> Plan:
+        """The plan with rows for the prior."""
+        return with_prior(self.prepare(known), known)
 
     def code(self, plan: Plan) -> int:
-        """The code by which kernels play this plan: that of the policy's kernel, marked if bounds may be wrong.
+        """The code by which kernels play this plan: that of the policy's kernel, marked for a prior and for doubt.
 
         Examples
         --------
@@ -90,7 +102,8 @@ class Policy(Described):
         >>> [mb.GLUE().code(plan) for plan in plans]
         [0, 64]
         """
-        return self.kernel + textbook.DOUBTED if plan.is_doubted else self.kernel
+        code = self.kernel + textbook.LOGGED if plan.has_prior else self.kernel
+        return code + textbook.DOUBTED if plan.is_doubted else code
 
     @abstractmethod
     def prepare(self, known: Knowledge) -> Plan:
@@ -98,8 +111,29 @@ class Policy(Described):
 
     @property
     def parameters(self) -> Floats:
-        """Numbers that the kernel needs beyond the plan, such as the prior of Thompson sampling; none by default."""
+        """Numbers that the kernel needs beyond the plan, such as how many moments count; none by default."""
         return np.zeros(0)
+
+    def parameters_for(self, known: MeanBounds | Knowledge) -> Floats:
+        """The same for this knowledge: the prior of posteriors is uniform, unless the knowledge has one.
+
+        Parameters
+        ----------
+        known
+            The bounds on the arms, as `MeanBounds` or `Knowledge`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = mb.MeanBounds([0.6, 0.1], [0.9, 0.5])
+        >>> mb.IDS().parameters_for(bounds)
+        array([1. , 1. , 1. , 1.5])
+        >>> mb.IDS().parameters_for(mb.Knowledge(bounds, prior=mb.Prior(0.6, 10)))  # the plan has the prior
+        array([0. , 0. , 1. , 1.5])
+        """
+        draws = self.kernel in (textbook.THOMPSON, textbook.GITTINS, textbook.IDS)
+        informed = Knowledge.of(known).prior is not None
+        return without_prior(self.parameters) if draws and informed else self.parameters
 
     @property
     def has_index(self) -> bool:

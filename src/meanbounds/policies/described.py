@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from meanbounds.support.checks import as_mapping, shown
 from meanbounds.support.saving import Saved
@@ -25,14 +25,22 @@ class Described(Saved):
     Examples
     --------
     >>> import meanbounds as mb
-    >>> policy = mb.ThompsonSampling(prior=(2.0, 1.0))
+    >>> policy = mb.ThompsonSampling(moments=2)
     >>> policy, str(mb.GLUE())
-    (ThompsonSampling(prior=(2.0, 1.0)), 'GLUE')
+    (ThompsonSampling(moments=2), 'GLUE')
     >>> mb.Policy.from_dict(policy.to_dict()) == policy
     True
     """
 
     formerly: ClassVar[Mapping[str, object]] = {}  # parameters added later, with the values that change nothing
+
+    removed: ClassVar[Mapping[str, tuple[object, str]]] = {}  # of older versions: harmless value, what to do instead
+
+    def __new__(cls, *_: Any, **named: Any) -> Self:
+        """Say what to do to whoever gives a parameter of an older version."""
+        for name in cls.removed.keys() & named.keys():
+            raise TypeError(f"{cls.__name__}: {cls.removed[name][1]}; got {name}={shown(named[name])}")
+        return super().__new__(cls)
 
     def __init_subclass__(cls) -> None:
         type.__setattr__(cls, "__repr__", Described.__repr__)  # or each dataclass would write its own
@@ -115,10 +123,14 @@ class Described(Saved):
             raise ValueError(f"unknown policy {shown(name)}; the policies are {', '.join(known)}")
         kind: Callable[..., Described] = _REGISTRY[name]
         parameters = [field.name for field in fields(_REGISTRY[name])]
+        settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
+        for key, (harmless, advice) in _REGISTRY[name].removed.items():
+            if settings.pop(key, harmless) != harmless:
+                raise ValueError(f"{name}: {advice}; got {key} = {shown(data[key])}")
         for key in settings:
             if not (isinstance(key, str) and key in parameters):
                 raise ValueError(f"{name} has no parameter {shown(key)}; its parameters are {', '.join(parameters)}")
-        return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()})
+        return kind(**settings)
 
     @classmethod
     def from_saved(cls, data: Mapping[str, Any]) -> Any:

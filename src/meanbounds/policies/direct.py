@@ -9,16 +9,18 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from meanbounds.bounds import MeanBounds
 from meanbounds.kernels.arms import textbook
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies.base import Policy
 from meanbounds.policies.exploration import Exploration
+from meanbounds.policies.informed import FORMER_PRIOR
 from meanbounds.policies.plan import Plan, make_plan
-from meanbounds.support.checks import as_flag, as_float, as_list, shown
+from meanbounds.support.checks import as_flag, as_float, shown
 
-__all__ = ["BIMED", "OSSB", "ThompsonSampling", "as_moments", "as_prior"]
+__all__ = ["BIMED", "OSSB", "ThompsonSampling", "as_moments"]
 
-_STRONGEST = 1e12  # parameter of a prior: the peak of a stronger one can be narrower than floats resolve
+_STRONG = 1e6  # strength of a prior above which tails would lose digits: draws are by rejection
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class BIMED(_BoundsPolicy):
     """
 
     kernel: ClassVar[int] = textbook.IMED
+    takes_prior: ClassVar[bool] = True
     counts_pending: ClassVar[bool] = True
     theorem: ClassVar[str] = "Honda and Takemura 2015, with bounds"
     formerly: ClassVar[Mapping[str, object]] = {"settle": False}
@@ -169,9 +172,6 @@ class ThompsonSampling(_BoundsPolicy):
     ----------
     f
         How fast the evidence grows that stops settling, see `Policy`; not used with ``settle=False``.
-    prior
-        The two parameters of the Beta prior before truncation, each from 1 to 1e12; (1, 1), the default, is uniform
-        between the bounds. A stronger prior would outweigh all rewards: give bounds instead.
     moments
         With 2, rewards are not rounded. They count as if each had been either 1 or one lower value, chosen such that
         the first two moments stay the same: the less rewards vary, the less is explored. For rewards of 0 and 1
@@ -211,18 +211,18 @@ class ThompsonSampling(_BoundsPolicy):
     """
 
     kernel: ClassVar[int] = textbook.THOMPSON
+    takes_prior: ClassVar[bool] = True
+    removed: ClassVar[Mapping[str, tuple[object, str]]] = {"prior": ((1.0, 1.0), FORMER_PRIOR)}
     counts_pending: ClassVar[bool] = True
     theorem: ClassVar[str] = "Kaufmann et al. 2012, with bounds"
     formerly: ClassVar[Mapping[str, object]] = {"settle": False, "draws": "rejection"}
 
-    prior: tuple[float, float] = (1.0, 1.0)
     moments: int = 1
     settle: bool = True
     draws: str = "inversion"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "prior", as_prior("ThompsonSampling", self.prior))
         object.__setattr__(self, "moments", as_moments(self.moments))
         object.__setattr__(self, "settle", as_flag("settle", self.settle))
         if not (isinstance(self.draws, str) and self.draws in ("inversion", "rejection")):
@@ -230,21 +230,15 @@ class ThompsonSampling(_BoundsPolicy):
 
     @property
     def parameters(self) -> NDArray[np.float64]:
-        """The two parameters of the prior, the number of moments, whether it settles and whether it inverts."""
-        return np.array([*self.prior, self.moments, self.settle, self.draws == "inversion"], dtype=np.float64)
+        """The two parameters of a uniform prior, the number of moments, whether it settles and whether it inverts."""
+        return np.array([1.0, 1.0, self.moments, self.settle, self.draws == "inversion"], dtype=np.float64)
 
-
-def as_prior(policy: str, given: object) -> tuple[float, float]:
-    """The two parameters of a Beta prior; anything else is refused."""
-    try:
-        prior = tuple(as_float("prior", value) for value in as_list("prior", given))
-    except (TypeError, ValueError):
-        prior = ()
-    if len(prior) != 2 or not all(1.0 <= value <= _STRONGEST for value in prior):
-        raise ValueError(
-            f"the prior of {policy} is two numbers, each at least 1 and at most {_STRONGEST:g}; got {shown(given)}"
-        )
-    return prior[0], prior[1]
+    def parameters_for(self, known: MeanBounds | Knowledge) -> NDArray[np.float64]:
+        """The same for this knowledge; draws are by rejection if an arm's prior is too strong for inversion."""
+        found, prior = super().parameters_for(known), Knowledge.of(known).prior
+        if prior is not None and np.max(prior.strength) > _STRONG:
+            found[-1] = 0.0
+        return found
 
 
 def as_moments(moments: object) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from meanbounds.bounds import MeanBounds
 from meanbounds.knowledge import Knowledge
+from meanbounds.policies.informed import check_no_prior
 from meanbounds.policies.plan import Plan
 from meanbounds.support.types import Booleans, Floats
 
@@ -47,7 +48,7 @@ def doubted_plan(prepare: Callable[[Knowledge], Plan], known: Knowledge) -> Plan
 
 
 def check_certain(policy: object, known: Knowledge) -> None:
-    """Refuse bounds that are not certain, for a policy that learns from features.
+    """Refuse bounds that are not certain, and a prior, for a policy that learns from features.
 
     Parameters
     ----------
@@ -61,6 +62,7 @@ def check_certain(policy: object, known: Knowledge) -> None:
     >>> import meanbounds as mb
     >>> check_certain(mb.ROFUL(), mb.Knowledge(mb.MeanBounds([0.2], [0.9])))
     """
+    check_no_prior(policy, known)
     if not known.is_certain:
         raise ValueError(
             f"{policy} learns from features and takes bounds to be certain: it has no rule for trust below 1. Use a "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,8 +11,9 @@ import numpy as np
 from meanbounds.kernels.arms import textbook
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies.base import Policy
-from meanbounds.policies.direct import as_moments, as_prior
+from meanbounds.policies.direct import as_moments
 from meanbounds.policies.exploration import Exploration
+from meanbounds.policies.informed import FORMER_PRIOR
 from meanbounds.policies.plan import Plan, make_plan
 from meanbounds.support.types import Floats
 
@@ -36,9 +38,6 @@ class OptimisticGittins(Policy):
     ----------
     f
         How many more rounds to reckon with in round t, see `Policy`; ``"t"`` by default, as published.
-    prior
-        The two parameters of the Beta prior before truncation, each from 1 to 1e12; (1, 1), the default, is uniform
-        between the bounds.
     moments
         With 2, rewards are not rounded to 0 or 1 at random, and the less they vary, the less is explored; see
         `ThompsonSampling`.
@@ -58,15 +57,15 @@ class OptimisticGittins(Policy):
     """
 
     kernel: ClassVar[int] = textbook.GITTINS
+    takes_prior: ClassVar[bool] = True
+    removed: ClassVar[Mapping[str, tuple[object, str]]] = {"prior": ((1.0, 1.0), FORMER_PRIOR)}
     theorem: ClassVar[str] = "Gutin and Farias 2016, with bounds"
 
     f: Exploration = "t"
-    prior: tuple[float, float] = (1.0, 1.0)
     moments: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "prior", as_prior("OptimisticGittins", self.prior))
         object.__setattr__(self, "moments", as_moments(self.moments))
 
     def prepare(self, known: Knowledge) -> Plan:
@@ -76,5 +75,5 @@ class OptimisticGittins(Policy):
 
     @property
     def parameters(self) -> Floats:
-        """The two parameters of the prior, and the number of moments."""
-        return np.array([*self.prior, self.moments], dtype=np.float64)
+        """The two parameters of a uniform prior, and the number of moments."""
+        return np.array([1.0, 1.0, self.moments], dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from meanbounds.kernels.arms import textbook
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies.base import Policy
-from meanbounds.policies.direct import as_moments, as_prior
+from meanbounds.policies.direct import as_moments
+from meanbounds.policies.informed import FORMER_PRIOR
 from meanbounds.policies.plan import Plan, make_plan
 from meanbounds.support.checks import as_float, shown
 
@@ -31,9 +33,6 @@ class IDS(Policy):
     ----------
     f
         Not used.
-    prior
-        The two parameters of the Beta prior before truncation, each from 1 to 1e12; (1, 1), the default, is uniform
-        between the bounds.
     moments
         With 2, the second moment of the rewards counts as well, as in `ThompsonSampling`: the less rewards vary, the
         less is explored.
@@ -57,16 +56,16 @@ class IDS(Policy):
     """
 
     kernel: ClassVar[int] = textbook.IDS
+    takes_prior: ClassVar[bool] = True
+    removed: ClassVar[Mapping[str, tuple[object, str]]] = {"prior": ((1.0, 1.0), FORMER_PRIOR)}
     counts_pending: ClassVar[bool] = True
     theorem: ClassVar[str] = "Russo and Van Roy 2018, with bounds"
 
-    prior: tuple[float, float] = (1.0, 1.0)
     moments: int = 1
     power: float = 1.5
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "prior", as_prior("IDS", self.prior))
         object.__setattr__(self, "moments", as_moments(self.moments))
         power = as_float("IDS: power", self.power) if isinstance(self.power, int | float) else np.nan
         if not 1.0 < power <= 10.0:
@@ -80,5 +79,5 @@ class IDS(Policy):
 
     @property
     def parameters(self) -> NDArray[np.float64]:
-        """The two parameters of the prior, the number of moments, and the power."""
-        return np.array([*self.prior, self.moments, self.power], dtype=np.float64)
+        """The two parameters of a uniform prior, the number of moments, and the power."""
+        return np.array([1.0, 1.0, self.moments, self.power], dtype=np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,8 @@ class Plan:
     is_doubted
         Whether the bounds may be wrong. The table then has two plans, with the bounds and without, and two more rows;
         the attributes above are those with the bounds.
+    has_prior
+        Whether each plan in the table ends with the three rows of a prior, see `meanbounds.Prior.rows`.
 
     Examples
     --------
@@ -57,6 +59,9 @@ class Plan:
 
     is_doubted: bool = False
     """Whether the table has two plans, for bounds that may be wrong; see `meanbounds.kernels.arms.doubt`."""
+
+    has_prior: bool = False
+    """Whether each plan in the table ends with the three rows of a prior."""
 
     @property
     def arms(self) -> Integers:
@@ -116,7 +121,7 @@ class Plan:
         >>> plan.select(plan.cap > 0.85).arms
         array([1])
         """
-        return Plan(np.ascontiguousarray(self.table[:, as_positions(keep, len(self))]), self.is_doubted)
+        return replace(self, table=np.ascontiguousarray(self.table[:, as_positions(keep, len(self))]))
 
     def placed(self, positions: ArrayLike) -> Plan:
         """The same plan, renumbered for arms that are some of a larger set.
@@ -143,7 +148,7 @@ class Plan:
             ) from None
         if self.is_doubted:
             table[(len(table) - ROWS_OF_DOUBT) // 2] = table[0]
-        return Plan(table, self.is_doubted)
+        return replace(self, table=table)
 
 
 def make_plan(

@@ -101,6 +101,6 @@ def _played(
             last = min(first + _WINDOW - 1, stop)
             table, curves = log_f(policy.f, first, last), np.empty((runs, 1))
             block = Block(states, law, number, 0, table, first, np.array([last]), environment.gaps, curves)
-            kernels.play(policy.code(plan), plan.table, policy.parameters, block)
+            kernels.play(policy.code(plan), plan.table, policy.parameters_for(known), block)
         start = stop + 1
         yield stop, states

@@ -148,6 +148,8 @@ def simulate(
     settings = describe(described, environment, bounds, horizon, runs, number)
     if not known.is_certain:
         settings["trust"] = known.trusts.tolist()
+    if known.prior is not None:
+        settings["prior"] = known.prior.to_dict()
     if late is not None:
         settings |= {"delay": late.settings(), "pending": pending}
     measures: dict[str, dict[str, NDArray[np.float64]]] = {}

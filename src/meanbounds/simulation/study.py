@@ -15,6 +15,8 @@ from meanbounds.bounds import MeanBounds
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
 from meanbounds.policies.doubted import check_certain
+from meanbounds.policies.informed import check_no_prior
+from meanbounds.prior import Prior
 from meanbounds.simulation import environments
 from meanbounds.simulation.environments import Environment
 from meanbounds.simulation.run import LONGEST, check_fit
@@ -39,6 +41,7 @@ _KEYS: dict[str, tuple[type, str, int, int]] = {
     "policies": (list, 'a list such as ["UCB", "GLUE"] or of tables such as { policy = "GLUE", label = "mine" }', 0, 0),
     "environment": (dict, 'a table with kind = "bernoulli" (or uniform, beta, table, linear) and its parameters', 0, 0),
     "bounds": (dict, "a table with lower and upper, and perhaps arms, low, high, trust", 0, 0),
+    "prior": (dict, "a table with mean and strength, each a number or one for each arm", 0, 0),
     "corrupt": (dict, 'a table with kind = "cap-too-low" (or another kind), by, and perhaps seed', 0, 0),
     "horizon": (int, "a whole number of rounds, at least 1", 1, LONGEST),
     "runs": (int, "a whole number of runs, at least 1", 1, 10**7),
@@ -48,6 +51,7 @@ _KEYS: dict[str, tuple[type, str, int, int]] = {
 }
 _REQUIRED = ("policies", "environment", "horizon")
 _BOUNDS = ("lower", "upper", "arms", "low", "high", "trust")
+_PRIOR = ("mean", "strength")
 
 
 class StudyError(ValueError):
@@ -83,6 +87,8 @@ class Study:
         A title for the result; the name of the file by default.
     trust
         How far to trust the bounds, as for `meanbounds.Knowledge`; 1, certain, by default.
+    prior
+        What is expected of the means, as for `meanbounds.Knowledge`; None for no prior.
 
     Examples
     --------
@@ -101,10 +107,11 @@ class Study:
     checkpoints: int
     title: str
     trust: float | tuple[float, ...] = 1.0
+    prior: Prior | None = None
 
     @property
     def known(self) -> Knowledge | None:
-        """The bounds, and how far to trust them; None for no bounds.
+        """The bounds, how far to trust them, and the prior; None if there is nothing of it.
 
         Examples
         --------
@@ -113,7 +120,9 @@ class Study:
         >>> Study({"UCB": mb.UCB()}, mb.Bernoulli([0.9, 0.8]), bounds, 100, 10, 7, 200, "", trust=0.9).known
         Knowledge(bounds=MeanBounds([0.5, 0.1], [0.95, 0.9]), trust=0.9)
         """
-        return None if self.bounds is None else Knowledge(self.bounds, trust=self.trust)
+        if self.bounds is None and self.prior is None:
+            return None
+        return Knowledge(_or_range(self.bounds, self.environment), prior=self.prior, trust=self.trust)
 
 
 def read_study(path: str | Path) -> Study:
@@ -125,7 +134,8 @@ def read_study(path: str | Path) -> Study:
         A TOML file, such as the one below. ``policies``, ``environment`` and ``horizon`` are required. A table
         ``corrupt`` makes the bounds, or the logs that policies start from, wrong on purpose: ``kind`` and ``by`` are
         those of `meanbounds.simulation.corrupt` and `corrupt_log`, ``seed`` is that of the study by default. A key
-        ``trust`` in the table of the bounds says how far to trust them, as for `meanbounds.Knowledge`.
+        ``trust`` in the table of the bounds says how far to trust them, and a table ``prior`` with ``mean`` and
+        ``strength`` what is expected of the means, as for `meanbounds.Knowledge`.
 
     Raises
     ------
@@ -136,7 +146,7 @@ def read_study(path: str | Path) -> Study:
     --------
     >>> text = '''
     ... title = "GLUE against UCB"
-    ... policies = ["UCB", "GLUE", { policy = "ThompsonSampling", prior = [2.0, 1.0], label = "TS, hopeful" }]
+    ... policies = ["UCB", "GLUE", { policy = "ThompsonSampling", moments = 2, label = "TS, graded" }]
     ... horizon = 20_000
     ... runs = 200
     ... seed = 7
@@ -155,7 +165,7 @@ def read_study(path: str | Path) -> Study:
     ...     _ = path.write_text(text, encoding="utf-8")
     ...     study = read_study(path)
     >>> study.title, list(study.policies), study.horizon
-    ('GLUE against UCB', ['UCB', 'GLUE', 'TS, hopeful'], 20000)
+    ('GLUE against UCB', ['UCB', 'GLUE', 'TS, graded'], 20000)
     """
     text, data = _parsed(path)
     try:
@@ -219,6 +229,7 @@ def _study(data: Mapping[str, Any], stem: str) -> Study:
         checkpoints=data.get("checkpoints", 200),
         title=data.get("title", stem),
         trust=1.0 if bounds is None else _trust(data["bounds"], bounds, policies),
+        prior=_prior(data["prior"], _or_range(bounds, environment), policies) if "prior" in data else None,
     )
 
 
@@ -319,3 +330,34 @@ def _trust(
     except ValueError as error:
         raise WrongError(("bounds", "trust"), f"bounds: {error}") from error
     return known.trust
+
+
+def _prior(entry: Mapping[str, Any], bounds: MeanBounds, policies: Mapping[str, AnyPolicy]) -> Prior:
+    """The prior, which fits the arms, and which each policy can use."""
+    place: Place = ("prior",)
+    for key, value in entry.items():
+        if key not in _PRIOR:
+            raise WrongError((*place, key), f"prior: unknown key {key!r}; expected {', '.join(_PRIOR)}")
+        check_numbers((*place, key), value)
+    for key in _PRIOR:
+        if key not in entry:
+            raise WrongError(
+                place, f"prior: {key} is missing; it must be {SHAPES[0]}, or {SHAPES[1]}, one for each arm"
+            )
+    named = {**entry, "arms": list(bounds.arms)}
+    prior: Prior = made(place, "prior", named, lambda given: Prior(given["mean"], given["strength"]))
+    known: Knowledge = made(place, "prior", named, lambda _: Knowledge(bounds, prior=prior))
+    for policy in policies.values():
+        if not (isinstance(policy, Policy) and policy.takes_prior):
+            try:
+                check_no_prior(policy, known)
+            except ValueError as error:
+                raise WrongError(place, f"prior: {error}") from error
+    return prior
+
+
+def _or_range(bounds: MeanBounds | None, environment: Environment) -> MeanBounds:
+    """The bounds; without any, those that say nothing."""
+    if bounds is not None:
+        return bounds
+    return MeanBounds.vacuous(len(environment), low=environment.low, high=environment.high)

@@ -24,6 +24,8 @@ DEPTHS: dict[str, tuple[int, ...]] = {  # 0 for a number, 1 for a list of number
     "low": (0, 1),
     "high": (0, 1),
     "trust": (0, 1),
+    "mean": (0, 1),
+    "strength": (0, 1),
     "offset": (0, 1),
     "by": (0,),
     "concentration": (0,),

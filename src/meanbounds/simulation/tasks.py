@@ -137,7 +137,7 @@ def task_for(
             f"offer all (offered=None)"
         )
     plan = policy.plan(known)
-    code, plan_table, parameters = policy.code(plan), plan.table, policy.parameters
+    code, plan_table, parameters = policy.code(plan), plan.table, policy.parameters_for(known)
     if delay is not None:
         delays = delay.delays(int(rounds[-1]))
         middle = delayed.middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high)

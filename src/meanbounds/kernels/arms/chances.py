@@ -17,6 +17,8 @@ import numpy as np
 from meanbounds.kernels.arms.laws import LAW_ROWS, Laws, fill_laws, largest_point, laws_of, log_density
 from meanbounds.kernels.arms.nodes import gauss_legendre
 from meanbounds.kernels.arms.tables import plan_of, state_of
+from meanbounds.kernels.arms.thompson import some_weak
+from meanbounds.kernels.arms.weak_chances import weak_best, weak_parts
 from meanbounds.kernels.compiling import compiled
 from meanbounds.support.types import Floats, Integers
 
@@ -238,6 +240,8 @@ def thompson_chances(plan_table: Floats, parameters: Floats, state_table: Floats
     leave one value are exact: where that value is the largest, those that have it share the chance equally.
     """
     size = plan_table.shape[1]
+    if parameters[0] == 0.0 and some_weak(plan_of(plan_table), parameters, state_of(state_table)):
+        return weak_best(weak_parts(plan_of(plan_table), parameters, state_of(state_table)), out)
     laws = laws_of(np.zeros((LAW_ROWS, size)))
     fill_laws(plan_of(plan_table), parameters, state_of(state_table), laws)
     point, ties = largest_point(laws)

@@ -28,8 +28,18 @@ from meanbounds.kernels.arms.ids import (
 )
 from meanbounds.kernels.arms.laws import LAW_ROWS, Laws, fill_laws, laws_of
 from meanbounds.kernels.arms.quantile import law_of, log_mass
-from meanbounds.kernels.arms.tables import Plan, State, argmax, plan_of, state_of
-from meanbounds.kernels.arms.thompson import HAT_SHAPE, in_raw_units, posterior_hat, sample_hat, shared_floor
+from meanbounds.kernels.arms.tables import Plan, State, plan_of, state_of
+from meanbounds.kernels.arms.thompson import (
+    HAT_SHAPE,
+    draw_and_lack,
+    in_raw_units,
+    nearest_to_top,
+    posterior_hat,
+    shared_floor,
+    some_weak,
+)
+from meanbounds.kernels.arms.weak import is_weak, log_weak_mass
+from meanbounds.kernels.arms.weak_chances import PART_SIZE, put_part, weak_best, weak_values
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import child, uniform
 from meanbounds.support.types import Floats, Integers
@@ -49,12 +59,29 @@ _NEVER = 1e-15  # a part of a mixture with less weight is left out
 
 
 @compiled
+def _log_mass(a: float, b: float, lower: float, upper: float) -> float:
+    """Log of the probability of Beta(a, b) between bounds that differ."""
+    if is_weak(a, b):
+        return log_weak_mass(a, b, lower, upper)
+    return log_mass(law_of(a, b, lower, upper))
+
+
+@compiled
 def log_bayes_factor(a: float, b: float, prior: tuple[float, float], lower: float, upper: float) -> float:
     """Log of P(Beta(a, b) within the bounds) / P(prior within the bounds); of densities if the bounds are one value."""
+    return _log_factor(a, b, prior, (lower, upper), (lower, upper))
+
+
+@compiled
+def _log_factor(
+    a: float, b: float, prior: tuple[float, float], bounds: tuple[float, float], before: tuple[float, float]
+) -> float:
+    """`log_bayes_factor` with bounds in other units than those of the prior, `before`, unless that is flat."""
+    lower, upper = bounds
     if lower < upper:
         flat = prior[0] == 1.0 and prior[1] == 1.0
-        before = log(upper - lower) if flat else log_mass(law_of(prior[0], prior[1], lower, upper))
-        return log_mass(law_of(a, b, lower, upper)) - before
+        start = log(upper - lower) if flat else _log_mass(prior[0], prior[1], before[0], before[1])
+        return _log_mass(a, b, lower, upper) - start
     ones, zeros = a - prior[0], b - prior[1]
     value = lgamma(prior[0]) + lgamma(prior[1]) - lgamma(prior[0] + prior[1])
     value -= lgamma(a) + lgamma(b) - lgamma(a + b)
@@ -66,14 +93,35 @@ def log_bayes_factor(a: float, b: float, prior: tuple[float, float], lower: floa
 
 
 @compiled
-def trust_under_hat(hat: Floats, parameters: Floats, plays: float, log_n: float) -> float:
-    """How probable it is, after these plays, that the bounds of a hat of `posterior_hat` hold."""
+def prior_in(told: Floats, parameters: Floats, k: int) -> tuple[float, float]:
+    """The parameters of an arm's prior: those of all arms, or the last rows of a plan that has a prior."""
+    if parameters[0] > 0.0:
+        return parameters[0], parameters[1]
+    return told[-2, k], told[-1, k]
+
+
+@compiled
+def _unit_bounds(told: Floats, k: int) -> tuple[float, float]:
+    """An arm's bounds in units of its range."""
+    plan = plan_of(told)
+    lower = max(0.0, (plan.lower[k] - plan.low[k]) / plan.span[k])
+    return lower, max(lower, min(1.0, (plan.cap[k] - plan.low[k]) / plan.span[k]))
+
+
+@compiled
+def trust_under_hat(
+    hat: Floats, prior: tuple[float, float], bounds: tuple[float, float], plays: float, log_n: float
+) -> float:
+    """How probable it is, after these plays, that the bounds of a hat of `posterior_hat` hold.
+
+    ``bounds`` are those that the prior is about: with two moments a hat has them in other units.
+    """
     if log_n == np.inf:
         return 1.0
     log_odds = log(expm1(log_n)) if log_n < 700.0 else log_n
     if plays > 0.0:
-        a, b, prior = hat[3, 3] + 1.0, hat[3, 4] + 1.0, (parameters[0], parameters[1])
-        log_odds += log_bayes_factor(a, b, prior, hat[3, 0], min(1.0, hat[3, 1]))
+        a, b = hat[3, 3] + 1.0, hat[3, 4] + 1.0
+        log_odds += _log_factor(a, b, prior, (hat[3, 0], min(1.0, hat[3, 1])), bounds)
     return 1.0 / (1.0 + exp(-log_odds)) if log_odds > -700.0 else 0.0
 
 
@@ -90,15 +138,18 @@ def choose_doubted_draws(
     """Place of the arm with the largest draw: from the law within the bounds or from the whole one, by their odds."""
     bounded, whole, state = plan_of(told), plan_of(bare), state_of(state_table)
     hat, scores, stream = np.empty(HAT_SHAPE), np.empty(log_n.size), child(key, number)
+    lacks = np.empty(log_n.size)
     shared = shared_floor(whole, parameters, state)
     for k in range(scores.size):
         arm = int(whole.arm[k])
         own, ends = child(stream, arm), _ends(bounded, k)
         floor = posterior_hat(hat, bounded, parameters, state, k, shared)
-        if uniform(own, 0) >= trust_under_hat(hat, parameters, state.plays[arm], log_n[k]):
+        prior, unit = prior_in(told, parameters, k), _unit_bounds(told, k)
+        if uniform(own, 0) >= trust_under_hat(hat, prior, unit, state.plays[arm], log_n[k]):
             floor, ends = posterior_hat(hat, whole, parameters, state, k, shared), _ends(whole, k)
-        scores[k] = in_raw_units(sample_hat(hat, child(own, 1)), floor, ends[0], ends[1])
-    return argmax(scores, key, number)
+        x, lack = draw_and_lack(hat, child(own, 1))
+        scores[k], lacks[k] = in_raw_units(x, floor, ends[0], ends[1]), log(whole.span[k] * floor[1]) + lack
+    return nearest_to_top(whole, scores, lacks, key, number)
 
 
 @compiled
@@ -119,7 +170,8 @@ def doubted_gittins(
     for k in range(scores.size):
         floor = posterior_hat(hat, bounded, parameters, state, k, shared)
         law_under_hat(law, hat)
-        weight, ends = trust_under_hat(hat, parameters, state.plays[int(whole.arm[k])], log_n[k]), _ends(bounded, k)
+        prior, unit, ends = prior_in(told, parameters, k), _unit_bounds(told, k), _ends(bounded, k)
+        weight = trust_under_hat(hat, prior, unit, state.plays[int(whole.arm[k])], log_n[k])
         if weight < 1.0:
             ends = _ends(whole, k)
             posterior_hat(hat, whole, parameters, state, k, shared)
@@ -144,7 +196,8 @@ def _fill_parts(
     shared = shared_floor(plan_of(bare), parameters, state)
     for k in range(size):
         posterior_hat(hat, bounded, parameters, state, k, shared)
-        weight = trust_under_hat(hat, parameters, state.plays[int(bounded.arm[k])], log_n[k])
+        prior, unit = prior_in(told, parameters, k), _unit_bounds(told, k)
+        weight = trust_under_hat(hat, prior, unit, state.plays[int(bounded.arm[k])], log_n[k])
         weights[k], weights[size + k] = 1.0 - weight, weight
         reach = _POINT * bounded.span[k]
         if bounded.cap[k] - bounded.lower[k] < reach:
@@ -239,10 +292,29 @@ def _mixtures(
 
 
 @compiled
+def _weak_mixtures(told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state: State) -> Floats:
+    """Both parts of each arm's mixture, where some have a parameter below 1."""
+    size, hat = log_n.size, np.empty(HAT_SHAPE)
+    bounded, whole, parts = plan_of(told), plan_of(bare), np.empty((2 * log_n.size, PART_SIZE))
+    shared = shared_floor(whole, parameters, state)
+    for k in range(size):
+        ends = whole.low[k], whole.span[k], whole.high[k]
+        floor = posterior_hat(hat, bounded, parameters, state, k, shared)
+        prior, unit = prior_in(told, parameters, k), _unit_bounds(told, k)
+        weight = trust_under_hat(hat, prior, unit, state.plays[int(whole.arm[k])], log_n[k])
+        put_part(parts[k], k, weight, hat, floor, ends)
+        floor = posterior_hat(hat, whole, parameters, state, k, shared)
+        put_part(parts[size + k], k, 1.0 - weight, hat, floor, ends)
+    return parts
+
+
+@compiled
 def doubted_thompson_chances(
     told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state_table: Floats, out: Floats
 ) -> float:
     """Write each arm's chance of being played by `choose_doubted_draws`; return the estimated error."""
+    if parameters[0] == 0.0 and some_weak(plan_of(bare), parameters, state_of(state_table)):
+        return weak_best(_weak_mixtures(told, bare, log_n, parameters, state_of(state_table)), out)
     _, tables, _, _ = _mixtures(
         told, bare, log_n, parameters, state_table, laws_of(np.zeros((LAW_ROWS, 2 * log_n.size)))
     )
@@ -255,12 +327,16 @@ def doubted_ids_chances(
 ) -> None:
     """Write each arm's probability in the mix of information-directed sampling, under the mixtures."""
     size = log_n.size
+    best, short, learnt, at_cut = np.empty(size), np.empty(size), np.empty(size), np.zeros((size, 2))
+    if parameters[0] == 0.0 and some_weak(plan_of(bare), parameters, state_of(state_table)):
+        weak_values(_weak_mixtures(told, bare, log_n, parameters, state_of(state_table)), short, learnt)
+        best_mix(short, learnt, parameters[3], out)
+        return
     laws = laws_of(np.zeros((LAW_ROWS, 2 * size)))
     cut, tables, means, ends = _mixtures(told, bare, log_n, parameters, state_table, laws)
     panels = ends.size - 1
     nodes, live = np.empty(panels * NODES), np.arange(size)
     place_nodes(ends, panels, cut, nodes)
-    best, short, learnt, at_cut = np.empty(size), np.empty(size), np.empty(size), np.zeros((size, 2))
     point = (-np.inf, 1, cut)
     shortfalls(laws, live, tables, at_cut, means, nodes, panels * NODES, point, best, short, learnt)
     best_mix(short, learnt, parameters[3], out)

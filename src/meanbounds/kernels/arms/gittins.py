@@ -26,6 +26,7 @@ from numpy.polynomial import legendre
 from meanbounds.kernels.arms.divergence import excess
 from meanbounds.kernels.arms.tables import Plan, State
 from meanbounds.kernels.arms.thompson import HAT_SHAPE, in_raw_units, posterior_hat, shared_floor
+from meanbounds.kernels.arms.weak import beyond, is_weak
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import uniform
 from meanbounds.support.types import Floats
@@ -52,6 +53,7 @@ __all__ = [
 _SIZE = 20  # nodes on a panel
 _DEPTH = 32.0  # what is left of a posterior where its density has fallen by exp(-32) is neglected
 _WIDEST = 4.0  # width of a panel in y; the posterior has poles at a distance of pi from real y
+_BELOW_ONE = 1.0 - 2.0**-53  # a peak has to be below 1
 _MOST_STEPS = 80  # of Newton's method, of which it takes about five; each could at worst be a halving
 
 PRECISION = 1e-8  # of an index, see `index_of_law`
@@ -92,6 +94,8 @@ def _beyond(a: float, b: float, x: float, lack: float, gap: float, end_lack: flo
     """
     if not gap > 0.0:
         return 0.0, 0.0
+    if is_weak(a, b):
+        return beyond(a, b, x, lack, log1p(gap / (x * end_lack)) if end_lack > 0.0 else np.inf)
     width = _reach(a, b, x, lack)
     if end_lack > 0.0:
         width = min(width, log1p(gap / (x * end_lack)))
@@ -111,13 +115,13 @@ def _beyond(a: float, b: float, x: float, lack: float, gap: float, end_lack: flo
 
 @compiled
 def fill_law(law: Floats, a: float, b: float, lower: float, upper: float) -> None:
-    """Fill in the law of a mean: Beta(a, b), each at least 1, between two bounds; a point where these are equal."""
+    """Fill in the law of a mean: Beta(a, b), between two bounds; a point where these are equal."""
     law[_A], law[_B], law[_LOWER], law[_UPPER], law[_LACK] = a, b, lower, max(lower, upper), 1.0 - upper
     if not lower < upper:
         law[_CENTRE] = law[_MEAN] = lower
         law[_MASS] = law[_ABOVE] = law[_MOMENT] = 0.0
         return
-    centre = min(upper, max(lower, a / (a + b)))
+    centre = min(upper, max(lower, min(_BELOW_ONE, a / (a + b))))
     lack = 1.0 - centre
     above, above_moment = _beyond(a, b, centre, lack, upper - centre, 1.0 - upper)
     below, below_moment = _beyond(b, a, lack, centre, centre - lower, lower)
@@ -261,7 +265,7 @@ def mixed_index(law: Floats, other: Floats, weight: float, f: float, precision: 
 
 @compiled
 def optimistic_index(a: float, b: float, lower: float, upper: float, f: float) -> tuple[float, float]:
-    """Index and expectation of a mean with the law Beta(a, b) between two bounds, in [0, 1]; a and b at least 1."""
+    """Index and expectation of a mean with the law Beta(a, b) between two bounds, in [0, 1]."""
     law = np.empty(LAW_SIZE)
     fill_law(law, a, b, lower, upper)
     return index_of_law(law, f, PRECISION), law[_MEAN]

@@ -19,6 +19,8 @@ import numpy as np
 from meanbounds.kernels.arms.laws import LAW_ROWS, Laws, fill_laws, largest_point, laws_of, log_density_of
 from meanbounds.kernels.arms.nodes import gauss_legendre
 from meanbounds.kernels.arms.tables import Plan, State
+from meanbounds.kernels.arms.thompson import some_weak
+from meanbounds.kernels.arms.weak_chances import weak_parts, weak_values
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import uniform
 from meanbounds.support.types import Floats, Integers
@@ -513,10 +515,13 @@ def ids_values(laws: Laws, best: Floats, short: Floats, learnt: Floats) -> int:
 def ids_chances(plan: Plan, parameters: Floats, state: State, out: Floats) -> None:
     """Write each candidate's probability in the mix."""
     size = plan.arm.size
-    laws = laws_of(np.zeros((LAW_ROWS, size)))
-    fill_laws(plan, parameters, state, laws)
     best, short, learnt = np.empty(size), np.empty(size), np.empty(size)
-    ids_values(laws, best, short, learnt)
+    if parameters[0] == 0.0 and some_weak(plan, parameters, state):
+        weak_values(weak_parts(plan, parameters, state), short, learnt)
+    else:
+        laws = laws_of(np.zeros((LAW_ROWS, size)))
+        fill_laws(plan, parameters, state, laws)
+        ids_values(laws, best, short, learnt)
     best_mix(short, learnt, parameters[3], out)
 
 

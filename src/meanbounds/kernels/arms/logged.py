@@ -13,7 +13,7 @@ from meanbounds.kernels.arms.tables import ends_of, mean_seen, plan_of, state_of
 from meanbounds.kernels.compiling import compiled
 from meanbounds.support.types import Floats
 
-__all__ = ["LOG_ROWS", "min_ucb_index", "min_ucb_indices", "with_log"]
+__all__ = ["LOG_ROWS", "add_log", "min_ucb_index", "min_ucb_indices", "with_log"]
 
 LOG_ROWS = 3
 """Rows that a log adds at the end of a plan: count, total, shortfall. MIN-UCB's bias comes before them."""
@@ -23,16 +23,22 @@ LOG_ROWS = 3
 def with_log(plan_table: Floats, state_table: Floats) -> Floats:
     """The statistics as if the logged rewards had been played first; those between the ends count as 0 and 1."""
     out = state_table.copy()
-    seen, arms = state_of(out), plan_of(plan_table).arm
-    for k in range(arms.size):
-        arm, total, shortfall = int(arms[k]), plan_table[-2, k], plan_table[-1, k]
-        seen.plays[arm] += plan_table[-3, k]
-        seen.total[arm] += total
-        seen.squares[arm] += total
-        seen.ones[arm] += total
-        seen.shortfall[arm] += shortfall
-        seen.shortfall_squares[arm] += shortfall
+    for k in range(plan_table.shape[1]):
+        add_log(plan_table, state_table, out, k)
     return out
+
+
+@compiled
+def add_log(plan_table: Floats, state_table: Floats, out: Floats, k: int) -> None:
+    """Write the same for one candidate."""
+    told, seen = state_of(state_table), state_of(out)
+    arm, total, shortfall = int(plan_table[0, k]), plan_table[-2, k], plan_table[-1, k]
+    seen.plays[arm] = told.plays[arm] + plan_table[-3, k]
+    seen.total[arm] = told.total[arm] + total
+    seen.squares[arm] = told.squares[arm] + total
+    seen.ones[arm] = told.ones[arm] + total
+    seen.shortfall[arm] = told.shortfall[arm] + shortfall
+    seen.shortfall_squares[arm] = told.shortfall_squares[arm] + shortfall
 
 
 @compiled

@@ -6,9 +6,24 @@ from math import exp, expm1, log, log1p, sqrt
 
 import numpy as np
 
-from meanbounds.kernels.arms.inversion import choose_inverted, inverts
+from meanbounds.kernels.arms.inversion import choose_inverted, inverts, number_of
 from meanbounds.kernels.arms.moments import floor_of, lifted_mean
+from meanbounds.kernels.arms.quantile import law_of, quantile
 from meanbounds.kernels.arms.tables import Plan, State, argmax, seen_of
+from meanbounds.kernels.arms.weak import (
+    CENTRE,
+    LACK,
+    LEAST_PARAMETER,
+    WEAK_SIZE,
+    centre_of,
+    fill_weak,
+    is_weak,
+    log_lack,
+    place_of,
+    sample_weak,
+    weak_hat,
+    weak_quantile,
+)
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import child, uniform
 from meanbounds.support.types import Floats
@@ -18,11 +33,14 @@ __all__ = [
     "HAT_SHAPE",
     "build_hat",
     "choose_thompson",
+    "draw_and_lack",
     "in_raw_units",
+    "nearest_to_top",
     "offered_floor",
     "posterior_hat",
     "sample_hat",
     "shared_floor",
+    "some_weak",
     "takes_shared_floor",
     "truncated_beta",
 ]
@@ -70,12 +88,15 @@ def _piece(hat: Floats, row: int, start: float, stop: float, touch: float, heigh
 
 @compiled
 def build_hat(hat: Floats, a: float, b: float, lower: float, upper: float) -> None:
-    """Fill `hat` for Beta(a, b) on [lower, upper], for a and b at least 1.
+    """Fill `hat` for Beta(a, b) on [lower, upper]; for a or b below 1 see `weak_hat`.
 
     The log density is concave, so its tangents lie above it. One touches at the mode (of the interval), two about where
     the density has fallen by a factor e; the least of the three is the hat, and at least half of its mass is accepted
     however far in the tail the interval lies.
     """
+    if is_weak(a, b):
+        weak_hat(hat, a, b, lower, upper)
+        return
     a, b = a - 1.0, b - 1.0
     if a > 0.0 and b > 0.0 and not a / (a + b) < 1.0:
         b = 0.0  # the peak is nearer to 1 than floats are to each other: the density rises all the way
@@ -114,6 +135,8 @@ def sample_hat(hat: Floats, key: np.uint64) -> float:
     lower, upper = hat[3, 0], hat[3, 1]
     if not lower < upper:
         return float(lower)
+    if hat[3, 3] < 0.0 or hat[3, 4] < 0.0:
+        return weak_draw(hat, key)[0]
     for attempt in range(1000):
         place = uniform(key, 3 * attempt) * hat[3, 5]
         row = 0
@@ -206,7 +229,10 @@ def posterior_hat(
     else:
         lower, upper = (lower - floor) / room, (upper - floor) / room
     lower = max(0.0, lower)
-    build_hat(hat, parameters[0] + ones, parameters[1] + zeros, lower, max(lower, upper))
+    a, b = parameters[0] + ones, parameters[1] + zeros
+    if parameters[0] == 0.0:  # a prior counts among the plays
+        a, b = max(LEAST_PARAMETER, a), max(LEAST_PARAMETER, b)
+    build_hat(hat, a, b, lower, max(lower, upper))
     return floor, room
 
 
@@ -226,8 +252,80 @@ def in_raw_units(
 
 
 @compiled
+def some_weak(plan: Plan, parameters: Floats, state: State) -> bool:
+    """Whether some candidate's posterior has a parameter below 1, see `meanbounds.kernels.arms.weak`."""
+    hat = np.empty(HAT_SHAPE)
+    for k in range(plan.arm.size):
+        posterior_hat(hat, plan, parameters, state, k, -np.inf)
+        if hat[3, 3] < 0.0 or hat[3, 4] < 0.0:
+            return True
+    return False
+
+
+@compiled
+def weak_draw(hat: Floats, key: np.uint64) -> tuple[float, float]:
+    """Draw from a weak law that is no point: the value, and the log of what it lacks to 1."""
+    centre, lack = centre_of(hat)
+    step = sample_weak(hat, key)
+    return place_of(centre, lack, step)[0], log_lack(centre, lack, step)
+
+
+@compiled
+def draw_and_lack(hat: Floats, key: np.uint64) -> tuple[float, float]:
+    """Draw below a hat of either kind: the value, and of a weak law the log of what it lacks to 1; NaN of others."""
+    if hat[3, 0] < hat[3, 1] and (hat[3, 3] < 0.0 or hat[3, 4] < 0.0):
+        return weak_draw(hat, key)
+    return sample_hat(hat, key), np.nan
+
+
+@compiled
+def weak_inverted(hat: Floats, number: float) -> tuple[float, float]:
+    """`draw_and_lack` of the value that is exceeded with this probability."""
+    if not hat[3, 0] < hat[3, 1]:
+        return hat[3, 0], np.nan
+    if hat[3, 3] < 0.0 or hat[3, 4] < 0.0:
+        law = np.empty(WEAK_SIZE)
+        fill_weak(law, hat[3, 3] + 1.0, hat[3, 4] + 1.0, hat[3, 0], hat[3, 1])
+        step = weak_quantile(law, number)
+        return place_of(law[CENTRE], law[LACK], step)[0], log_lack(law[CENTRE], law[LACK], step)
+    return quantile(law_of(hat[3, 3] + 1.0, hat[3, 4] + 1.0, hat[3, 0], min(1.0, hat[3, 1])), number), np.nan
+
+
+@compiled
+def nearest_to_top(plan: Plan, scores: Floats, lacks: Floats, key: np.uint64, number: int) -> int:
+    """Place of the largest score; of those that floats cannot tell apart the one that lacks least to the same top."""
+    best = scores.max()
+    for k in range(scores.size):
+        for j in range(scores.size if scores[k] == best else 0):
+            if scores[j] == best and plan.high[j] == plan.high[k] and lacks[j] < lacks[k]:
+                scores[k] = -np.inf
+                break
+    return argmax(scores, key, number)
+
+
+@compiled
+def choose_weak(plan: Plan, parameters: Floats, state: State, number: int, key: np.uint64) -> int:
+    """`choose_thompson` where some posterior has a parameter below 1."""
+    hat, stream = np.empty(HAT_SHAPE), child(key, number)
+    scores, lacks = np.empty(plan.arm.size), np.empty(plan.arm.size)
+    shared = shared_floor(plan, parameters, state)
+    for k in range(plan.arm.size):
+        arm = int(plan.arm[k])
+        floor = posterior_hat(hat, plan, parameters, state, k, shared)
+        ends, bounds = (plan.low[k], plan.span[k], plan.high[k]), (plan.lower[k], plan.cap[k])
+        if inverts(parameters):
+            x, lack = weak_inverted(hat, number_of(stream, arm))
+        else:
+            x, lack = draw_and_lack(hat, child(stream, arm))
+        scores[k], lacks[k] = in_raw_units(x, floor, ends, bounds), log(plan.span[k] * floor[1]) + lack
+    return nearest_to_top(plan, scores, lacks, key, number)
+
+
+@compiled
 def choose_thompson(plan: Plan, parameters: Floats, state: State, number: int, key: np.uint64) -> int:
     """Play the arm whose draw from its posterior is largest."""
+    if parameters[0] == 0.0 and some_weak(plan, parameters, state):
+        return choose_weak(plan, parameters, state, number, key)
     if inverts(parameters):
         return choose_inverted(plan, parameters, state, number, key)
     hat = np.empty(HAT_SHAPE)

@@ -22,6 +22,15 @@ from meanbounds.kernels.fast.gittins import play_gittins
 from meanbounds.kernels.fast.hold import play_gaussian, play_imed, play_kl
 from meanbounds.kernels.fast.ids import play_ids
 from meanbounds.kernels.fast.oful import play_linear
-from meanbounds.kernels.fast.thompson import play_thompson
+from meanbounds.kernels.fast.thompson import play_logged_thompson, play_thompson
 
-__all__ = ["play_gaussian", "play_gittins", "play_ids", "play_imed", "play_kl", "play_linear", "play_thompson"]
+__all__ = [
+    "play_gaussian",
+    "play_gittins",
+    "play_ids",
+    "play_imed",
+    "play_kl",
+    "play_linear",
+    "play_logged_thompson",
+    "play_thompson",
+]

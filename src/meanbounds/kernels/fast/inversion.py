@@ -8,10 +8,14 @@ taken only decides how fast a round is.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import numpy as np
 
 from meanbounds.kernels.arms.block import Block
 from meanbounds.kernels.arms.inversion import CLOSE, choose_inverted, number_of, write_draws
+from meanbounds.kernels.arms.logged import add_log, with_log
 from meanbounds.kernels.arms.quantile import law_of as beta_law
 from meanbounds.kernels.arms.quantile import tail
 from meanbounds.kernels.arms.settle import level_of
@@ -53,7 +57,7 @@ from meanbounds.kernels.random.rewards import UNIFORM, draw, draw_simple, law_of
 from meanbounds.kernels.random.stream import child, policy_key, reward_key, rounding_key, uniform
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["play_inverted"]
+__all__ = ["play_inverted_for"]
 
 _APART = 1e-9  # draws whose bounds are farther apart, in units of the range, are surely different
 _LEAST_WIDTH = 1e-5  # of the levels, in units of the numbers that means are made of
@@ -236,134 +240,145 @@ def _lead(clipped: Floats) -> tuple[int, float, bool]:
     return place, best, tied
 
 
-@compiled
-def play_inverted(plan_table: Floats, parameters: Floats, block: Block) -> None:
-    """`textbook.play` for Thompson sampling by inversion."""
-    states, rewards, stops = block.states, block.rewards, block.stops
-    seed, first_run, first_round = block.seed, block.first_run, block.first_round
-    gaps, curves, log_f = block.gaps, block.curves, block.log_f
-    plan = plan_of(plan_table)
-    low, span, lower, cap, high = plan.low, plan.span, plan.lower, plan.cap, plan.high
-    size, kind, law = plan.arm.size, rewards.kind, rewards.parameters
-    start, end = lower.max(), cap.max()
-    fine = end - start > _LEAST_WIDTH * scale_of(plan)  # else levels would differ by rounding errors
-    levels = levels_for(size, (end - start) / span.max())
-    tails, laws = np.empty((size, levels + 1, TAIL_SIZE)), np.empty((size, LAW_SIZE))
-    floors = np.zeros((2, 4, size))
-    cut, value_at, power_at, at = floors[0, 0], floors[0, 1], floors[0, 2], floors[0, 3]
-    clipped, goals = np.empty(size), np.empty(size)
-    places, streams = np.empty(size + 1, np.int64), np.empty(size, np.uint64)
-    arms = plan.arm.astype(np.int64)
-    settling = parameters.size > 3 and parameters[3] == 1.0
-    able = may_settle(cap, goals)
-    settling = settling and able.size > 0
-    usual = max(1, int(levels * (1.0 - 1.5 / max(2, size))))  # the floor of a first round
-    for run in range(states.shape[0]):
-        table = states[run]
-        state = state_of(table)
-        plays, total, squares, ones = state.plays, state.total, state.squares, state.ones
-        shortfall, shortfall_squares = state.shortfall, state.shortfall_squares
-        source, key = reward_key(seed, first_run + run), policy_key(seed, first_run + run)
-        rounding = rounding_key(seed, first_run + run)
-        for k in range(size):
-            fill_law(tails, laws, plan, parameters, state, k, (start, end))
-            clipped[k] = clipped_mean(plan, state, k)
-            streams[k] = child(source, arms[k])
-        leader, best, tied = _lead(clipped)
-        floors[:, 2] = -np.inf
-        anew = True
-        floor, second, misses, until, t = usual, -1, 0, first_round, first_round
-        for c in range(stops.size):
-            while t <= stops[c]:
-                chosen, number = -1, t - 1
-                if settling:
-                    seen = (plays[arms[leader]], total[arms[leader]], 0.0, 0.0, 0.0)
-                    ends = (low[leader], high[leader], span[leader])
-                    budget = log_f[t - first_round]
-                    allowed = level_of(cap[leader], goals[leader]) * budget
-                    if tied or not (
-                        cap[leader] < goals[leader] or surely_unsettled(seen, ends, goals[leader], allowed)
-                    ):
-                        chosen = settled_place(
-                            plan, state, parameters[2], budget, able, goals, clipped, best, key, number
-                        )
-                if chosen < 0 and not fine:
-                    chosen = choose_inverted(plan, parameters, state, number, key)
-                if chosen < 0:
-                    if misses >= min(max(_FEWEST_MISSES, size, t // 64), _MOST_MISSES) or t >= until:
-                        _keep_floor(tails, laws, floor, floors[0])
-                        if t >= until:
-                            until = t + int(LIFE)
-                            for k in range(size):
-                                renew_law(tails, laws, k)
-                        floor, second = relevel(tails, laws, floor)
-                        usual, anew = floor if anew else usual, False
-                        _fill_floor(tails, laws, floor, floors[0])
-                        if second >= 0:
-                            _fill_floor(tails, laws, second, floors[1])
-                        misses = 0
-                    stream = child(key, number)
-                    count = 0
-                    for k in range(size):
-                        places[count] = k
-                        count += uniform(stream, arms[k]) > cut[k]
-                    sure, from_floor = True, floor
-                    for n in range(count):
-                        sure = sure and uniform(stream, arms[places[n]]) > cut[places[n]] + 2.0 * CLOSE
-                    misses += count != 1
-                    if count == 0 and second >= 0:
-                        count, sure = _exceeding(floors[1, 0], arms, stream, places)
-                        from_floor = second
-                    if not sure:
-                        chosen, count = -1, 0
-                    elif count == 1:
-                        chosen = places[0]
-                    elif count > 1:
-                        chosen, count = _climb(tails, laws, places, count, from_floor, arms, stream)
-                    else:
-                        chosen, count = _descend(tails, laws, places, from_floor, arms, stream)
+@functools.cache
+def play_inverted_for(logged: bool) -> Callable[[Floats, Floats, Block], None]:
+    """`textbook.play` for Thompson sampling by inversion, with or without plays from a log or a prior.
+
+    These come on top of the table of a run, which has rewards alone, in a second table that decides.
+    """
+
+    @compiled
+    def play(plan_table: Floats, parameters: Floats, block: Block) -> None:
+        states, rewards, stops = block.states, block.rewards, block.stops
+        seed, first_run, first_round = block.seed, block.first_run, block.first_round
+        gaps, curves, log_f = block.gaps, block.curves, block.log_f
+        plan = plan_of(plan_table)
+        low, span, lower, cap, high = plan.low, plan.span, plan.lower, plan.cap, plan.high
+        size, kind, law = plan.arm.size, rewards.kind, rewards.parameters
+        start, end = lower.max(), cap.max()
+        fine = end - start > _LEAST_WIDTH * scale_of(plan)  # else levels would differ by rounding errors
+        levels = levels_for(size, (end - start) / span.max())
+        tails, laws = np.empty((size, levels + 1, TAIL_SIZE)), np.empty((size, LAW_SIZE))
+        floors = np.zeros((2, 4, size))
+        cut, value_at, power_at, at = floors[0, 0], floors[0, 1], floors[0, 2], floors[0, 3]
+        clipped, goals = np.empty(size), np.empty(size)
+        places, streams = np.empty(size + 1, np.int64), np.empty(size, np.uint64)
+        arms = plan.arm.astype(np.int64)
+        settling = parameters.size > 3 and parameters[3] == 1.0
+        able = may_settle(cap, goals)
+        settling = settling and able.size > 0
+        usual = max(1, int(levels * (1.0 - 1.5 / max(2, size))))  # the floor of a first round
+        for run in range(states.shape[0]):
+            table = states[run]
+            known = with_log(plan_table, table) if logged else table
+            own, state = state_of(table), state_of(known)
+            plays, total, squares, ones = own.plays, own.total, own.squares, own.ones
+            shortfall, shortfall_squares = own.shortfall, own.shortfall_squares
+            source, key = reward_key(seed, first_run + run), policy_key(seed, first_run + run)
+            rounding = rounding_key(seed, first_run + run)
+            for k in range(size):
+                fill_law(tails, laws, plan, parameters, state, k, (start, end))
+                clipped[k] = clipped_mean(plan, state, k)
+                streams[k] = child(source, arms[k])
+            leader, best, tied = _lead(clipped)
+            floors[:, 2] = -np.inf
+            anew = True
+            floor, second, misses, until, t = usual, -1, 0, first_round, first_round
+            for c in range(stops.size):
+                while t <= stops[c]:
+                    chosen, number = -1, t - 1
+                    if settling:
+                        seen = (state.plays[arms[leader]], state.total[arms[leader]], 0.0, 0.0, 0.0)
+                        ends = (low[leader], high[leader], span[leader])
+                        budget = log_f[t - first_round]
+                        allowed = level_of(cap[leader], goals[leader]) * budget
+                        if tied or not (
+                            cap[leader] < goals[leader] or surely_unsettled(seen, ends, goals[leader], allowed)
+                        ):
+                            chosen = settled_place(
+                                plan, state, parameters[2], budget, able, goals, clipped, best, key, number
+                            )
+                    if chosen < 0 and not fine:
+                        chosen = choose_inverted(plan, parameters, state, number, key)
                     if chosen < 0:
-                        chosen = _draw_some(plan, parameters, state, places, count, number, key)
-                arm = arms[chosen]
-                if kind <= UNIFORM:
-                    reward = draw_simple(law_of(kind, law, arm), streams[chosen], int(plays[arm]))
-                else:
-                    reward = draw(rewards, arm, streams[chosen], int(plays[arm]))
-                lack = 1.0 - reward
-                plays[arm] += 1.0
-                total[arm] += reward
-                squares[arm] += reward * reward
-                shortfall[arm] += lack
-                shortfall_squares[arm] += lack * lack
-                won = reward >= 1.0 or (reward > 0.0 and uniform(rounding, number) < reward)
-                ones[arm] += won
-                if settling:
-                    seen = (plays[arm], total[arm], 0.0, shortfall[arm], 0.0)
-                    mean = mean_seen(seen, (low[chosen], high[chosen], span[chosen]))
-                    value = min(cap[chosen], max(lower[chosen], mean))
-                    clipped[chosen] = value
-                    if chosen == leader and value < best:
-                        leader, best, tied = _lead(clipped)
-                    elif value > best:
-                        leader, best, tied = chosen, value, False
-                    elif value == best and chosen != leader:
-                        tied = True
-                if fine:
-                    a, b, x = laws[chosen, A], laws[chosen, B], at[chosen]
-                    value, power = next_tail(value_at[chosen], power_at[chosen], a, b, x, won)
-                    value_at[chosen], power_at[chosen] = value, power
-                    if second >= 0:
-                        floors[1, 1, chosen], floors[1, 2, chosen] = next_tail(
-                            floors[1, 1, chosen], floors[1, 2, chosen], a, b, floors[1, 3, chosen], won
-                        )
-                    bounded = laws[chosen, LOWER] > 0.0 or laws[chosen, UPPER] < 1.0
-                    if bounded and _learn(tails, laws, chosen, won):
-                        misses = _MOST_MISSES
-                        floors[:, 2, chosen] = -np.inf
-                    laws[chosen, A] = parameters[0] + ones[arm]
-                    laws[chosen, B] = parameters[1] + (plays[arm] - ones[arm])
-                    cut[chosen] = _cut_of(laws, chosen, x, value)
-                    if second >= 0:
-                        floors[1, 0, chosen] = _cut_of(laws, chosen, floors[1, 3, chosen], floors[1, 1, chosen])
-                t += 1
-            curves[run, c] = regret(gaps, table)
+                        if misses >= min(max(_FEWEST_MISSES, size, t // 64), _MOST_MISSES) or t >= until:
+                            _keep_floor(tails, laws, floor, floors[0])
+                            if t >= until:
+                                until = t + int(LIFE)
+                                for k in range(size):
+                                    renew_law(tails, laws, k)
+                            floor, second = relevel(tails, laws, floor)
+                            usual, anew = floor if anew else usual, False
+                            _fill_floor(tails, laws, floor, floors[0])
+                            if second >= 0:
+                                _fill_floor(tails, laws, second, floors[1])
+                            misses = 0
+                        stream = child(key, number)
+                        count = 0
+                        for k in range(size):
+                            places[count] = k
+                            count += uniform(stream, arms[k]) > cut[k]
+                        sure, from_floor = True, floor
+                        for n in range(count):
+                            sure = sure and uniform(stream, arms[places[n]]) > cut[places[n]] + 2.0 * CLOSE
+                        misses += count != 1
+                        if count == 0 and second >= 0:
+                            count, sure = _exceeding(floors[1, 0], arms, stream, places)
+                            from_floor = second
+                        if not sure:
+                            chosen, count = -1, 0
+                        elif count == 1:
+                            chosen = places[0]
+                        elif count > 1:
+                            chosen, count = _climb(tails, laws, places, count, from_floor, arms, stream)
+                        else:
+                            chosen, count = _descend(tails, laws, places, from_floor, arms, stream)
+                        if chosen < 0:
+                            chosen = _draw_some(plan, parameters, state, places, count, number, key)
+                    arm = arms[chosen]
+                    if kind <= UNIFORM:
+                        reward = draw_simple(law_of(kind, law, arm), streams[chosen], int(plays[arm]))
+                    else:
+                        reward = draw(rewards, arm, streams[chosen], int(plays[arm]))
+                    lack = 1.0 - reward
+                    plays[arm] += 1.0
+                    total[arm] += reward
+                    squares[arm] += reward * reward
+                    shortfall[arm] += lack
+                    shortfall_squares[arm] += lack * lack
+                    won = reward >= 1.0 or (reward > 0.0 and uniform(rounding, number) < reward)
+                    ones[arm] += won
+                    if logged:
+                        add_log(plan_table, table, known, chosen)
+                    if settling:
+                        seen = (state.plays[arm], state.total[arm], 0.0, state.shortfall[arm], 0.0)
+                        mean = mean_seen(seen, (low[chosen], high[chosen], span[chosen]))
+                        value = min(cap[chosen], max(lower[chosen], mean))
+                        clipped[chosen] = value
+                        if chosen == leader and value < best:
+                            leader, best, tied = _lead(clipped)
+                        elif value > best:
+                            leader, best, tied = chosen, value, False
+                        elif value == best and chosen != leader:
+                            tied = True
+                    if fine:
+                        a, b, x = laws[chosen, A], laws[chosen, B], at[chosen]
+                        value, power = next_tail(value_at[chosen], power_at[chosen], a, b, x, won)
+                        value_at[chosen], power_at[chosen] = value, power
+                        if second >= 0:
+                            floors[1, 1, chosen], floors[1, 2, chosen] = next_tail(
+                                floors[1, 1, chosen], floors[1, 2, chosen], a, b, floors[1, 3, chosen], won
+                            )
+                        bounded = laws[chosen, LOWER] > 0.0 or laws[chosen, UPPER] < 1.0
+                        if bounded and _learn(tails, laws, chosen, won):
+                            misses = _MOST_MISSES
+                            floors[:, 2, chosen] = -np.inf
+                        laws[chosen, A] = parameters[0] + state.ones[arm]
+                        laws[chosen, B] = parameters[1] + (state.plays[arm] - state.ones[arm])
+                        cut[chosen] = _cut_of(laws, chosen, x, value)
+                        if second >= 0:
+                            floors[1, 0, chosen] = _cut_of(laws, chosen, floors[1, 3, chosen], floors[1, 1, chosen])
+                    t += 1
+                curves[run, c] = regret(gaps, table)
+
+    return play
