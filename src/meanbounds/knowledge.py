@@ -16,7 +16,7 @@ from meanbounds.support.types import Floats
 
 __all__ = ["Knowledge"]
 
-_SAVED = ("bounds", "trust")
+_SAVED = ("bounds", "trust", "assumption")
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -37,6 +37,10 @@ class Knowledge(Saved):
         The same as a number of rounds N, in place of `trust`: 100 means a trust of 0.99, ``1 - 1 / N``. An arm that its
         bounds exclude is first tried after about N rounds; by index policies as soon as f(t) exceeds N, which is
         earlier with the default f.
+    assumption
+        The name of what all bounds that are not certain rest on, such as "the expert is optimal". They then stand or
+        fall together: with those of all arms and, in a `ContextualAgent`, of all contexts whose knowledge names the
+        same assumption. By default the bounds of each arm stand alone.
 
     Examples
     --------
@@ -57,9 +61,15 @@ class Knowledge(Saved):
 
     bounds: MeanBounds
     trust: float | tuple[float, ...]
+    assumption: str | None
 
     def __init__(
-        self, bounds: MeanBounds, *, trust: ArrayLike | None = None, doubt_after: ArrayLike | None = None
+        self,
+        bounds: MeanBounds,
+        *,
+        trust: ArrayLike | None = None,
+        doubt_after: ArrayLike | None = None,
+        assumption: str | None = None,
     ) -> None:
         if not isinstance(bounds, MeanBounds):
             raise TypeError(f"knowledge needs MeanBounds, such as mb.MeanBounds([0.2], [0.9]); got {shown(bounds)}")
@@ -67,10 +77,12 @@ class Knowledge(Saved):
             raise ValueError("give trust or doubt_after, not both: doubt_after=100 is the same as trust=0.99")
         object.__setattr__(self, "bounds", bounds)
         object.__setattr__(self, "trust", _as_trust(bounds, trust, doubt_after))
+        object.__setattr__(self, "assumption", _as_assumption(assumption))
 
     def __repr__(self) -> str:
         trust = self.trust if isinstance(self.trust, float) else list(self.trust)
-        return f"Knowledge(bounds={self.bounds!r}{'' if self.is_certain else f', trust={trust}'})"
+        rest = "" if self.assumption is None else f", assumption={self.assumption!r}"
+        return f"Knowledge(bounds={self.bounds!r}{'' if self.is_certain else f', trust={trust}'}{rest})"
 
     @property
     def is_certain(self) -> bool:
@@ -119,7 +131,7 @@ class Knowledge(Saved):
         Knowledge(bounds=MeanBounds([0.3], [0.8], arms=[1]))
         """
         chosen = self.bounds.subset(positions)
-        return Knowledge(chosen) if self.is_certain else self.with_bounds(chosen)
+        return Knowledge(chosen, assumption=self.assumption) if self.is_certain else self.with_bounds(chosen)
 
     def with_bounds(self, bounds: MeanBounds) -> Knowledge:
         """The same knowledge with other bounds in place of these, trusted as much as these are, arm by arm.
@@ -131,7 +143,7 @@ class Knowledge(Saved):
         Knowledge(bounds=MeanBounds([0.4], [0.6]))
         """
         if isinstance(self.trust, float) or not isinstance(bounds, MeanBounds):
-            return Knowledge(bounds, trust=self.trust)
+            return Knowledge(bounds, trust=self.trust, assumption=self.assumption)
         by_arm = dict(zip(self.bounds.arms, self.trust, strict=True))
         new = [arm for arm in bounds.arms if arm not in by_arm]
         if new:
@@ -139,7 +151,7 @@ class Knowledge(Saved):
                 f"the trust in the bounds of arm {shown(new[0])} is not known; make mb.Knowledge(bounds, trust=...) "
                 f"with one number for each arm"
             )
-        return Knowledge(bounds, trust=[by_arm[arm] for arm in bounds.arms])
+        return Knowledge(bounds, trust=[by_arm[arm] for arm in bounds.arms], assumption=self.assumption)
 
     def with_arm(self, arm: Arm, lower: float | None, upper: float | None, low: float, high: float) -> Knowledge:
         """The same knowledge with one more arm, at the end.
@@ -168,12 +180,13 @@ class Knowledge(Saved):
         }
         grown = {name: np.append(getattr(self.bounds, name), value) for name, value in columns.items()}
         bounds = MeanBounds(arms=[*self.bounds.arms, arm], **grown)
-        return Knowledge(bounds, trust=np.append(self.trusts, self.trusts.min()))
+        return Knowledge(bounds, trust=np.append(self.trusts, self.trusts.min()), assumption=self.assumption)
 
     def to_dict(self) -> dict[str, Any]:
         """The knowledge in plain lists that JSON can hold; `from_dict` is the inverse.
 
-        Of `TightBounds`, only the bounds themselves are kept; trust is left out where all bounds are certain.
+        Of `TightBounds`, only the bounds themselves are kept; trust is left out where all bounds are certain, and the
+        assumption if there is none.
 
         Examples
         --------
@@ -183,7 +196,8 @@ class Knowledge(Saved):
         """
         bounds = {"bounds": MeanBounds.to_dict(self.bounds)}  # for TightBounds, too, the bounds alone
         trust = self.trust if isinstance(self.trust, float) else list(self.trust)
-        return bounds if self.is_certain else bounds | {"trust": trust}
+        told = {} if self.is_certain else {"trust": trust}
+        return bounds | told | ({} if self.assumption is None else {"assumption": self.assumption})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -196,8 +210,11 @@ class Knowledge(Saved):
         Knowledge(bounds=MeanBounds([0.2], [0.9]))
         """
         if not {"bounds"} <= set(as_mapping("saved knowledge", data)) <= set(_SAVED):
-            raise ValueError(f"saved knowledge has bounds, and perhaps trust; got {sorted(map(str, data))}")
-        return cls(MeanBounds.from_dict(data["bounds"]), trust=data.get("trust", 1.0))
+            raise ValueError(
+                f"saved knowledge has bounds, and perhaps trust and assumption; got {sorted(map(str, data))}"
+            )
+        trust, assumption = data.get("trust", 1.0), data.get("assumption")
+        return cls(MeanBounds.from_dict(data["bounds"]), trust=trust, assumption=assumption)
 
 
 def _as_trust(bounds: MeanBounds, trust: Any, doubt_after: Any) -> float | tuple[float, ...]:
@@ -221,3 +238,10 @@ def _as_trust(bounds: MeanBounds, trust: Any, doubt_after: Any) -> float | tuple
         values = 1.0 - 1.0 / values
     same = values.ndim == 0 or np.all(values == values[0])
     return float(values.flat[0]) if same else tuple(values.tolist())
+
+
+def _as_assumption(name: object) -> str | None:
+    """The name of an assumption; anything but a text that is not empty is refused."""
+    if name is None or (isinstance(name, str) and name):
+        return name
+    raise TypeError(f'assumption is the name of what bounds rest on, such as "the expert is optimal"; got {shown(name)}')
