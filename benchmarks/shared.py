@@ -7,6 +7,7 @@ docs/shared.md. Letters after it choose the parts: `python -m benchmarks.shared 
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -95,12 +96,17 @@ def regret(policy: mb.Policy, world: World, trust: float, assumption: str | None
     return np.array(curve)
 
 
+@functools.cache
+def _from_nothing(policy: mb.Policy, world: World, seed: int) -> float:
+    return float(regret(policy, world, 0.0, None, seed)[-1].mean())
+
+
 def excess(policy: mb.Policy, world: World, trust: float, seed: int) -> tuple[float, float, float]:
     """Regret from nothing, and what separate and shared trust lose beyond it: means over contexts."""
-    nothing = regret(policy, world, 0.0, None, seed)[-1].mean()
+    nothing = _from_nothing(policy, world, seed)
     separate = regret(policy, world, trust, None, seed)[-1].mean()
     shared = regret(policy, world, trust, ASSUMPTION, seed)[-1].mean()
-    return float(nothing), float(separate - nothing), float(shared - nothing)
+    return nothing, float(separate - nothing), float(shared - nothing)
 
 
 def _rows(policies: Mapping[str, mb.Policy], worlds: Sequence[World], seed: int) -> list[list[str]]:
@@ -117,8 +123,8 @@ def _rows(policies: Mapping[str, mb.Policy], worlds: Sequence[World], seed: int)
     return rows
 
 
-_CELLS = """Each cell: mean regret from nothing in a context, then what separate and what shared trust lose beyond it (and
-the second as a share of the first, where separate trust loses more than 1)."""
+_CELLS = """Each cell: mean regret from nothing in a context, then what separate and what shared trust lose beyond it
+(and the second as a share of the first, where separate trust loses more than 1)."""
 
 
 def write_wrong(policies: Mapping[str, mb.Policy], contexts: int, rounds: int, seed: int) -> str:
@@ -185,8 +191,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         bodies[title] = write(policies, given.contexts, given.rounds, given.seed)
     about = f"""Bounds of many contexts that rest on one assumption, with trust in each arm's bounds by themselves and
     with trust that is shared; docs/trust.md says what that is. Five arms with means
-    {", ".join(f"{mean:g}" for mean in MEANS)} and rewards of 0 and 1. Written by `python -m benchmarks.shared --contexts
-    200` on {today()} with meanbounds {mb.__version__}, seed {given.seed}."""
+    {", ".join(f"{mean:g}" for mean in MEANS)} and rewards of 0 and 1. Written by
+    `python -m benchmarks.shared --contexts 200` on {today()} with meanbounds {mb.__version__}, seed {given.seed}."""
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in bodies.items())
     text = f"# What shared trust costs and saves\n\n{paragraph(about)}\n\n{body}\n"
     print(text)

@@ -244,4 +244,6 @@ def _as_assumption(name: object) -> str | None:
     """The name of an assumption; anything but a text that is not empty is refused."""
     if name is None or (isinstance(name, str) and name):
         return name
-    raise TypeError(f'assumption is the name of what bounds rest on, such as "the expert is optimal"; got {shown(name)}')
+    raise TypeError(
+        f'assumption is the name of what bounds rest on, such as "the expert is optimal"; got {shown(name)}'
+    )

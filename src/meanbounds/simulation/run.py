@@ -148,6 +148,8 @@ def simulate(
     settings = describe(described, environment, bounds, horizon, runs, number)
     if not known.is_certain:
         settings["trust"] = known.trusts.tolist()
+    if known.assumption is not None:
+        settings["assumption"] = known.assumption
     if late is not None:
         settings |= {"delay": late.settings(), "pending": pending}
     measures: dict[str, dict[str, NDArray[np.float64]]] = {}

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanbounds import kernels
+from meanbounds.agents.together import log_n_of
 from meanbounds.bounds import MeanBounds
 from meanbounds.kernels import linear
-from meanbounds.kernels.arms import delayed
+from meanbounds.kernels.arms import delayed, together
 from meanbounds.kernels.arms.block import Block
 from meanbounds.kernels.arms.tables import State
 from meanbounds.kernels.random.rewards import Rewards
@@ -138,6 +139,13 @@ def task_for(
         )
     plan = policy.plan(known)
     code, plan_table, parameters = policy.code(plan), plan.table, policy.parameters
+    if known.assumption is not None and plan.is_doubted:
+        if delay is not None:
+            raise ValueError(
+                "bounds that rest on an assumption cannot be simulated with a delay; leave one of them out"
+            )
+        limits = _limits(known)
+        return _TogetherTask(code, plan_table, limits, parameters, policy.f, law, environment.gaps, seed, rounds)
     if delay is not None:
         delays = delay.delays(int(rounds[-1]))
         middle = delayed.middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
@@ -191,6 +199,42 @@ class _ArmsTask(NamedTuple):
             play = kernels.textbook.play if self.textbook else kernels.play
             play(self.kernel, self.plan, self.parameters, block)
             curves[:, inside] = window[:, : inside.sum()]
+        return Played(curves, states[:, 0].astype(np.int64), {})
+
+
+def _limits(known: Knowledge) -> Floats:
+    """What `meanbounds.kernels.arms.together.play_for` needs to know of the bounds that rest on an assumption."""
+    bounds, log_n = known.bounds, log_n_of(known)
+    span, doubted = bounds.high - bounds.low, (log_n > 0.0) & (log_n < np.inf)
+    groups = np.where(doubted, np.cumsum(doubted) - 1, together.NO_GROUP)
+    return np.array([(bounds.high - bounds.lower) / span, (bounds.upper - bounds.low) / span, log_n, groups])
+
+
+class _TogetherTask(NamedTuple):
+    """Arms without features whose bounds stand or fall together."""
+
+    kernel: int
+    plan: Floats
+    limits: Floats
+    parameters: Floats
+    f: Exploration
+    rewards: Rewards
+    gaps: Floats
+    seed: int
+    rounds: NDArray[np.int64]
+
+    @property
+    def rounds_at_once(self) -> int:
+        """Some seconds."""
+        return 100_000
+
+    def play(self, first_run: int, runs: int) -> Played:
+        """Play the runs one after the other, all rounds at once: the ledger goes from the first round to the last."""
+        states = np.zeros((runs, len(State._fields), self.gaps.size))
+        curves = np.empty((runs, self.rounds.size))
+        table = _log_f(self.f, 1, int(self.rounds[-1]))
+        block = Block(states, self.rewards, np.uint64(self.seed), first_run, table, 1, self.rounds, self.gaps, curves)
+        together.play_for(self.kernel)(self.plan, self.limits, self.parameters, block)
         return Played(curves, states[:, 0].astype(np.int64), {})
 
 

@@ -229,7 +229,7 @@ def play_for(given: int) -> Callable[[Floats, Floats, Floats, Block], None]:
     """The loop that plays a block of runs in which the bounds of all arms stand or fall together.
 
     `limits` has a column for each arm: 1 less its lower bound and its upper bound, in units of the range; log N of its
-    own trust; and its group.
+    own trust; and its group. Runs start without rewards.
     """
     code, logged, _ = split(given)
 
@@ -239,8 +239,8 @@ def play_for(given: int) -> Callable[[Floats, Floats, Floats, Block], None]:
         groups = limits[3].astype(np.int64)
         for run in range(states.shape[0]):
             plan, ledger = plan_table.copy(), np.zeros((2 + groups.max(), SHARES.size + 2))
-            watched = np.empty((_UPPER + 1, arms))
-            watched[:_LOWER], watched[_LOWER:] = states[run], limits[:2]
+            watched = np.zeros((_UPPER + 1, arms))
+            watched[_LOWER:] = limits[:2]
             enter(ledger, watched, groups, False)
             table = watched[:_LOWER]
             plays = state_of(table).plays
