@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
-from meanbounds.support.checks import as_float, as_floats, as_mapping, shown
+from meanbounds.support.checks import as_float, as_floats, as_mapping, as_whole, shown
 from meanbounds.support.saving import Saved
 from meanbounds.support.types import Floats
 
 __all__ = ["Knowledge"]
 
-_SAVED = ("bounds", "trust", "assumption")
+_SAVED = ("bounds", "trust", "assumption", "expires")
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -41,6 +41,10 @@ class Knowledge(Saved):
         The name of what all bounds that are not certain rest on, such as "the expert is optimal". They then stand or
         fall together: with those of all arms and, in a `ContextualAgent`, of all contexts whose knowledge names the
         same assumption. By default the bounds of each arm stand alone.
+    expires
+        After how many rounds the bounds say nothing any more, because the world may have changed; None for never. For
+        an agent, rounds are updates. Rewards that have come are kept. `Agent.replace_bounds` takes fresh bounds, which
+        do not expire.
 
     Examples
     --------
@@ -62,6 +66,7 @@ class Knowledge(Saved):
     bounds: MeanBounds
     trust: float | tuple[float, ...]
     assumption: str | None
+    expires: int | None
 
     def __init__(
         self,
@@ -70,6 +75,7 @@ class Knowledge(Saved):
         trust: ArrayLike | None = None,
         doubt_after: ArrayLike | None = None,
         assumption: str | None = None,
+        expires: int | None = None,
     ) -> None:
         if not isinstance(bounds, MeanBounds):
             raise TypeError(f"knowledge needs MeanBounds, such as mb.MeanBounds([0.2], [0.9]); got {shown(bounds)}")
@@ -78,11 +84,17 @@ class Knowledge(Saved):
         object.__setattr__(self, "bounds", bounds)
         object.__setattr__(self, "trust", _as_trust(bounds, trust, doubt_after))
         object.__setattr__(self, "assumption", _as_assumption(assumption))
+        object.__setattr__(self, "expires", None if expires is None else as_whole("expires", expires))
 
     def __repr__(self) -> str:
         trust = self.trust if isinstance(self.trust, float) else list(self.trust)
-        rest = "" if self.assumption is None else f", assumption={self.assumption!r}"
+        rest = "".join(f", {name}={value!r}" for name, value in self._rest.items())
         return f"Knowledge(bounds={self.bounds!r}{'' if self.is_certain else f', trust={trust}'}{rest})"
+
+    @property
+    def _rest(self) -> dict[str, Any]:
+        """What is known beyond bounds and trust, where it is given."""
+        return {name: value for name in _SAVED[2:] if (value := getattr(self, name)) is not None}
 
     @property
     def is_certain(self) -> bool:
@@ -131,7 +143,7 @@ class Knowledge(Saved):
         Knowledge(bounds=MeanBounds([0.3], [0.8], arms=[1]))
         """
         chosen = self.bounds.subset(positions)
-        return Knowledge(chosen, assumption=self.assumption) if self.is_certain else self.with_bounds(chosen)
+        return Knowledge(chosen, **self._rest) if self.is_certain else self.with_bounds(chosen)
 
     def with_bounds(self, bounds: MeanBounds) -> Knowledge:
         """The same knowledge with other bounds in place of these, trusted as much as these are, arm by arm.
@@ -143,7 +155,7 @@ class Knowledge(Saved):
         Knowledge(bounds=MeanBounds([0.4], [0.6]))
         """
         if isinstance(self.trust, float) or not isinstance(bounds, MeanBounds):
-            return Knowledge(bounds, trust=self.trust, assumption=self.assumption)
+            return Knowledge(bounds, trust=self.trust, **self._rest)
         by_arm = dict(zip(self.bounds.arms, self.trust, strict=True))
         new = [arm for arm in bounds.arms if arm not in by_arm]
         if new:
@@ -151,7 +163,7 @@ class Knowledge(Saved):
                 f"the trust in the bounds of arm {shown(new[0])} is not known; make mb.Knowledge(bounds, trust=...) "
                 f"with one number for each arm"
             )
-        return Knowledge(bounds, trust=[by_arm[arm] for arm in bounds.arms], assumption=self.assumption)
+        return Knowledge(bounds, trust=[by_arm[arm] for arm in bounds.arms], **self._rest)
 
     def with_arm(self, arm: Arm, lower: float | None, upper: float | None, low: float, high: float) -> Knowledge:
         """The same knowledge with one more arm, at the end.
@@ -180,13 +192,41 @@ class Knowledge(Saved):
         }
         grown = {name: np.append(getattr(self.bounds, name), value) for name, value in columns.items()}
         bounds = MeanBounds(arms=[*self.bounds.arms, arm], **grown)
-        return Knowledge(bounds, trust=np.append(self.trusts, self.trusts.min()), assumption=self.assumption)
+        return Knowledge(bounds, trust=np.append(self.trusts, self.trusts.min()), **self._rest)
+
+    def after(self, rounds: int) -> Knowledge:
+        """What is still known after so many rounds: bounds that have expired say nothing.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> known = mb.Knowledge(mb.MeanBounds([0.2], [0.9]), expires=1_000)
+        >>> known.after(999).is_certain, known.after(1_000).trust
+        (True, 0.0)
+        """
+        if self.expires is None or rounds < self.expires:
+            return self
+        rest = {name: value for name, value in self._rest.items() if name not in ("expires", "assumption")}
+        return Knowledge(self.bounds, trust=0.0, **rest)
+
+    def renewed(self, bounds: MeanBounds) -> Knowledge:
+        """The same knowledge with fresh bounds in place of these, which do not expire; see `with_bounds`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Knowledge(mb.MeanBounds([0.2], [0.9]), expires=1_000).renewed(mb.MeanBounds([0.4], [0.6]))
+        Knowledge(bounds=MeanBounds([0.4], [0.6]))
+        """
+        made = self.with_bounds(bounds)
+        rest = {name: value for name, value in self._rest.items() if name != "expires"}
+        return Knowledge(made.bounds, trust=made.trust, **rest)
 
     def to_dict(self) -> dict[str, Any]:
         """The knowledge in plain lists that JSON can hold; `from_dict` is the inverse.
 
-        Of `TightBounds`, only the bounds themselves are kept; trust is left out where all bounds are certain, and the
-        assumption if there is none.
+        Of `TightBounds`, only the bounds themselves are kept; trust is left out where all bounds are certain, and
+        whatever else was not given.
 
         Examples
         --------
@@ -197,7 +237,7 @@ class Knowledge(Saved):
         bounds = {"bounds": MeanBounds.to_dict(self.bounds)}  # for TightBounds, too, the bounds alone
         trust = self.trust if isinstance(self.trust, float) else list(self.trust)
         told = {} if self.is_certain else {"trust": trust}
-        return bounds | told | ({} if self.assumption is None else {"assumption": self.assumption})
+        return bounds | told | self._rest
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -211,10 +251,10 @@ class Knowledge(Saved):
         """
         if not {"bounds"} <= set(as_mapping("saved knowledge", data)) <= set(_SAVED):
             raise ValueError(
-                f"saved knowledge has bounds, and perhaps trust and assumption; got {sorted(map(str, data))}"
+                f"saved knowledge has bounds, and perhaps trust, assumption and expires; got {sorted(map(str, data))}"
             )
-        trust, assumption = data.get("trust", 1.0), data.get("assumption")
-        return cls(MeanBounds.from_dict(data["bounds"]), trust=trust, assumption=assumption)
+        rest = {name: data.get(name) for name in _SAVED[1:]}
+        return cls(MeanBounds.from_dict(data["bounds"]), **rest)
 
 
 def _as_trust(bounds: MeanBounds, trust: Any, doubt_after: Any) -> float | tuple[float, ...]:

@@ -437,7 +437,7 @@ class Agent(Saved):
         """
         with self._lock:
             now = self._learner.standing
-            self._learner.adopt(now.known.with_bounds(now.known.bounds.matching(bounds)), now.retired)
+            self._learner.adopt(now.known.renewed(now.known.bounds.matching(bounds)), now.retired)
 
     def add(
         self,

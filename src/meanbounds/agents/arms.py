@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +29,7 @@ from meanbounds.kernels.arms import textbook, together
 from meanbounds.kernels.arms.delayed import middle_of
 from meanbounds.kernels.arms.tables import ADDED, State, complete
 from meanbounds.kernels.arms.watch import SEEN
-from meanbounds.kernels.tally import PENDING, new_tally
+from meanbounds.kernels.tally import PENDING, UPDATES, new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Plan, Policy
 from meanbounds.policies.exploration import TABULATED, log_f_table
@@ -56,6 +57,7 @@ class ArmsStanding(Standing):
     middle: Floats  # of each arm's bounds
     plan: Plan | None  # for all arms on offer; None if all are retired
     plans: dict[tuple[int, ...], Plan]  # for some of them
+    fresh_for: float  # after so many updates the bounds expire; infinite if they do not, or have
     log_n: Floats  # of each arm's own trust
     groups: list[int]  # of each arm in the ledger of the assumption; empty if there is none
 
@@ -128,7 +130,7 @@ class ArmsLearner(Learner):
         self, known: Knowledge, retired: frozenset[int], table: Floats, tally: Integers, seen: Floats
     ) -> ArmsStanding:
         """The standing with this knowledge and these rewards; changes nothing."""
-        bounds, plans = known.bounds, dict[tuple[int, ...], Plan]()
+        bounds, plans, still = known.bounds, dict[tuple[int, ...], Plan](), known.after(int(tally[UPDATES]))
         whole = watched(table, bounds, seen, self._error)
         middle = middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
         offered = tuple(k for k in range(len(bounds)) if k not in retired)
@@ -144,8 +146,9 @@ class ArmsLearner(Learner):
             place={arm: k for k, arm in enumerate(bounds.arms)},
             settings=kernel.settings_of(self.floor, self._parameters, middle),
             middle=middle,
-            plan=self._plan_for(known, plans, offered) if offered else None,
+            plan=self._plan_for(still, plans, offered) if offered else None,
             plans=plans,
+            fresh_for=inf if known.expires is None or still is not known else known.expires,
             log_n=log_n_of(known),
             groups=[] if self._ledger is None else self._ledger.groups(known).tolist(),
         )
@@ -163,7 +166,10 @@ class ArmsLearner(Learner):
     def _offer(self, eligible: Any) -> Plan:
         """The plan for the arms on offer."""
         now = self._now
-        plan = now.plan if eligible is None else self._plan_for(now.known, now.plans, self._positions(eligible))
+        if now.tally[UPDATES] >= now.fresh_for:
+            now = self._now = self._stand(now.known, now.retired, now.table, now.tally, self.seen)
+        still = now.known.after(self.updates)
+        plan = now.plan if eligible is None else self._plan_for(still, now.plans, self._positions(eligible))
         if plan is None:
             raise ValueError("no arm is left on offer: all are retired; add or restore one")
         if self._ledger is not None:
@@ -262,8 +268,8 @@ class ArmsLearner(Learner):
         """Choose an arm."""
         now = self._now
         plan = now.plan
-        if eligible is not None or plan is None or self._ledger is not None:
-            plan = self._offer(eligible)
+        if eligible is not None or plan is None or self._ledger is not None or now.fresh_for < inf:
+            plan, now = self._offer(eligible), self._now
         counts = self._counts_by_default if pending is None else self._counts(pending)
         if self.floor:
             self._share(len(plan))
@@ -276,7 +282,7 @@ class ArmsLearner(Learner):
 
     def probabilities(self, eligible: Any, pending: Pending | None) -> Floats:
         """The chance that the next pull takes each arm."""
-        now, plan = self._now, self._offer(eligible)
+        plan, now = self._offer(eligible), self._now
         table, t = now.table, self.updates + 1
         if self._counts(pending) and self.unanswered:
             table, t = kernel.supposed(now.table, now.tally, now.middle), t + self.unanswered
@@ -343,9 +349,10 @@ class ArmsLearner(Learner):
             raise NoIndexError(
                 f"{type(self._policy).__name__} has no index: it does not rank arms by a number of their own"
             )
+        if self._now.plan is not None:
+            self._offer(None)
         now, indices = self._now, np.full(len(self.bounds), -np.inf)
         if now.plan is not None:
-            self._offer(None)
             out = np.empty(len(now.plan))
             log_f = self._log_f_at(self.updates + 1)
             code = self._policy.code(now.plan)

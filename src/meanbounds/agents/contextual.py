@@ -100,7 +100,7 @@ class ContextualAgent(Saved):
         if len(self._rows) < len(known):
             raise ValueError("two contexts have the same name once numpy numbers are made plain ones")
         for row, (context, own) in enumerate(zip(self._rows, known, strict=True)):
-            if own.is_certain and columns.fits(own.bounds):
+            if own.is_certain and own.expires is None and columns.fits(own.bounds):
                 columns.lower[row], columns.upper[row] = own.bounds.lower, own.bounds.upper
             else:
                 self._kept[context] = self._agent_on(own, row, context)
@@ -782,7 +782,8 @@ class ContextualAgent(Saved):
         self._rest_all()
         columns, own = self._columns, {}
         for key, agent in self._kept.items():
-            if agent.knowledge.is_certain and columns.fits(agent.bounds):
+            known = agent.knowledge
+            if known.is_certain and known.expires is None and columns.fits(known.bounds):
                 columns.rest(self._rows[key], _learner_of(agent))
             else:
                 own[self._rows[key]] = agent.to_dict()

@@ -61,6 +61,11 @@ def check_certain(policy: object, known: Knowledge) -> None:
     >>> import meanbounds as mb
     >>> check_certain(mb.ROFUL(), mb.Knowledge(mb.MeanBounds([0.2], [0.9])))
     """
+    if known.expires is not None:
+        raise ValueError(
+            f"{policy} learns from features and takes bounds to hold for ever; leave expires out, and replace the "
+            f"bounds of an agent when they are too old"
+        )
     if not known.is_certain:
         raise ValueError(
             f"{policy} learns from features and takes bounds to be certain: it has no rule for trust below 1. Use a "

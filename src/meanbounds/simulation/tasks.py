@@ -22,11 +22,13 @@ from meanbounds.kernels.random.stream import child, offer_key
 from meanbounds.kernels.solvers.cone import Known
 from meanbounds.knowledge import Knowledge
 from meanbounds.linear import LinearArms
-from meanbounds.policies import AnyPolicy, LinearPolicy
+from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
 from meanbounds.policies.doubted import check_certain
 from meanbounds.policies.exploration import Exploration, log_f
+from meanbounds.simulation.changing import Changing
 from meanbounds.simulation.delay import Delay
 from meanbounds.simulation.environments import Environment, Linear
+from meanbounds.simulation.stages import StagedTask, stages_of
 from meanbounds.support.types import Floats
 
 __all__ = ["Played", "Task", "task_for"]
@@ -119,6 +121,15 @@ def task_for(
     """
     known = Knowledge.of(bounds)
     bounds = known.bounds
+    if isinstance(policy, Policy) and (isinstance(environment, Changing) or known.expires is not None):
+        if delay is None and known.assumption is None:
+            return _ChangingTask(
+                StagedTask(stages_of(policy, environment, known), policy.parameters, policy.f, seed, rounds, textbook)
+            )
+        if known.expires is not None:
+            raise ValueError(
+                "bounds that expire cannot be simulated with a delay or an assumption; leave expires, or these, out"
+            )
     law = environment.rewards(bounds.low, bounds.high)
     if isinstance(policy, LinearPolicy):
         if delay is not None:
@@ -154,6 +165,21 @@ def task_for(
             *(delays, middle, counts_pending),
         )
     return _ArmsTask(code, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds, textbook)
+
+
+class _ChangingTask(NamedTuple):
+    """A task in stages."""
+
+    staged: StagedTask
+
+    @property
+    def rounds_at_once(self) -> int:
+        """As for a world that does not change."""
+        return self.staged.rounds_at_once
+
+    def play(self, first_run: int, runs: int) -> Played:
+        """Play stage after stage."""
+        return Played(*self.staged.curves_and_plays(first_run, runs), {})
 
 
 def _check_norm(policy: LinearPolicy, norm: float) -> None:
