@@ -70,9 +70,7 @@ def test_a_world_that_stays_the_same_is_the_one_it_was() -> None:
 
 def test_a_change_after_the_end_never_comes() -> None:
     late = mb.Changing([(0, FIRST), (500, SECOND)])
-    lost: list[Floats] = [
-        mb.simulate(mb.UCB(), world, horizon=90, runs=4, seed=2).final["UCB"] for world in (FIRST, late)
-    ]
+    lost = [mb.simulate(mb.UCB(), world, horizon=90, runs=4, seed=2).final["UCB"] for world in (FIRST, late)]
     assert lost[0] == pytest.approx(lost[1])
 
 
