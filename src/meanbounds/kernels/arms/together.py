@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from math import exp, expm1, log, log1p
+from math import exp, expm1, log, log1p, sqrt
 
 import numpy as np
 
@@ -51,6 +51,7 @@ SHARES = 0.5 ** np.arange(20.0)
 """The shares q of wrong bounds that are tried."""
 
 _LOG_WEIGHTS = -np.log(np.arange(1.0, 21.0) * np.arange(2.0, 22.0)) - log(20.0 / 21.0)
+_CONTROLS = 0.2  # share of contexts that are controls, over the root of the probability that the assumption fails
 _MOST = 300.0  # of the logarithm of one e-process, either way: a single bound can say no more
 _TOTAL, _SHORTFALL, _LOWER, _UPPER = 1, 5, 7, 8  # rows of the statistics and of the watch
 
@@ -203,8 +204,9 @@ def _doubt_left(log_n: float, against: float, place: float) -> float:
     """Log N once the evidence against the assumption counts; see `weigh`."""
     if log_n == np.inf or log_n == 0.0:
         return log_n
-    log_odds = (log(expm1(log_n)) if log_n < 700.0 else log_n) - against
-    if place > 0.0 and place >= 1.0 / (1.0 + exp(-log_odds)):
+    log_odds = (log(expm1(log_n)) if log_n < 700.0 else log_n) - max(0.0, against)
+    fails = 1.0 / (1.0 + exp(log_odds)) if log_odds < 700.0 else 0.0
+    if place > 1.0 - _CONTROLS * sqrt(fails):
         return 0.0
     if against <= 0.0:
         return log_n
@@ -216,8 +218,8 @@ def weigh(plan_table: Floats, log_n: Floats, against: float, place: float) -> No
     """Write log N of each arm into a doubted plan: that of its own trust, less what speaks against the assumption.
 
     `log_n` has an entry for each arm, kept in the plan or not. `against` is log E. The odds that the assumption holds
-    are N - 1 over E. Below 1, E changes nothing. A context whose `place`, from 0 to 1, is at least the probability that
-    the assumption holds is one of the controls, which play without the bounds; 0 is never one.
+    are N - 1 over E. Below 1, E changes nothing. Contexts whose `place`, from 0 to 1, is near 1 are controls, which play
+    without the bounds: a share that is in proportion to the root of the probability that the assumption fails.
     """
     last = plan_table.shape[0] - 1
     for k in range(plan_table.shape[1]):
