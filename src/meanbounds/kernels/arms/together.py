@@ -218,8 +218,8 @@ def weigh(plan_table: Floats, log_n: Floats, against: float, place: float) -> No
     """Write log N of each arm into a doubted plan: that of its own trust, less what speaks against the assumption.
 
     `log_n` has an entry for each arm, kept in the plan or not. `against` is log E. The odds that the assumption holds
-    are N - 1 over E. Below 1, E changes nothing. Contexts whose `place`, from 0 to 1, is near 1 are controls, which play
-    without the bounds: a share that is in proportion to the root of the probability that the assumption fails.
+    are N - 1 over E. Below 1, E changes nothing. Contexts whose `place`, from 0 to 1, is near 1 are controls, which
+    play without the bounds: a share that is in proportion to the root of the probability that the assumption fails.
     """
     last = plan_table.shape[0] - 1
     for k in range(plan_table.shape[1]):
