@@ -51,9 +51,8 @@ def stages_of(policy: Policy, environment: Environment, known: Knowledge) -> tup
     [(1, 0.8, 0.9), (6, 0.0, 0.9), (11, 0.0, 0.2)]
     """
     bounds = known.bounds
-    starts, worlds = ((0,), (environment,))
-    if isinstance(environment, Changing):
-        starts, worlds = environment.starts, environment.environments
+    starts: tuple[int, ...] = environment.starts if isinstance(environment, Changing) else (0,)
+    worlds = environment.environments if isinstance(environment, Changing) else (environment,)
     ends = {0, *starts} if known.expires is None else {0, *starts, known.expires}
     found = []
     for start in sorted(ends):
