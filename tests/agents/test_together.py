@@ -169,7 +169,8 @@ def test_a_refuted_assumption_is_given_up_in_all_contexts(policy: mb.Policy) -> 
     for arm in range(3):
         for context in (1, 2):
             for some in (agent, own):
-                some.update(context, arm, 1.0)
+                for _ in range(arm + 1):  # so that no two arms are equal but for rounding
+                    some.update(context, arm, 1.0)
                 some.update(context, arm, 0.0)
     assert agent.assumptions()[NAME] > 15.0
     for context in (1, 2):
