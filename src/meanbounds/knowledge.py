@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
 from meanbounds.prior import Prior
-from meanbounds.support.checks import as_float, as_floats, as_mapping, shown
+from meanbounds.support.checks import as_float, as_floats, as_mapping, as_whole, shown
 from meanbounds.support.saving import Saved
 from meanbounds.support.types import Floats
 
 __all__ = ["Knowledge"]
 
-_SAVED = ("bounds", "prior", "trust")
+_SAVED = ("bounds", "prior", "trust", "assumption", "expires")
 _UNIFORM = 2.0  # strength of a prior that says nothing, with the middle of the range as its mean
 
 
@@ -43,6 +43,14 @@ class Knowledge(Saved):
         The same as a number of rounds N, in place of `trust`: 100 means a trust of 0.99, ``1 - 1 / N``. An arm that its
         bounds exclude is first tried after about N rounds; by index policies as soon as f(t) exceeds N, which is
         earlier with the default f.
+    assumption
+        The name of what all bounds that are not certain rest on, such as "the expert is optimal". They then stand or
+        fall together: with those of all arms and, in a `ContextualAgent`, of all contexts whose knowledge names the
+        same assumption. By default the bounds of each arm stand alone.
+    expires
+        After how many rounds the bounds say nothing any more, because the world may have changed; None for never. For
+        an agent, rounds are updates. Rewards that have come are kept. `Agent.replace_bounds` takes fresh bounds, which
+        do not expire.
 
     Examples
     --------
@@ -64,6 +72,8 @@ class Knowledge(Saved):
     bounds: MeanBounds
     prior: Prior | None
     trust: float | tuple[float, ...]
+    assumption: str | None
+    expires: int | None
 
     def __init__(
         self,
@@ -72,6 +82,8 @@ class Knowledge(Saved):
         prior: Prior | None = None,
         trust: ArrayLike | None = None,
         doubt_after: ArrayLike | None = None,
+        assumption: str | None = None,
+        expires: int | None = None,
     ) -> None:
         if not isinstance(bounds, MeanBounds):
             raise TypeError(f"knowledge needs MeanBounds, such as mb.MeanBounds([0.2], [0.9]); got {shown(bounds)}")
@@ -84,15 +96,23 @@ class Knowledge(Saved):
         object.__setattr__(self, "bounds", bounds)
         object.__setattr__(self, "prior", prior)
         object.__setattr__(self, "trust", _as_trust(bounds, trust, doubt_after))
+        object.__setattr__(self, "assumption", _as_assumption(assumption))
+        object.__setattr__(self, "expires", None if expires is None else as_whole("expires", expires))
 
     def __repr__(self) -> str:
         trust = self.trust if isinstance(self.trust, float) else list(self.trust)
         prior = "" if self.prior is None else f", prior={self.prior!r}"
-        return f"Knowledge(bounds={self.bounds!r}{prior}{'' if self.is_certain else f', trust={trust}'})"
+        rest = "".join(f", {name}={value!r}" for name, value in self._rest.items())
+        return f"Knowledge(bounds={self.bounds!r}{prior}{'' if self.is_certain else f', trust={trust}'}{rest})"
+
+    @property
+    def _rest(self) -> dict[str, Any]:
+        """What is known beyond bounds, prior and trust, where it is given: the same for all arms."""
+        return {name: value for name in _SAVED[3:] if (value := getattr(self, name)) is not None}
 
     @property
     def has_only_bounds(self) -> bool:
-        """Whether bounds are all there is: they are certain, and there is no prior.
+        """Whether bounds are all there is: they are certain, do not expire, and there is no prior.
 
         Examples
         --------
@@ -101,7 +121,7 @@ class Knowledge(Saved):
         >>> mb.Knowledge(bounds).has_only_bounds, mb.Knowledge(bounds, prior=mb.Prior(0.6, 10)).has_only_bounds
         (True, False)
         """
-        return self.is_certain and self.prior is None
+        return self.is_certain and self.prior is None and self.expires is None
 
     @property
     def is_certain(self) -> bool:
@@ -150,7 +170,7 @@ class Knowledge(Saved):
         Knowledge(bounds=MeanBounds([0.3], [0.8], arms=[1]))
         """
         chosen = self.bounds.subset(positions)
-        return Knowledge(chosen) if self.has_only_bounds else self.with_bounds(chosen)
+        return Knowledge(chosen, **self._rest) if self.has_only_bounds else self.with_bounds(chosen)
 
     def with_bounds(self, bounds: MeanBounds) -> Knowledge:
         """The same knowledge with other bounds in place of these; trust and prior stay, arm by arm.
@@ -175,7 +195,8 @@ class Knowledge(Saved):
             )
         positions = [place.get(arm, 0) for arm in bounds.arms]
         trust = self.trust if isinstance(self.trust, float) else [self.trust[k] for k in positions]
-        return Knowledge(bounds, prior=None if self.prior is None else self.prior.subset(positions), trust=trust)
+        prior = None if self.prior is None else self.prior.subset(positions)
+        return Knowledge(bounds, prior=prior, trust=trust, **self._rest)
 
     def with_arm(self, arm: Arm, lower: float | None, upper: float | None, low: float, high: float) -> Knowledge:
         """The same knowledge with one more arm, at the end.
@@ -210,13 +231,41 @@ class Knowledge(Saved):
             size = len(self.bounds)
             means = np.append(np.broadcast_to(prior.mean, size), 0.5 * columns["low"] + 0.5 * columns["high"])
             prior = Prior(means, np.append(np.broadcast_to(prior.strength, size), _UNIFORM))
-        return Knowledge(bounds, prior=prior, trust=np.append(self.trusts, self.trusts.min()))
+        return Knowledge(bounds, prior=prior, trust=np.append(self.trusts, self.trusts.min()), **self._rest)
+
+    def after(self, rounds: int) -> Knowledge:
+        """What is still known after so many rounds: bounds that have expired say nothing.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> known = mb.Knowledge(mb.MeanBounds([0.2], [0.9]), expires=1_000)
+        >>> known.after(999).is_certain, known.after(1_000).trust
+        (True, 0.0)
+        """
+        if self.expires is None or rounds < self.expires:
+            return self
+        rest = {name: value for name, value in self._rest.items() if name not in ("expires", "assumption")}
+        return Knowledge(self.bounds, prior=self.prior, trust=0.0, **rest)
+
+    def renewed(self, bounds: MeanBounds) -> Knowledge:
+        """The same knowledge with fresh bounds in place of these, which do not expire; see `with_bounds`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Knowledge(mb.MeanBounds([0.2], [0.9]), expires=1_000).renewed(mb.MeanBounds([0.4], [0.6]))
+        Knowledge(bounds=MeanBounds([0.4], [0.6]))
+        """
+        made = self.with_bounds(bounds)
+        rest = {name: value for name, value in self._rest.items() if name != "expires"}
+        return Knowledge(made.bounds, prior=made.prior, trust=made.trust, **rest)
 
     def to_dict(self) -> dict[str, Any]:
         """The knowledge in plain lists that JSON can hold; `from_dict` is the inverse.
 
-        Of `TightBounds`, only the bounds themselves are kept. Trust is left out where all bounds are certain, and a
-        prior where there is none.
+        Of `TightBounds`, only the bounds themselves are kept; trust is left out where all bounds are certain, and
+        whatever else was not given.
 
         Examples
         --------
@@ -228,7 +277,7 @@ class Knowledge(Saved):
         if self.prior is not None:
             told["prior"] = self.prior.to_dict()
         trust = self.trust if isinstance(self.trust, float) else list(self.trust)
-        return told if self.is_certain else told | {"trust": trust}
+        return (told if self.is_certain else told | {"trust": trust}) | self._rest
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -241,9 +290,13 @@ class Knowledge(Saved):
         Knowledge(bounds=MeanBounds([0.2], [0.9]))
         """
         if not {"bounds"} <= set(as_mapping("saved knowledge", data)) <= set(_SAVED):
-            raise ValueError(f"saved knowledge has bounds, and perhaps prior and trust; got {sorted(map(str, data))}")
+            raise ValueError(
+                f"saved knowledge has bounds, and perhaps prior, trust, assumption and expires; got "
+                f"{sorted(map(str, data))}"
+            )
         prior = Prior.from_dict(data["prior"]) if "prior" in data else None
-        return cls(MeanBounds.from_dict(data["bounds"]), prior=prior, trust=data.get("trust", 1.0))
+        rest = {name: data.get(name) for name in _SAVED[2:]}
+        return cls(MeanBounds.from_dict(data["bounds"]), prior=prior, **rest)
 
 
 def _as_trust(bounds: MeanBounds, trust: Any, doubt_after: Any) -> float | tuple[float, ...]:
@@ -267,3 +320,12 @@ def _as_trust(bounds: MeanBounds, trust: Any, doubt_after: Any) -> float | tuple
         values = 1.0 - 1.0 / values
     same = values.ndim == 0 or np.all(values == values[0])
     return float(values.flat[0]) if same else tuple(values.tolist())
+
+
+def _as_assumption(name: object) -> str | None:
+    """The name of an assumption; anything but a text that is not empty is refused."""
+    if name is None or (isinstance(name, str) and name):
+        return name
+    raise TypeError(
+        f'assumption is the name of what bounds rest on, such as "the expert is optimal"; got {shown(name)}'
+    )

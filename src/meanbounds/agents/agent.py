@@ -400,6 +400,25 @@ class Agent(Saved):
         with self._lock:
             return self._learner.contradictions(error)
 
+    def assumptions(self) -> dict[str, float]:
+        """How strongly rewards speak against the assumption that the bounds rest on; see `ContextualAgent.assumptions`.
+
+        The agent of a context shares the evidence with the other contexts. Empty if there is no assumption.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> known = mb.Knowledge(mb.MeanBounds([0.7, 0.2], [0.9, 0.6]), trust=0.9, assumption="optimal expert")
+        >>> agent = mb.Agent(mb.GLUE(), known, seed=7)
+        >>> for _ in range(8):
+        ...     agent.update(1, 1.0)
+        >>> round(agent.assumptions()["optimal expert"], 2)
+        0.6
+        """
+        with self._lock:
+            ledger = self._learner.ledger if isinstance(self._learner, ArmsLearner) else None
+            return {} if ledger is None else {ledger.name: ledger.log_e}
+
     def replace_bounds(self, bounds: MeanBounds) -> None:
         """Use other bounds from now on (the paper's l_k(t), u_k(t)); the rewards so far stay.
 
@@ -419,7 +438,7 @@ class Agent(Saved):
         """
         with self._lock:
             now = self._learner.standing
-            self._learner.adopt(now.known.with_bounds(now.known.bounds.matching(bounds)), now.retired)
+            self._learner.adopt(now.known.renewed(now.known.bounds.matching(bounds)), now.retired)
 
     def add(
         self,

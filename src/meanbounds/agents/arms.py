@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any, Self
 
 import numpy as np
@@ -19,20 +20,22 @@ from meanbounds.agents.learner import (
     check_reward,
     read_counts,
 )
+from meanbounds.agents.together import Ledger, log_n_of
 from meanbounds.agents.watch import carried, found, read_seen, told_seen, watched
 from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.evidence.contradictions import WATCHED_ERROR, ContradictionWarning
 from meanbounds.kernels.arms import agent as kernel
-from meanbounds.kernels.arms import textbook
+from meanbounds.kernels.arms import textbook, together
 from meanbounds.kernels.arms.delayed import middle_of
 from meanbounds.kernels.arms.tables import ADDED, State, complete
 from meanbounds.kernels.arms.watch import SEEN
-from meanbounds.kernels.tally import PENDING, new_tally
+from meanbounds.kernels.tally import PENDING, UPDATES, new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Plan, Policy
 from meanbounds.policies.exploration import TABULATED, log_f_table
 from meanbounds.support.checks import as_flag, as_float, as_list
 from meanbounds.support.entries import Entries
+from meanbounds.support.signals import signals_wait
 from meanbounds.support.types import Floats, Integers
 
 __all__ = ["ArmsLearner", "ArmsStanding", "check_statistics", "means_of"]
@@ -56,6 +59,9 @@ class ArmsStanding(Standing):
     middle: Floats  # of each arm's bounds
     plan: Plan | None  # for all arms on offer; None if all are retired
     plans: dict[tuple[int, ...], Plan]  # for some of them
+    fresh_for: float  # after so many updates the bounds expire; infinite if they do not, or have
+    log_n: Floats  # of each arm's own trust
+    groups: list[int]  # of each arm in the ledger of the assumption; empty if there is none
 
 
 class ArmsLearner(Learner):
@@ -114,13 +120,17 @@ class ArmsLearner(Learner):
         table = np.zeros((len(State._fields), arms)) if table is None else table
         tally = new_tally(seed, np.zeros(arms, dtype=np.int64)) if tally is None else tally
         seen = np.zeros((2, arms)) if seen is None else seen
+        self._ledger: Ledger | None = None
+        self._place = 0.0
         self._now = self._stand(known, retired, table, tally, seen)
+        if known.assumption is not None and not known.is_certain:
+            self.join(Ledger(known.assumption), 0.0)
 
     def _stand(
         self, known: Knowledge, retired: frozenset[int], table: Floats, tally: Integers, seen: Floats
     ) -> ArmsStanding:
         """The standing with this knowledge and these rewards; changes nothing."""
-        bounds, plans = known.bounds, dict[tuple[int, ...], Plan]()
+        bounds, plans, still = known.bounds, dict[tuple[int, ...], Plan](), known.after(int(tally[UPDATES]))
         whole = watched(table, bounds, seen, self._error)
         middle = middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
         parameters = self._policy.parameters_for(known)
@@ -140,8 +150,11 @@ class ArmsLearner(Learner):
             parameters=parameters,
             pulls=(kernel.pull_for(code), kernel.pull_for(code + textbook.DOUBTED)),
             middle=middle,
-            plan=self._plan_for(known, plans, offered) if offered else None,
+            plan=self._plan_for(still, plans, offered) if offered else None,
             plans=plans,
+            fresh_for=inf if known.expires is None or still is not known else known.expires,
+            log_n=log_n_of(known),
+            groups=[] if self._ledger is None else self._ledger.groups(known).tolist(),
         )
 
     def _plan_for(self, known: Knowledge, plans: dict[tuple[int, ...], Plan], positions: tuple[int, ...]) -> Plan:
@@ -157,15 +170,57 @@ class ArmsLearner(Learner):
     def _offer(self, eligible: Any) -> Plan:
         """The plan for the arms on offer."""
         now = self._now
-        plan = now.plan if eligible is None else self._plan_for(now.known, now.plans, self._positions(eligible))
+        if now.tally[UPDATES] >= now.fresh_for:
+            now = self._now = self._stand(now.known, now.retired, now.table, now.tally, self.seen)
+        still = now.known.after(self.updates)
+        plan = now.plan if eligible is None else self._plan_for(still, now.plans, self._positions(eligible))
         if plan is None:
             raise ValueError("no arm is left on offer: all are retired; add or restore one")
+        if self._ledger is not None:
+            self._weigh(plan, self._ledger)
         return plan
+
+    def _weigh(self, plan: Plan, ledger: Ledger) -> None:
+        """Let the evidence against the assumption count in a plan, before it is used."""
+        if plan.is_doubted:
+            together.weigh(plan.table, self._now.log_n, ledger.table[0, -1], self._place)
 
     def adopt(self, known: Knowledge, retired: frozenset[int]) -> None:
         """Use this knowledge, and drop the plans made from the old."""
         now, seen = self._now, carried(self.bounds, known.bounds, self.seen)
-        self._now = self._stand(known, retired, now.table, now.tally, seen)
+        self._change(self._stand(known, retired, now.table, now.tally, seen))
+
+    def _change(self, standing: ArmsStanding) -> None:
+        """Stand elsewhere; what rewards say against the assumption depends on the bounds."""
+        ledger = self._ledger
+        if ledger is None:
+            self._now = standing
+            return
+        with signals_wait():
+            ledger.enter(self._now.watched, np.array(self._now.groups), leaves=True)
+            ledger.enter(standing.watched, np.array(standing.groups))
+            self._now = standing
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """The evidence against the assumption that the bounds rest on; None if each arm's bounds stand alone."""
+        return self._ledger
+
+    def join(self, ledger: Ledger, place: float) -> None:
+        """Share this ledger with other agents from now on; `place` is that of `meanbounds.agents.together.place_of`."""
+        groups = ledger.groups(self.known)
+        with signals_wait():
+            self._ledger, self._place = ledger, place
+            ledger.enter(self._now.watched, groups)
+            self._now = replace(self._now, groups=groups.tolist())
+
+    def leave(self) -> None:
+        """Take back what the rewards of this agent say against the assumption, for an agent that is forgotten."""
+        ledger = self._ledger
+        if ledger is not None:
+            with signals_wait():
+                ledger.enter(self._now.watched, np.array(self._now.groups), leaves=True)
+                self._ledger = None
 
     def watch(self, error: float, where: str) -> None:
         """Warn of bounds with this probability of a false alarm, and with these first words, from now on."""
@@ -216,7 +271,9 @@ class ArmsLearner(Learner):
     def pull(self, eligible: Any, pending: Pending | None) -> Any:
         """Choose an arm."""
         now = self._now
-        plan = now.plan if eligible is None and now.plan is not None else self._offer(eligible)
+        plan = now.plan
+        if eligible is not None or plan is None or self._ledger is not None or now.fresh_for < inf:
+            plan, now = self._offer(eligible), self._now
         counts = self._counts_by_default if pending is None else self._counts(pending)
         if self.floor:
             self._share(len(plan))
@@ -229,7 +286,7 @@ class ArmsLearner(Learner):
 
     def probabilities(self, eligible: Any, pending: Pending | None) -> Floats:
         """The chance that the next pull takes each arm."""
-        now, plan = self._now, self._offer(eligible)
+        plan, now = self._offer(eligible), self._now
         table, t = now.table, self.updates + 1
         if self._counts(pending) and self.unanswered:
             table, t = kernel.supposed(now.table, now.tally, now.middle), t + self.unanswered
@@ -252,11 +309,24 @@ class ArmsLearner(Learner):
         value = reward if type(reward) is float and low <= reward <= high else check_reward(arm, reward, low, high)
         past = history if type(history) is bool else as_flag("history", history)
         span = high - low
+        if self._ledger is not None:
+            self._update_together(self._ledger, k, (value - low) / span, (high - value) / span, past)
+            return
         news = kernel.update(now.watched, now.tally, k, (value - low) / span, (high - value) / span, past)
         if news:
             self._announce(k, (value - low) / span, (high - value) / span, past, news)
             now = self._now  # whoever handles warnings may have changed the bounds
             kernel.update_with_news(now.watched, now.tally, k, (value - low) / span, (high - value) / span, past, news)
+
+    def _update_together(self, ledger: Ledger, k: int, reward: float, shortfall: float, past: bool) -> None:
+        """Take in a reward that also speaks for or against the assumption."""
+        now = self._now
+        told = k, reward, shortfall, past
+        news = together.update(now.watched, now.tally, ledger.table, now.groups[k], *told)
+        if news:
+            self._announce(*told, news)
+            now = self._now
+            together.update_with_news(now.watched, now.tally, ledger.table, now.groups[k], *told, news)
 
     def _announce(self, k: int, reward: float, shortfall: float, history: bool, news: int) -> None:
         """Warn of bounds that a reward contradicts, each once, before anything is changed."""
@@ -268,7 +338,8 @@ class ArmsLearner(Learner):
         for one in found(own, (state.total, state.shortfall), rewards, tally[PENDING:], whole[SEEN:], errors):
             if (one.arm, one.side, one.bound) not in self._announced and one.updates == self.updates + 1:
                 self._announced.add((one.arm, one.side, one.bound))
-                warnings.warn(ContradictionWarning(one, self._where), stacklevel=4)  # whoever calls `Agent.update`
+                own_words = ContradictionWarning(self._with_assumption(one), self._where)
+                warnings.warn(own_words, stacklevel=4 if self._ledger is None else 5)  # whoever calls `Agent.update`
 
     def cancel(self, arm: Any) -> None:
         """Give up one pending pull of an arm."""
@@ -282,6 +353,8 @@ class ArmsLearner(Learner):
             raise NoIndexError(
                 f"{type(self._policy).__name__} has no index: it does not rank arms by a number of their own"
             )
+        if self._now.plan is not None:
+            self._offer(None)
         now, indices = self._now, np.full(len(self.bounds), -np.inf)
         if now.plan is not None:
             out = np.empty(len(now.plan))
@@ -297,12 +370,15 @@ class ArmsLearner(Learner):
             raise TypeError(f"{self._policy} does not learn from features; leave them out")
         now = self._now
         table, tally = np.hstack([now.table, np.zeros((len(now.table), 1))]), np.append(now.tally, 0)
-        self._now = self._stand(known, now.retired, table, tally, carried(self.bounds, known.bounds, self.seen))
+        self._change(self._stand(known, now.retired, table, tally, carried(self.bounds, known.bounds, self.seen)))
 
     def told(self) -> dict[str, Any]:
         """The statistics of the rewards so far, in values that JSON can hold."""
         rows = {name: row.tolist() for name, row in zip(State._fields, self._now.table, strict=True)}
-        return rows | told_seen(self.seen)
+        told = rows | told_seen(self.seen)
+        if self._ledger is not None and self._place == 0.0:  # no context: these have a ledger in common
+            told["evidence"] = self._ledger.told()
+        return told
 
     @classmethod
     def from_parts(cls, parts: Mapping[str, Any]) -> Self:
@@ -316,7 +392,10 @@ class ArmsLearner(Learner):
         tally = new_tally(counts.seed, counts.pending, counts.pulls, counts.updates)
         seen = read_seen(saved, len(known.bounds), counts.updates)
         numbers = counts.seed, counts.floor
-        return cls(parts["policy"], known, *numbers, table=table, tally=tally, retired=counts.retired, seen=seen)
+        learner = cls(parts["policy"], known, *numbers, table=table, tally=tally, retired=counts.retired, seen=seen)
+        if learner.ledger is not None and "evidence" in saved:
+            learner.ledger.recall(saved["evidence"])
+        return learner
 
     def _positions(self, eligible: Iterable[Arm]) -> tuple[int, ...]:
         positions = {self.bounds.position(arm) for arm in as_list("eligible", eligible)}

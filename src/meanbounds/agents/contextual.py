@@ -18,6 +18,7 @@ from meanbounds.agents.agent import Agent
 from meanbounds.agents.arms import ArmsLearner
 from meanbounds.agents.columns import Columns, check_columns
 from meanbounds.agents.learner import Pending, check_floor
+from meanbounds.agents.together import Ledger, place_of
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, UnknownArmError
 from meanbounds.evidence.contradictions import WATCHED_ERROR, Contradiction
 from meanbounds.evidence.processes import check_error
@@ -63,6 +64,8 @@ class ContextualAgent(Saved):
     -----
     Contexts are stored in columns, a few hundred bytes each, and become agents when they are used. A million contexts
     with five arms fit in 1 GB; `from_columns` builds them without an object for each.
+
+    Contexts whose `Knowledge` names the same assumption share the evidence against it, see docs/trust.md.
 
     Threads may share it: one lock guards all contexts and their agents. An error or an interrupt leaves it as it was
     before the call or as it is after it.
@@ -171,6 +174,7 @@ class ContextualAgent(Saved):
         self._columns = columns
         self._withdrawn: set[Arm] = set()  # retired in all contexts, those that are still to come included
         self._rows: dict[Context, int] = {context: row for row, context in enumerate(contexts)}
+        self._ledgers: dict[str, Ledger] = {}  # of each assumption
         self._awake: dict[Context, Agent] = {}
         self._kept: dict[Context, Agent] = {}  # always awake: the caller has the agent, or it has other arms or doubts
 
@@ -233,7 +237,14 @@ class ContextualAgent(Saved):
         """A new agent with this knowledge and the seed of this row."""
         known, watch = Knowledge.of(bounds), self._watch_of(key)
         learner = ArmsLearner(self._policy, known, self._seed_of(row), self._floor, error=watch[0], where=watch[1])
+        self._share(learner, row)
         return Agent.around(learner, self._lock)
+
+    def _share(self, learner: ArmsLearner, row: int) -> None:
+        """Let a learner whose bounds rest on an assumption share the evidence with the other contexts."""
+        own = learner.ledger
+        if own is not None:
+            learner.join(self._ledgers.setdefault(own.name, Ledger(own.name)), place_of(row))
 
     def _watch_of(self, key: Context) -> tuple[float, str]:
         """The share of a context in the probability of a false alarm, and the first words of its warnings."""
@@ -457,6 +468,29 @@ class ContextualAgent(Saved):
                     found[key] = self._columns.contradictions(row, errors)
             return {key: own for key, own in found.items() if own}
 
+    def assumptions(self) -> dict[str, float]:
+        """How strongly the rewards of all contexts speak against each assumption: logarithms of e-processes.
+
+        While an assumption holds, its e-process ever reaches 1 / error with probability at most `error`, however often
+        you look. `meanbounds.Knowledge` names the assumption; see docs/trust.md.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = {age: mb.MeanBounds([0.7, 0.2], [0.9, 0.6]) for age in ("young", "old")}
+        >>> known = {age: mb.Knowledge(own, trust=0.9, assumption="optimal expert") for age, own in bounds.items()}
+        >>> agent = mb.ContextualAgent(mb.GLUE(), known, seed=7)
+        >>> agent.assumptions()
+        {'optimal expert': 0.0}
+        >>> for _ in range(8):
+        ...     agent.update("young", 1, 1.0)
+        ...     agent.update("old", 1, 1.0)
+        >>> round(agent.assumptions()["optimal expert"], 2)
+        1.43
+        """
+        with self._lock:
+            return {name: ledger.log_e for name, ledger in self._ledgers.items()}
+
     def plays(self, context: Context | None = None) -> Integers:
         """How many rewards each arm has had, in one context or, by default, in all of them together.
 
@@ -580,10 +614,13 @@ class ContextualAgent(Saved):
         self._rest_all()
         kept = [(_learner_of(agent), _learner_of(agent).standing) for agent in self._kept.values()]
         rows, columns, withdrawn = dict(self._rows), self._columns.with_own_bounds(), set(self._withdrawn)
+        ledgers = [(ledger, ledger.copy()) for ledger in self._ledgers.values()]
         try:
             yield
         except BaseException:
             self._awake.clear()
+            for ledger, before in ledgers:
+                ledger.take(before)
             for learner, standing in kept:
                 learner.stand_at(standing)
             self._rows, self._columns, self._withdrawn = rows, columns, withdrawn
@@ -721,6 +758,8 @@ class ContextualAgent(Saved):
         self._columns.size = self._next_row()
         if key in self._rows:
             self._columns.clear(self._rows[key])
+        if key in self._kept:
+            _learner_of(self._kept[key]).leave()
         self._awake.pop(key, None)
         self._kept.pop(key, None)
         self._rows.pop(key, None)
@@ -766,6 +805,7 @@ class ContextualAgent(Saved):
             "told": {str(row): entry for row, entry in told.items() if entry is not None},
             "agents": {str(row): saved for row, saved in own.items()},
             "withdrawn": [arm for arm in columns.arms if arm in self._withdrawn],
+            **({"assumptions": {name: own.told() for name, own in self._ledgers.items()}} if self._ledgers else {}),
         }
 
     @classmethod
@@ -807,7 +847,16 @@ class ContextualAgent(Saved):
             agent._columns.recall(int(row), told)
         for row, own in saved.mapping("agents").items():
             agent._kept[names[row]] = agent._adopted(Agent.from_dict(own), names[row])
+        agent._recall(saved)
         return agent
+
+    def _recall(self, saved: Entries) -> None:
+        """Take over the evidence against assumptions as it was saved."""
+        told = saved.mapping("assumptions") if "assumptions" in saved else {}
+        for name in told.keys() ^ self._ledgers.keys() if told else ():
+            raise saved.fail(f"assumption {name!r} is in the evidence or in the knowledge of contexts, but not in both")
+        for name, own in told.items():
+            self._ledgers[name].recall(own)
 
     @classmethod
     def _from_version_0_1(cls, saved: Entries) -> Self:
@@ -829,6 +878,7 @@ class ContextualAgent(Saved):
         """The same agent under the lock of all, as that of a context."""
         learner = _learner_of(agent)
         learner.watch(*self._watch_of(key))
+        self._share(learner, self._rows[key])
         return Agent.around(learner, self._lock)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -872,7 +922,10 @@ def _made(kind: type[ContextualAgent], state: dict[str, Any], kept: dict[Context
     lock = threading.RLock()
     agent.__dict__.update(state)
     agent._lock, agent._awake = lock, {}
+    before, agent._ledgers = agent._ledgers, {}
     agent._kept = {context: agent._adopted(Agent.around(learner), context) for context, learner in kept.items()}
+    for name, ledger in agent._ledgers.items():
+        ledger.take(before[name])  # rewards added up in the same order, to the last digit
     return agent
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self
 
 from numpy.typing import ArrayLike
@@ -170,7 +170,13 @@ class Learner(ABC):
     def contradictions(self, error: float) -> list[Contradiction]:
         """The bounds that the rewards so far contradict."""
         rewards = self.plays, self.means
-        return found(self.bounds, self.sums, rewards, self.pending, self.seen, (error, self._error))
+        every = found(self.bounds, self.sums, rewards, self.pending, self.seen, (error, self._error))
+        return [self._with_assumption(one) for one in every]
+
+    def _with_assumption(self, one: Contradiction) -> Contradiction:
+        """A contradiction that names the assumption on which the bound rests."""
+        assumption = self.known.assumption
+        return one if assumption is None else replace(one, assumption=assumption)
 
     @property
     def retired_arms(self) -> tuple[Arm, ...]:

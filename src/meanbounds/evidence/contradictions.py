@@ -83,6 +83,8 @@ class Contradiction:
     updates
         After how many updates of the agent, of all its arms, the alarm was first given; None if only this look found
         it, or if there is no agent.
+    assumption
+        The name of the assumption on which the bound rests, see `meanbounds.Knowledge`; None if it stands alone.
 
     Examples
     --------
@@ -99,6 +101,7 @@ class Contradiction:
     mean: float
     log_e: float
     updates: int | None = None
+    assumption: str | None = None
 
     @property
     def e_value(self) -> float:
@@ -110,7 +113,9 @@ class Contradiction:
         strength = f"e-value {size}" if self.log_e < np.inf else "for certain"
         rewards = "1 reward with mean" if self.plays == 1 else f"{self.plays:,} rewards with mean"
         verb = "contradicts" if self.plays == 1 else "contradict"
-        return f"arm {self.arm!r}: {rewards} {self.mean:.4g} {verb} its {self.side} bound {self.bound:.6g} ({strength})"
+        rest = "" if self.assumption is None else f", which rests on {self.assumption!r}"
+        bound = f"its {self.side} bound {self.bound:.6g} ({strength}){rest}"
+        return f"arm {self.arm!r}: {rewards} {self.mean:.4g} {verb} {bound}"
 
 
 @dataclass(frozen=True, eq=False)

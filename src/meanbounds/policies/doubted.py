@@ -63,6 +63,11 @@ def check_certain(policy: object, known: Knowledge) -> None:
     >>> check_certain(mb.ROFUL(), mb.Knowledge(mb.MeanBounds([0.2], [0.9])))
     """
     check_no_prior(policy, known)
+    if known.expires is not None:
+        raise ValueError(
+            f"{policy} learns from features and takes bounds to hold for ever; leave expires out, and replace the "
+            f"bounds of an agent when they are too old"
+        )
     if not known.is_certain:
         raise ValueError(
             f"{policy} learns from features and takes bounds to be certain: it has no rule for trust below 1. Use a "

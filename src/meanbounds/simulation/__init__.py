@@ -7,6 +7,7 @@ here; worlds that write logs are in `meanbounds.worlds`.
 from meanbounds.simulation.agents import simulate_agents
 from meanbounds.simulation.alarms import first_contradictions
 from meanbounds.simulation.blocks import Blocks
+from meanbounds.simulation.changing import Changing
 from meanbounds.simulation.corrupt import corrupt, corrupt_log
 from meanbounds.simulation.delay import Delay
 from meanbounds.simulation.environments import Bernoulli, Beta, Environment, Linear, Table, Uniform
@@ -19,6 +20,7 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Blocks",
+    "Changing",
     "Delay",
     "Environment",
     "Instance",

@@ -336,8 +336,8 @@ class Regret:
         """Share of the rounds in which a best arm of those on offer was played."""
         if label in self.measures.get("best", {}):
             return float(self.measures["best"][label][:, -1].mean() / self.rounds[-1])
-        if "environment" not in self.settings:
-            return float("nan")  # the best arm differs by run
+        if "environment" not in self.settings or "stages" in self.settings["environment"]:
+            return float("nan")  # the best arm differs by run, or by round
         means, plays = np.asarray(self.settings["environment"]["means"]), self.plays[label]
         return float(plays[:, means == means.max()].sum() / plays.sum())
 

@@ -150,6 +150,10 @@ def simulate(
         settings["trust"] = known.trusts.tolist()
     if known.prior is not None:
         settings["prior"] = known.prior.to_dict()
+    if known.assumption is not None:
+        settings["assumption"] = known.assumption
+    if known.expires is not None:
+        settings["expires"] = known.expires
     if late is not None:
         settings |= {"delay": late.settings(), "pending": pending}
     measures: dict[str, dict[str, NDArray[np.float64]]] = {}

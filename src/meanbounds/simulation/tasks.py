@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanbounds import kernels
+from meanbounds.agents.together import log_n_of
 from meanbounds.bounds import MeanBounds
 from meanbounds.kernels import linear
-from meanbounds.kernels.arms import delayed
+from meanbounds.kernels.arms import delayed, together
 from meanbounds.kernels.arms.block import Block
 from meanbounds.kernels.arms.tables import State
 from meanbounds.kernels.random.rewards import Rewards
@@ -21,11 +22,13 @@ from meanbounds.kernels.random.stream import child, offer_key
 from meanbounds.kernels.solvers.cone import Known
 from meanbounds.knowledge import Knowledge
 from meanbounds.linear import LinearArms
-from meanbounds.policies import AnyPolicy, LinearPolicy
+from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
 from meanbounds.policies.doubted import check_certain
 from meanbounds.policies.exploration import Exploration, log_f
+from meanbounds.simulation.changing import Changing
 from meanbounds.simulation.delay import Delay
 from meanbounds.simulation.environments import Environment, Linear
+from meanbounds.simulation.stages import StagedTask, stages_of
 from meanbounds.support.types import Floats
 
 __all__ = ["Played", "Task", "task_for"]
@@ -118,6 +121,15 @@ def task_for(
     """
     known = Knowledge.of(bounds)
     bounds = known.bounds
+    if isinstance(policy, Policy) and (isinstance(environment, Changing) or known.expires is not None):
+        if delay is None and known.assumption is None:
+            return _ChangingTask(
+                StagedTask(stages_of(policy, environment, known), policy.parameters_for(known), policy.f, seed, rounds, textbook)
+            )
+        if known.expires is not None:
+            raise ValueError(
+                "bounds that expire cannot be simulated with a delay or an assumption; leave expires, or these, out"
+            )
     law = environment.rewards(bounds.low, bounds.high)
     if isinstance(policy, LinearPolicy):
         if delay is not None:
@@ -138,6 +150,13 @@ def task_for(
         )
     plan = policy.plan(known)
     code, plan_table, parameters = policy.code(plan), plan.table, policy.parameters_for(known)
+    if known.assumption is not None and plan.is_doubted:
+        if delay is not None:
+            raise ValueError(
+                "bounds that rest on an assumption cannot be simulated with a delay; leave one of them out"
+            )
+        limits = _limits(known)
+        return _TogetherTask(code, plan_table, limits, parameters, policy.f, law, environment.gaps, seed, rounds)
     if delay is not None:
         delays = delay.delays(int(rounds[-1]))
         middle = delayed.middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
@@ -146,6 +165,21 @@ def task_for(
             *(delays, middle, counts_pending),
         )
     return _ArmsTask(code, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds, textbook)
+
+
+class _ChangingTask(NamedTuple):
+    """A task in stages."""
+
+    staged: StagedTask
+
+    @property
+    def rounds_at_once(self) -> int:
+        """As for a world that does not change."""
+        return self.staged.rounds_at_once
+
+    def play(self, first_run: int, runs: int) -> Played:
+        """Play stage after stage."""
+        return Played(*self.staged.curves_and_plays(first_run, runs), {})
 
 
 def _check_norm(policy: LinearPolicy, norm: float) -> None:
@@ -191,6 +225,42 @@ class _ArmsTask(NamedTuple):
             play = kernels.textbook.play if self.textbook else kernels.play
             play(self.kernel, self.plan, self.parameters, block)
             curves[:, inside] = window[:, : inside.sum()]
+        return Played(curves, states[:, 0].astype(np.int64), {})
+
+
+def _limits(known: Knowledge) -> Floats:
+    """What `meanbounds.kernels.arms.together.play_for` needs to know of the bounds that rest on an assumption."""
+    bounds, log_n = known.bounds, log_n_of(known)
+    span, doubted = bounds.high - bounds.low, (log_n > 0.0) & (log_n < np.inf)
+    groups = np.where(doubted, np.cumsum(doubted) - 1, together.NO_GROUP)
+    return np.array([(bounds.high - bounds.lower) / span, (bounds.upper - bounds.low) / span, log_n, groups])
+
+
+class _TogetherTask(NamedTuple):
+    """Arms without features whose bounds stand or fall together."""
+
+    kernel: int
+    plan: Floats
+    limits: Floats
+    parameters: Floats
+    f: Exploration
+    rewards: Rewards
+    gaps: Floats
+    seed: int
+    rounds: NDArray[np.int64]
+
+    @property
+    def rounds_at_once(self) -> int:
+        """Some seconds."""
+        return 100_000
+
+    def play(self, first_run: int, runs: int) -> Played:
+        """Play the runs one after the other, all rounds at once: the ledger goes from the first round to the last."""
+        states = np.zeros((runs, len(State._fields), self.gaps.size))
+        curves = np.empty((runs, self.rounds.size))
+        table = _log_f(self.f, 1, int(self.rounds[-1]))
+        block = Block(states, self.rewards, np.uint64(self.seed), first_run, table, 1, self.rounds, self.gaps, curves)
+        together.play_for(self.kernel)(self.plan, self.limits, self.parameters, block)
         return Played(curves, states[:, 0].astype(np.int64), {})
 
 

@@ -111,7 +111,7 @@ def update(watched: Floats, tally: Integers, arm: int, reward: float, shortfall:
     """
     news = news_of(watched, tally, arm, reward, shortfall, history)
     if news == 0:
-        _add(watched, tally, arm, reward, shortfall, history)
+        add(watched, tally, arm, reward, shortfall, history)
     return news
 
 
@@ -120,11 +120,11 @@ def update_with_news(
     watched: Floats, tally: Integers, arm: int, reward: float, shortfall: float, history: bool, news: int
 ) -> None:
     """The same for a reward of which there was news, which are kept."""
-    _add(watched, tally, arm, reward, shortfall, history)
+    add(watched, tally, arm, reward, shortfall, history)
     keep_news(watched, tally, arm, news)
 
 
 @compiled
-def _add(watched: Floats, tally: Integers, arm: int, reward: float, shortfall: float, history: bool) -> None:
+def add(watched: Floats, tally: Integers, arm: int, reward: float, shortfall: float, history: bool) -> None:
     observe(watched, arm, reward, shortfall, tally[UPDATES], np.uint64(tally[ROUNDING_KEY]))
     count_update(tally, arm, history)

@@ -1,0 +1,100 @@
+"""Simulations in which something changes after some rounds: the world, or which bounds still count."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanbounds import kernels
+from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.tables import State
+from meanbounds.kernels.random.rewards import Rewards
+from meanbounds.knowledge import Knowledge
+from meanbounds.policies import Policy
+from meanbounds.policies.exploration import Exploration, log_f
+from meanbounds.simulation.changing import Changing
+from meanbounds.simulation.environments import Environment
+from meanbounds.support.types import Floats
+
+__all__ = ["Stage", "StagedTask", "stages_of"]
+
+_WINDOW = 1 << 20  # rounds for which log f is tabulated at once
+
+
+class Stage(NamedTuple):
+    """Rounds in which nothing changes, up to the first one of the next stage."""
+
+    first: int
+    kernel: int
+    plan: Floats
+    rewards: Rewards
+    gaps: Floats
+
+
+def stages_of(policy: Policy, environment: Environment, known: Knowledge) -> tuple[Stage, ...]:
+    """The stages of a simulation: they start where the world changes and where bounds expire.
+
+    Parameters
+    ----------
+    policy, environment, known
+        As for `meanbounds.simulate`.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> world = mb.Changing([(0, mb.Bernoulli([0.9])), (10, mb.Bernoulli([0.2]))])
+    >>> known = mb.Knowledge(mb.MeanBounds([0.8], [1.0]), expires=5)
+    >>> stages = stages_of(mb.GLUE(), world, known)
+    >>> [(stage.first, float(stage.plan[3, 0]), float(stage.rewards.parameters[0, 0])) for stage in stages]
+    [(1, 0.8, 0.9), (6, 0.0, 0.9), (11, 0.0, 0.2)]
+    """
+    bounds = known.bounds
+    starts: tuple[int, ...] = environment.starts if isinstance(environment, Changing) else (0,)
+    worlds = environment.environments if isinstance(environment, Changing) else (environment,)
+    ends = {0, *starts} if known.expires is None else {0, *starts, known.expires}
+    found = []
+    for start in sorted(ends):
+        world = worlds[int(np.searchsorted(starts, start, side="right")) - 1]
+        plan = policy.plan(known.after(start))
+        law = world.rewards(bounds.low, bounds.high)
+        found.append(Stage(start + 1, policy.code(plan), plan.table, law, world.gaps))
+    return tuple(found)
+
+
+class StagedTask(NamedTuple):
+    """Arms without features, all of them on offer in each round, in stages; see `meanbounds.simulation.tasks.Task`."""
+
+    stages: tuple[Stage, ...]
+    parameters: Floats
+    f: Exploration
+    seed: int
+    rounds: NDArray[np.int64]
+    textbook: bool
+
+    @property
+    def rounds_at_once(self) -> int:
+        """As for a world that does not change."""
+        return 4_000_000
+
+    def curves_and_plays(self, first_run: int, runs: int) -> tuple[Floats, NDArray[np.int64]]:
+        """Play stage after stage: kernels reckon regret with the gaps of one stage, so the rest is added here."""
+        states = np.zeros((runs, len(State._fields), self.stages[0].gaps.size))
+        curves, before = np.empty((runs, self.rounds.size)), np.zeros(runs)
+        horizon = int(self.rounds[-1])
+        ends = [*(stage.first - 1 for stage in self.stages[1:]), horizon]
+        play = kernels.textbook.play if self.textbook else kernels.play
+        for stage, end in zip(self.stages, ends, strict=True):
+            offset = before - states[:, 0] @ stage.gaps
+            for first in range(stage.first, min(end, horizon) + 1, _WINDOW):
+                last = min(first + _WINDOW - 1, end, horizon)
+                inside = (self.rounds >= first) & (self.rounds <= last)
+                stops = np.union1d(self.rounds[inside], [last])
+                window, table = np.empty((runs, stops.size)), log_f(self.f, first, last)
+                seed = np.uint64(self.seed)
+                block = Block(states, stage.rewards, seed, first_run, table, first, stops, stage.gaps, window)
+                play(stage.kernel, stage.plan, self.parameters, block)
+                window += offset[:, None]
+                curves[:, inside], before = window[:, : inside.sum()], window[:, -1]
+        return curves, states[:, 0].astype(np.int64)
