@@ -42,8 +42,8 @@ class Rows:
         if not self.values:
             return Samples(self.rows, unit, squares)
         low, high, count = (np.array(part) for part in zip(*self.values, strict=True))
-        scaled = (np.clip((end - self.low) / self.width, 0.0, 1.0) for end in (low, high))
-        return Samples(self.rows, unit, squares, Histogram(*scaled, count[None]))
+        low, high = (np.clip((end - self.low) / self.width, 0.0, 1.0) for end in (low, high))
+        return Samples(self.rows, unit, squares, Histogram(low, high, count[None]))
 
     def upper(self, goal: float, method: str) -> float:
         return self.low + self.width * float(upper_limit(self.samples(), goal, method)[0])

@@ -37,8 +37,8 @@ def random_cells(rng: np.random.Generator, arms: int, values: int) -> Cells:
     shares = rng.dirichlet(np.full(arms, rng.choice([0.3, 1.0, 5.0])))
     edges = np.array([0.0, 1.0]) if values == 2 else np.sort(rng.random(max(values, 3)))
     laws = rng.dirichlet(np.full(edges.size, rng.choice([0.3, 2.0])), arms)
-    counted = np.stack([rng.multinomial(n, law) for n, law in zip(rng.multinomial(size, shares), laws, strict=True)])
-    counted = counted[None].astype(float)
+    sizes = rng.multinomial(size, shares)
+    counted = np.array([[rng.multinomial(n, law) for n, law in zip(sizes, laws, strict=True)]], dtype=np.float64)
     sums = counted.sum(axis=2), counted @ edges, counted @ edges**2
     if not values:
         return Cells.without_values(*sums)

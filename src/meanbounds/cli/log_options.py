@@ -90,8 +90,9 @@ def _add_assumptions(parser: argparse.ArgumentParser, several: bool) -> None:
         nargs=values,
         default=start(0.0),
         metavar="GAP",
-        help="if the expert always played the best arm: how much better than the second best it is, at least: the least "
-        "gap over every hidden type of case, in reward units (with --range 1 5, 0.5 is half a star); for example 0.05; default: 0, which assumes "
+        help="if the expert always played the best arm: how much better than the second best it is, at least: the "
+        "least gap over every hidden type of case, in reward units (with --range 1 5, 0.5 is half a star); for "
+        "example 0.05; default: 0, which assumes "
         f"nothing{some}",
     )
     parser.add_argument(

@@ -44,8 +44,8 @@ class Cells:
         own = counts.histogram if histogram else None
         if own is None:
             return cls.without_values(unit.rows, unit.total, unit.squares)
-        edges = (np.clip((values - low) / (high - low), 0.0, 1.0) for values in (own.values_low, own.values_high))
-        return cls(unit.rows, unit.total, unit.squares, *edges, own.count)
+        lower, upper = (np.clip((ends - low) / (high - low), 0.0, 1.0) for ends in (own.values_low, own.values_high))
+        return cls(unit.rows, unit.total, unit.squares, lower, upper, own.count)
 
     @classmethod
     def without_values(cls, rows: Floats, total: Floats, squares: Floats) -> Cells:
@@ -54,8 +54,8 @@ class Cells:
 
     def at(self, places: slice) -> Cells:
         """The cells of some contexts."""
-        sums = (part[places] for part in (self.rows, self.total, self.squares))
-        return Cells(*sums, self.values_low, self.values_high, self.counted[places])
+        rows, total, squares = (part[places] for part in (self.rows, self.total, self.squares))
+        return Cells(rows, total, squares, self.values_low, self.values_high, self.counted[places])
 
     def copied(self, places: slice) -> Cells:
         """A copy of some contexts: kernels are compiled once, for arrays that can be written to."""

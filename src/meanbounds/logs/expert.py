@@ -161,10 +161,10 @@ def bounds(
 
     Notes
     -----
-    Every bound of an infinite log is the mean of some variable; for a finite log, which the paper leaves open, each such
-    mean has a confidence limit, and the best limit counts. Contexts, arms and both sides share the failure probability
-    equally, after a fiftieth for checks of what is assumed. On each side the variables have fixed parts of it. The
-    bounds that need no assumption are among them, so an assumption never costs more than a little width.
+    Every bound of an infinite log is the mean of some variable. For a finite log, which the paper leaves open, each
+    such mean has a confidence limit, and the best limit counts. Contexts, arms and both sides share the failure
+    probability equally, after a fiftieth for checks of what is assumed. On each side the variables have fixed parts of
+    it. The bounds that need no assumption are among them, so an assumption never costs more than a little width.
 
     Examples
     --------

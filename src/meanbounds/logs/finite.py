@@ -67,8 +67,8 @@ def finite_bounds(
             share_goal = shares.part(one.weight * _SHARE) - log(2.0)  # both sides use it: it spends on either
             for side, limits in ((own, upper[places]), (turned, lower[places])):
                 bound = np.ones(limits.shape)
-                columns = (side.rows, side.total, side.squares, side.values_high, side.counted, one.odds[places])
-                odds_limits(*columns, _THRESHOLDS, share_goal, goals, code, bound)
+                seen = (side.rows, side.total, side.squares, side.values_high, side.counted)
+                odds_limits(*seen, one.odds[places], _THRESHOLDS, share_goal, goals, code, bound)
                 if side is own:
                     np.minimum(limits, bound, out=limits)
                 else:
@@ -83,7 +83,7 @@ def finite_bounds(
 
 
 def finite_checks(cells: Cells, gap: Floats, shares: Shares, method: str) -> Floats:
-    """Upper confidence limit for each arm on the mean of (Y - gap) 1{A = k}: one below its least value refutes the gap."""
+    """Upper limits on the mean of (Y - gap) 1{A = k} of each arm: one below its least value refutes the gap."""
     found = np.full(cells.rows.shape, inf)
 
     def part(places: slice) -> None:

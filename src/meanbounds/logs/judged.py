@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, isinf
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -178,7 +178,7 @@ class Judged:
                 value = infinite_checks(log.cells, check.gap)
             else:
                 value = finite_checks(log.cells, check.gap, self.shares, log.method)
-            wrong = np.argwhere((value < -check.slack[:, None] - slack) & log.cells.rows.any(axis=1)[:, None])
+            wrong = np.argwhere(value + check.slack[:, None] < -slack)
             for place, arm in wrong[:1].tolist():
                 gap = check.gap[place] * (log.world.high - log.world.low)
                 found.append(Contradiction(place, arm, _GAP_LOW.format(gap=gap)))

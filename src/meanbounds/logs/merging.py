@@ -35,7 +35,6 @@ def without_column(counts: Counts, column: str) -> tuple[Counts, NDArray[np.intp
     where = {context: place for place, context in enumerate(contexts)}
     into = np.array([where[context] for context in rest])
     own = counts.histogram
-    edges = () if own is None else (own.values_low, own.values_high)
     found = Counts(
         contexts,
         counts.arms,
@@ -45,7 +44,7 @@ def without_column(counts: Counts, column: str) -> tuple[Counts, NDArray[np.intp
         low=counts.low,
         high=counts.high,
         dropped=counts.dropped,
-        histogram=None if own is None else Histogram(*edges, add_up(own.count, into)),
+        histogram=None if own is None else Histogram(own.values_low, own.values_high, add_up(own.count, into)),
         context_names=tuple(name for name in counts.context_names if name != column),
         arm_name=counts.arm_name,
         reward_name=counts.reward_name,

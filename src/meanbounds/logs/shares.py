@@ -3,8 +3,8 @@
 With C contexts of K arms and confidence c, each arm of each context has the share ``a = (1 - c) / (C K)``, and spends
 it on
 
-1. checks of what is assumed, if there are any: ``a / 50``. They can refuse a log although the assumption holds, which is
-   a failure like any other. Their share is small because a larger one would hardly refuse more;
+1. checks of what is assumed, if there are any: ``a / 50``. They can refuse a log although the assumption holds, which
+   is a failure like any other. Their share is small because a larger one would hardly refuse more;
 2. its upper limits: half of the rest, times the weight of each; see `meanbounds.logs.assumptions.claims`;
 3. its lower limits: the other half, in the same way. The weight of the sets S of other arms is shared by all sets, by a
    prior over sets.
@@ -61,7 +61,7 @@ class Shares:
 
     @classmethod
     def of(cls, confidence: float, *, contexts: int, arms: int, checks: int) -> Shares:
-        """Share the failure probability of all bounds of all contexts; the number of checks must not depend on the log."""
+        """Share the failure probability of all bounds; the number of checks must not depend on the log."""
         own = log(contexts * arms) - log(1.0 - confidence)
         side = own + log(2.0) - (log(1.0 - _CHECK) if checks else 0.0)
         return cls(own - log(_CHECK / checks) if checks else inf, side)

@@ -1,1 +1,1 @@
-"""Confidence limits on many means of one log: `limits` for one mean, `sets` and `sweep` for all arms of all contexts."""
+"""Confidence limits on many means of one log: `limits` for one, `sets` and `sweep` for arms and contexts."""

@@ -51,10 +51,12 @@ class AnyExpert(Assumption):
         return "AnyExpert()" if self.gap_high is None else f"AnyExpert(gap_high={self.gap_high!r})"
 
     def claims(self, world: World) -> Claims:
+        """What is claimed of each context, as numbers; see `meanbounds.logs.assumptions.claims`."""
         _, high = world.gaps(0.0, self.gap_high)
         return Claims(high, (any_expert(len(world.contexts)),))
 
     def in_words(self) -> str:
+        """The assumption as a sentence that someone who knows the field can judge."""
         if self.gap_high is None:
             return "nothing of the expert"
         return f"no choice is worse than the best one by more than {amount(self.gap_high)}, in any hidden type of case"

@@ -158,21 +158,26 @@ class Believed(Assumption):
 
     @property
     def parts(self) -> tuple[Assumption, ...]:
+        """The assumptions that are joined."""
         return self.joined
 
     def claims(self, world: World) -> Claims:
+        """What is claimed of each context, as numbers; see `meanbounds.logs.assumptions.claims`."""
         return together([part.claims(world) for part in self.joined])
 
     def in_words(self) -> str:
+        """The assumption as a sentence that someone who knows the field can judge."""
         return "; and ".join(part.in_words() for part in self.joined)
 
     def __repr__(self) -> str:
         return " & ".join(map(repr, self.joined))
 
     def to_dict(self) -> dict[str, Any]:
+        """Its parts, as each of them is saved."""
         return {"kind": self.kind, "parts": [part.to_dict() for part in self.joined]}
 
     def listed(self, contexts: Sequence[Context]) -> Assumption:
+        """Each part with its numbers in the order of these contexts."""
         return Believed(tuple(part.listed(contexts) for part in self.joined))
 
 

@@ -60,6 +60,7 @@ class ErringExpert(Assumption):
         self._read_numbers()
 
     def claims(self, world: World) -> Claims:
+        """What is claimed of each context, as numbers; see `meanbounds.logs.assumptions.claims`."""
         low, high = world.gaps(self.gap_low, self.gap_high)
         meaning = "the largest share of cases in which the expert was wrong, from 0 to 1"
         errors = world.between("errors", self.errors, 0.0, 1.0, meaning)
@@ -67,6 +68,7 @@ class ErringExpert(Assumption):
         return Claims(high, (nearly, any_expert(low.size, _ANY)), checks=(Check(low, low * errors),))
 
     def in_words(self) -> str:
+        """The assumption as a sentence that someone who knows the field can judge."""
         share = amount(self.errors, percent=True)
         said = f"the expert's choice was the best one in all but at most {share} of the cases of each context"
         return said + gap_words(self.gap_low, self.gap_high)

@@ -57,10 +57,12 @@ class MarginalSensitivity(Assumption):
         self._read_numbers()
 
     def claims(self, world: World) -> Claims:
+        """What is claimed of each context, as numbers; see `meanbounds.logs.assumptions.claims`."""
         meaning = "a factor of at least 1 by which hidden facts may change the odds of a choice, such as 1.5"
         odds = np.minimum(world.between("odds", self.odds, 1.0, inf, meaning), 1e12)
         contexts = len(world.contexts)
         return Claims(np.ones(contexts), (any_expert(contexts, _ANY),), _ANY, (Tilted(odds, 1.0 - _ANY),))
 
     def in_words(self) -> str:
+        """The assumption as a sentence that someone who knows the field can judge."""
         return f"what was hidden changed the odds of each choice by a factor of at most {amount(self.odds)}"

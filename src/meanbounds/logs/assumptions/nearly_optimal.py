@@ -59,6 +59,7 @@ class NearlyOptimalExpert(Assumption):
         self._read_numbers()
 
     def claims(self, world: World) -> Claims:
+        """What is claimed of each context, as numbers; see `meanbounds.logs.assumptions.claims`."""
         low, high = world.gaps(self.gap_low, self.gap_high)
         span = world.high - world.low
         meaning = "the most that better choices could add to the mean, from 0 to the width of the range"
@@ -71,6 +72,7 @@ class NearlyOptimalExpert(Assumption):
         return Claims(high, (*found, any_expert(low.size, _ANY)), checks=(Check(low, loss),))
 
     def in_words(self) -> str:
+        """The assumption as a sentence that someone who knows the field can judge."""
         said = f"better choices than the expert's would add at most {amount(self.loss)} to the mean of each context"
         gaps = gap_words(self.gap_low, self.gap_high)
         return said + ("; the best arm is" + gaps[1:] if gaps else "")

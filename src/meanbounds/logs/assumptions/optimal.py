@@ -54,12 +54,14 @@ class OptimalExpert(Assumption):
         self._read_numbers()
 
     def claims(self, world: World) -> Claims:
+        """What is claimed of each context, as numbers; see `meanbounds.logs.assumptions.claims`."""
         low, high = world.gaps(self.gap_low, self.gap_high)
         nothing = np.zeros(low.size)
         always_best = Raised((0.0,), (1.0 - _ANY,), low, nothing, nothing)
         return Claims(high, (always_best, any_expert(low.size, _ANY)), checks=(Check(low, nothing),))
 
     def in_words(self) -> str:
+        """The assumption as a sentence that someone who knows the field can judge."""
         return "the expert always played the best arm" + gap_words(self.gap_low, self.gap_high)
 
 
@@ -73,7 +75,7 @@ def gap_words(gap_low: PerContext, gap_high: PerContext | None) -> str:
     ', better than the second best by at least 0.1'
     """
     said = ""
-    if np.any(list(gap_low.values()) if isinstance(gap_low, dict) else gap_low):
+    if amount(gap_low) != "0":
         said += f", better than the second best by at least {amount(gap_low)}"
     if gap_high is not None:
         said += f", better than the worst by at most {amount(gap_high)}"

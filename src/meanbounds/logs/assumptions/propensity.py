@@ -68,9 +68,11 @@ class KnownPropensity(Assumption):
         object.__setattr__(self, "adaptive", as_flag("adaptive", self.adaptive))
 
     def claims(self, world: World) -> Claims:
+        """What is claimed of each context, as numbers; see `meanbounds.logs.assumptions.claims`."""
         contexts = len(world.contexts)
         weighted = Weighted(self.column, self.least, self.adaptive, 1.0 - _ANY)
         return Claims(np.ones(contexts), (any_expert(contexts, _ANY),), _ANY, weighted=(weighted,))
 
     def in_words(self) -> str:
+        """The assumption as a sentence that someone who knows the field can judge."""
         return f"column {self.column!r} says how likely each choice was, and no arm was less likely than {self.least:g}"
