@@ -157,7 +157,7 @@ def _many_arms(arms: int) -> Callable[[], Job]:
     return prepare
 
 
-def _many_contexts(contexts: int, arms: int) -> Callable[[], Job]:
+def many_contexts(contexts: int, arms: int) -> Callable[[], Job]:
     """Bounds at 95% of many contexts of a log of 0 and 1; sets of other arms count."""
 
     def prepare() -> Job:
@@ -203,6 +203,8 @@ JOBS: Mapping[str, Callable[[], Job]] = {
     "bounds at 95%, 40 contexts of 5 arms": _log_bounds,
     "bounds at 95%, 100 arms": _many_arms(100),
     "bounds at 95%, 3,000 arms": _many_arms(3000),
+    "bounds at 95%, 300 contexts of 20 arms": many_contexts(300, 20),
+    "bounds at 95%, 100,000 contexts of 20 arms": many_contexts(100_000, 20),
 }
 
 
