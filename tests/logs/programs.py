@@ -72,7 +72,7 @@ def sharp(law: Floats, types: list[Type], budget: float, sign: int) -> float | N
     costs = np.array([one.cost for one in types])[each]
     gains = np.array([one.target for one in types])[each] / n
     found = linprog(-sign * gains, A_ub=costs[None], b_ub=[budget], A_eq=np.array(equal), b_eq=target, method="highs")
-    return -sign * float(found.fun) if found.status == 0 else None
+    return None if found.fun is None else -sign * found.fun
 
 
 def odds_extreme(share: float, law: Floats, odds: float, sign: int) -> float:
@@ -94,4 +94,5 @@ def odds_extreme(share: float, law: Floats, odds: float, sign: int) -> float:
     target = np.concatenate([np.zeros(ends), law, [1.0]])
     upper = np.vstack([np.hstack([-odds * of_type, one]), np.hstack([of_type / odds, -one])])
     found = linprog(-sign * gains, A_ub=upper, b_ub=np.zeros(2 * ends), A_eq=equal, b_eq=target, method="highs")
-    return -sign * float(found.fun)
+    assert found.fun is not None
+    return -sign * found.fun

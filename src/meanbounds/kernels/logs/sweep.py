@@ -157,9 +157,15 @@ def lower_limits(
                     )
                     lower[c, k] = max(lower[c, k], found)
                 continue
-            tilt = 0.0
-            for _ in range(_SORTS):
-                _sort(rows[c], total[c], squares[c], k, gaps[c], tilt, n, order)
+            tilt, count = 0.0, 0
+            for j in range(arms):
+                if j != k:
+                    order[count] = j
+                    count += 1
+            for turn in range(_SORTS):
+                changed = _sort(rows[c], total[c], squares[c], count, gaps[c], tilt, n, order)
+                if turn > 0 and not changed:
+                    break  # the same sets again
                 first, second, tilt = look(rows[c], total[c], squares[c], k, gaps[c], n, prices, method, order)
                 for size in (first, second):
                     if size == 0:
@@ -176,28 +182,33 @@ def lower_limits(
 
 @compiled
 def _sort(
-    rows: Floats, total: Floats, squares: Floats, k: int, gap: float, tilt: float, n: float, order: Integers
-) -> None:
-    """The other arms by what they add to a limit, the best first; see `meanbounds.kernels.logs.sets`."""
-    score = np.empty(rows.size)
-    count = 0
-    for j in range(rows.size):
-        if j == k:
-            continue
+    rows: Floats, total: Floats, squares: Floats, count: int, gap: float, tilt: float, n: float, order: Integers
+) -> bool:
+    """Sort the other arms by what they add to a limit, the best first, and say whether their order has changed.
+
+    See `meanbounds.kernels.logs.sets`. Few arms, or arms that are nearly in order, are best sorted by insertion.
+    """
+    score = np.empty(count)
+    for i in range(count):
+        j = order[i]
         adds = (total[j] - gap * rows[j]) / n
-        score[j] = adds - tilt * ((squares[j] - 2.0 * gap * total[j] + gap * gap * rows[j]) / n)
-        order[count] = j
-        count += 1
+        score[i] = adds - tilt * ((squares[j] - 2.0 * gap * total[j] + gap * gap * rows[j]) / n)
+    changed = False
     if count > 64:
-        others = order[:count].copy()
-        order[:count] = others[np.argsort(-score[others])]
-        return
+        places = np.argsort(-score)
+        for i in range(count):
+            changed = changed or places[i] != i
+        order[:count] = order[:count][places]
+        return changed
     for i in range(1, count):
-        j, at = order[i], i
-        while at > 0 and score[order[at - 1]] < score[j]:
-            order[at] = order[at - 1]
+        j, value, at = order[i], score[i], i
+        while at > 0 and score[at - 1] < value:
+            order[at], score[at] = order[at - 1], score[at - 1]
             at -= 1
-        order[at] = j
+        if at < i:
+            order[at], score[at] = j, value
+            changed = True
+    return changed
 
 
 @compiled

@@ -85,10 +85,9 @@ def check_assumption(given: object) -> Assumption:
     Examples
     --------
     >>> from meanbounds.logs.assumptions import check_assumption
-    >>> check_assumption("any-expert")
+    >>> check_assumption("any-expert")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    TypeError: assumption must be an object such as meanbounds.logs.AnyExpert() or OptimalExpert(gap_low=0.1); got
-    'any-expert'
+    TypeError: assumption must be an object such as meanbounds.logs.AnyExpert() or OptimalExpert(gap_low=0.1); got ...
     """
     if isinstance(given, Assumption):
         return given

@@ -77,9 +77,10 @@ class Assumption(ABC):
     >>> both = mb.logs.ErringExpert(0.05) & mb.logs.AnyExpert(gap_high=0.5)
     >>> both
     ErringExpert(0.05) & AnyExpert(gap_high=0.5)
-    >>> print(both.in_words())
-    the expert's choice was the best one in all but at most 5% of the cases of each context; and no choice is worse than
-    the best one by more than 0.5, in any hidden type of case
+    >>> for part in both.parts:
+    ...     print(part.in_words())
+    the expert's choice was the best one in all but at most 5% of the cases of each context
+    no choice is worse than the best one by more than 0.5, in any hidden type of case
     """
 
     kind: ClassVar[str]
