@@ -186,28 +186,26 @@ def _sort(
 ) -> bool:
     """Sort the other arms by what they add to a limit, the best first, and say whether their order has changed.
 
-    See `meanbounds.kernels.logs.sets`. Few arms, or arms that are nearly in order, are best sorted by insertion.
+    See `meanbounds.kernels.logs.sets`.
     """
     score = np.empty(count)
     for i in range(count):
         j = order[i]
         adds = (total[j] - gap * rows[j]) / n
         score[i] = adds - tilt * ((squares[j] - 2.0 * gap * total[j] + gap * gap * rows[j]) / n)
-    changed = False
-    if count > 64:
-        places = np.argsort(-score)
-        for i in range(count):
-            changed = changed or places[i] != i
-        order[:count] = order[:count][places]
-        return changed
-    for i in range(1, count):
-        j, value, at = order[i], score[i], i
-        while at > 0 and score[at - 1] < value:
-            order[at], score[at] = order[at - 1], score[at - 1]
-            at -= 1
-        if at < i:
-            order[at], score[at] = j, value
-            changed = True
+    changed, step = False, 1
+    while 9 * step < count:  # Shell's method with the steps 1, 4, 13, 40, ...; by insertion if there are few
+        step = 3 * step + 1
+    while step > 0:
+        for i in range(step, count):
+            j, value, at = order[i], score[i], i
+            while at >= step and score[at - step] < value:
+                order[at], score[at] = order[at - step], score[at - step]
+                at -= step
+            if at < i:
+                order[at], score[at] = j, value
+                changed = True
+        step //= 3
     return changed
 
 
