@@ -14,7 +14,7 @@ from meanbounds.logs.shares import Shares, set_nats
 from meanbounds.support.types import Floats
 from tests.logs.naive_sets import promising_sets
 
-__all__ = ["naive_bounds", "naive_check"]
+__all__ = ["naive_bet", "naive_bounds", "naive_check"]
 
 THRESHOLDS = {0.0: 0.3, 0.25: 0.4 / 3, 0.5: 0.4 / 3, 0.75: 0.4 / 3, 1.0: 0.3}
 
@@ -46,10 +46,37 @@ class Rows:
         return Samples(self.rows, unit, squares, Histogram(low, high, count[None]))
 
     def upper(self, goal: float, method: str) -> float:
-        return self.low + self.width * float(upper_limit(self.samples(), goal, method)[0])
+        return self.low + self.width * _upper_limit(self.samples(), goal, method)
 
     def lower(self, goal: float, method: str) -> float:
-        return self.low + self.width * float(lower_limit(self.samples(), goal, method)[0])
+        return self.low + self.width * (1.0 - _upper_limit(self.samples().mirrored(), goal, method))
+
+
+def _upper_limit(samples: Samples, goal: float, method: str) -> float:
+    own = samples.histogram
+    if method != "betting" or own is None:
+        return float(upper_limit(samples, goal, method)[0])
+    return naive_bet(own.values_high, own.count[0], float(samples.rows), goal)
+
+
+def naive_bet(values: Floats, counts: Floats, rows: float, goal: float) -> float:
+    """The betting limit by halving: one minus the largest mean of one minus the variable that is ruled out."""
+    if rows < 1.0:
+        return 1.0
+    turned, counts = 1.0 - values[counts > 0.0], counts[counts > 0.0]
+    places = np.arange(24)
+    stakes = np.sqrt(2.0 * goal / rows * 4.0 * 2.0**places)
+    below, above = 0.0, float(counts @ turned) / rows  # nothing above the sample's mean is ruled out
+    for _ in range(60):
+        middle = 0.5 * (below + above)
+        bets = np.minimum(stakes, 0.9 / middle) if middle > 0.0 else stakes
+        gains = np.log1p(bets[:, None] * (turned - middle)) @ counts - np.log((places + 1.0) * (places + 2.0))
+        top = float(gains.max())
+        if middle > 0.0 and top + float(np.log(np.sum(np.exp(gains - top)))) >= goal:
+            below = middle
+        else:
+            above = middle
+    return 1.0 - below
 
 
 def naive_bounds(cells: Cells, claims: Claims, shares: Shares, method: str) -> tuple[Floats, Floats]:

@@ -47,8 +47,15 @@ def upper_from_sums(method: int, rows: float, total: float, squares: float, goal
 def upper_from_values(values: Floats, counts: Floats, size: int, rows: float, goal: float) -> float:
     """The betting limit of a variable that takes each of the first `size` values in so many rows.
 
-    The gambler bets on one minus the variable; its mean is at least the largest m at which the wealth reaches the goal.
-    The search keeps a certain side: the wealth at `below` has reached the goal.
+    If X in [0, 1] has mean at most m, the wealth 1 + b (X - m) has expectation at most 1 for every stake b in [0, 1/m],
+    and so has a fixed mixture over stakes of the products over rows. By Markov's inequality it reaches exp(goal) with
+    probability at most exp(-goal). Each product falls as m grows, so what is ruled out is an interval from 0.
+
+    The gambler bets on X, one minus the variable; its mean is at least the largest m at which the wealth reaches the
+    goal. The search keeps a certain side: the wealth at `below` has reached the goal.
+
+    A stake is best for one variance, sqrt(2 goal / (rows variance)); the mixture has those for variances 1/4, 1/8,
+    1/16, ..., none above 0.9 / m, the first ones with more weight.
     """
     if rows < 1.0 or goal == inf:
         return 1.0
