@@ -312,6 +312,10 @@ class TestPropensities:
         exact = mb.logs.bounds(self.counts(200_000), assumption, infinite=True)["a"]
         np.testing.assert_allclose(exact.lower, [0.8, 0.4], atol=0.01)
 
+    def test_gaps_by_context_are_those_of_the_contexts_that_are_left(self) -> None:
+        both = KnownPropensity("chance", 0.2) & AnyExpert(gap_high={"a": 0.9, "b": 0.7})
+        assert mb.logs.bounds(self.counts(), both).assumption.parts[1] == AnyExpert(gap_high=[0.9, 0.7])
+
     def test_what_is_refused(self) -> None:
         with pytest.raises(mb.BoundsError, match="one over column 'chance' should average 1"):
             mb.logs.bounds(self.counts(40_000, wrong=0.8), KnownPropensity("chance", 0.1))

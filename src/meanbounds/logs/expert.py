@@ -223,8 +223,7 @@ def judged_log(counts: Counts, assumed: Assumption, level: float | None, method:
     moved = as_float("shift", shift)
     if not 0.0 <= moved <= 1.0:
         raise ValueError(f"shift is a total variation distance between 0 and 1; got {moved!r}")
-    claims = assumed.claims(World(counts.contexts, counts.low, counts.high))
-    return Judged(Log.of(counts, claims, level, method, moved), assumed)
+    return Judged(Log.of(counts, assumed, level, method, moved), assumed)
 
 
 def listed_arms(counts: Counts, arms: Iterable[Arm] | None) -> Counts:

@@ -11,7 +11,7 @@ import numpy as np
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, checked_before
 from meanbounds.logs.assumptions import Assumption, Believed, World, by_context
-from meanbounds.logs.assumptions.claims import Claims
+from meanbounds.logs.assumptions.claims import Claims, Weighted
 from meanbounds.logs.cells import Cells
 from meanbounds.logs.counts import Counts
 from meanbounds.logs.finite import finite_bounds, finite_checks
@@ -45,9 +45,12 @@ class Log:
     unnamed: bool = False
 
     @classmethod
-    def of(cls, counts: Counts, claims: Claims, confidence: float | None, method: str, shift: float) -> Log:
-        """Scale the counts, and take what the claims need: the histogram, propensities."""
-        counts, weights = _propensities(counts, claims, confidence, method)
+    def of(cls, counts: Counts, assumption: Assumption, confidence: float | None, method: str, shift: float) -> Log:
+        """Scale the counts, and take what the assumption needs: the histogram, propensities."""
+        alone = [part.claims(World((), counts.low, counts.high)) for part in assumption.parts if not part.weaker]
+        weighted = tuple(one for part in alone for one in part.weighted)
+        counts, weights = _propensities(counts, weighted, confidence, method)
+        claims = assumption.claims(World(counts.contexts, counts.low, counts.high))
         several = any(len(part.floors) > 1 for part in claims.raised)
         cells = Cells.of(counts, histogram=method == "betting" or several or bool(claims.tilted))
         world = World(counts.contexts, counts.low, counts.high)
@@ -82,11 +85,12 @@ class Log:
 
 
 def _propensities(
-    counts: Counts, claims: Claims, confidence: float | None, method: str
+    counts: Counts, claims: tuple[Weighted, ...], confidence: float | None, method: str
 ) -> tuple[Counts, Weights | None]:
-    if not claims.weighted:
+    """Counts of the contexts that are left without the column of propensities, and the sums that they weight."""
+    if not claims:
         return counts, None
-    columns = {claim.column for claim in claims.weighted}
+    columns = {claim.column for claim in claims}
     if len(columns) > 1 or not columns <= set(counts.context_names):
         known = ", ".join(map(repr, counts.context_names)) or "none"
         raise BoundsError(
@@ -94,15 +98,11 @@ def _propensities(
             f"{', '.join(map(repr, sorted(columns)))}, and the columns of the context are {known}"
         )
     if confidence is not None:
-        allowed = (
-            ("kl", "hoeffding")
-            if any(claim.adaptive for claim in claims.weighted)
-            else ("bernstein", "kl", "hoeffding")
-        )
+        allowed = ("kl", "hoeffding") if any(claim.adaptive for claim in claims) else ("bernstein", "kl", "hoeffding")
         if method not in allowed:
             choices = " or ".join(f'method="{name}"' for name in allowed)
             raise BoundsError(f'with these propensities method="{method}" does not hold; give {choices}')
-    return without_propensities(counts, claims.weighted)
+    return without_propensities(counts, claims)
 
 
 @dataclass(frozen=True)
@@ -121,11 +121,11 @@ class Judged:
     Examples
     --------
     >>> import meanbounds as mb
-    >>> from meanbounds.logs.assumptions import OptimalExpert, World
+    >>> from meanbounds.logs.assumptions import OptimalExpert
     >>> from meanbounds.logs.judged import Judged, Log
     >>> counts = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]]).counts()
     >>> assumed = OptimalExpert(gap_low=0.3)
-    >>> log = Log.of(counts, assumed.claims(World(counts.contexts, 0.0, 1.0)), None, "bernstein", 0.0)
+    >>> log = Log.of(counts, assumed, None, "bernstein", 0.0)
     >>> Judged(log, assumed).bounds()["z0"].upper.round(3)
     array([0.6, 0.6])
     """
