@@ -47,13 +47,21 @@ def _contestant_ucb(name: str) -> Callable[[], None]:
     return job
 
 
+def _many_contexts() -> None:
+    from benchmarks.revision_jobs import many_contexts
+
+    many_contexts(100_000, 20)()()
+
+
 JOBS: Mapping[str, tuple[str, Callable[[], None]]] = {
     "long-glue": ("meanbounds: GLUE, 5 arms, 200 runs of 1,000,000 rounds", _long_glue),
     "meanbounds": ("meanbounds: 200 runs of W1", _ucb),
+    "many-contexts": ("meanbounds: bounds at 95% from a log of 100,000 contexts of 20 arms", _many_contexts),
     "pymab": ("pymab: 200 runs of W1", _contestant_ucb("pymab")),
     "river": ("river: 200 runs of W1", _contestant_ucb("river")),
 }
 LONG_GLUE = "long-glue"
+MANY_CONTEXTS = "many-contexts"
 
 
 def usage(job: str) -> Usage:

@@ -157,6 +157,22 @@ def _many_arms(arms: int) -> Callable[[], Job]:
     return prepare
 
 
+def many_contexts(contexts: int, arms: int) -> Callable[[], Job]:
+    """Bounds at 95% of many contexts of a log of 0 and 1; sets of other arms count."""
+
+    def prepare() -> Job:
+        if find_spec("meanbounds.kernels.logs") is None and contexts > 1000:
+            raise RuntimeError("this revision takes minutes")
+        rng = np.random.default_rng(_SEED)
+        count = rng.multinomial(1000, rng.dirichlet(np.ones(arms), contexts)).astype(np.float64)
+        total = rng.binomial(count.astype(np.int64), rng.uniform(0.3, 0.9, count.shape)).astype(np.float64)
+        names = [f"arm {k}" for k in range(arms)]
+        counts = mb.logs.Counts(list(range(contexts)), names, count=count, total=total, squares=total)
+        return lambda: mb.logs.bounds(counts, gap_high=0.5, confidence=0.95, arms=names)
+
+    return prepare
+
+
 JOBS: Mapping[str, Callable[[], Job]] = {
     "UCB, 5 arms": _arms("UCB", _FEW, 500),
     "UCB, 100 arms": _arms("UCB", _MANY, 80),
@@ -187,6 +203,8 @@ JOBS: Mapping[str, Callable[[], Job]] = {
     "bounds at 95%, 40 contexts of 5 arms": _log_bounds,
     "bounds at 95%, 100 arms": _many_arms(100),
     "bounds at 95%, 3,000 arms": _many_arms(3000),
+    "bounds at 95%, 300 contexts of 20 arms": many_contexts(300, 20),
+    "bounds at 95%, 100,000 contexts of 20 arms": many_contexts(100_000, 20),
 }
 
 

@@ -107,7 +107,10 @@ def _call_targets(results: Results) -> list[Target]:
 def _process_targets(results: Results) -> list[Target]:
     long_glue = results.usages.get(fresh.LONG_GLUE)
     megabytes = math.nan if long_glue is None else long_glue.megabytes
+    bounds = results.usages.get(fresh.MANY_CONTEXTS, fresh.Usage(math.nan, math.nan))
     return [
+        Target("bounds at 95%, 100,000 contexts of 20 arms: time", bounds.seconds, "<", 20.0, "s"),
+        Target("bounds at 95%, 100,000 contexts of 20 arms: peak memory", bounds.megabytes, "<", 2000.0, "MB"),
         Target("peak memory of GLUE, 5 arms, 200 runs of 1,000,000 rounds", megabytes, "<", 300.0, "MB"),
         Target("import meanbounds", results.import_seconds, "<", 0.5, "s"),
     ]

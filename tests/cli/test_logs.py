@@ -106,8 +106,52 @@ def test_assumptions_are_said(log: Path, capsys: pytest.CaptureFixture[str]) -> 
     said = capsys.readouterr().out
     assert "the best arm, better than the second best by at least 0.05, better than the worst by at most 0.9" in said
     assert "at most 10% of the hidden cases have changed since" in said
-    assert bounds(log, *COLUMNS, "--any-expert") == 0
+    assert bounds(log, *COLUMNS, "--assume", "any") == 0
     assert "assumed: nothing of the expert; then" in capsys.readouterr().out
+    assert bounds(log, *COLUMNS, "--assume", "erring=0.05,gap-high=0.9", "--assume", "odds=3") == 0
+    said = capsys.readouterr().out
+    assert "all but at most 5% of the cases of each context, better than the worst by at most 0.9; and what" in said
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("lazy", "'lazy' is none of optimal, erring"),
+        ("erring", "write erring=..., and gaps after a comma"),
+        ("any=3", "write any alone"),
+        ("odds=2,gap-low=0.1", "after odds may follow nothing; got 'gap-low=0.1'"),
+        ("erring=few", "erring needs a number that is not negative; got 'few'"),
+        ("propensity=chance", "say how small a probability can be: propensity=chance,least=0.1"),
+    ],
+)
+def test_assumptions_that_cannot_be_read(log: Path, given: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        bounds(log, *COLUMNS, "--assume", given)
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_gaps_go_into_the_assumption(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bounds(log, *COLUMNS, "--assume", "erring=0.05", "--gap-low", "0.1") == 2
+    assert "go into --assume, for example --assume erring=0.05,gap-low=0.1" in capsys.readouterr().err
+
+
+def test_a_column_of_propensities(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(1)
+    first = rng.random(4000) < 0.25
+    frame = {
+        "arm": np.where(first, "new", "old"),
+        "chance": np.where(first, 0.25, 0.75),
+        "reward": (rng.random(4000) < np.where(first, 0.8, 0.4)).astype(int),
+    }
+    pd.DataFrame(frame).to_csv(tmp_path / "log.csv", index=False)
+    out = tmp_path / "bounds.json"
+    given = ["--arm", "arm", "--reward", "reward", "--assume", "propensity=chance,least=0.2"]
+    assert bounds(tmp_path / "log.csv", *given, "-o", out) == 0
+    assert [row[:2] for row in table_of(capsys.readouterr().out)[1:]] == [["new", f"{first.sum():,}"], ["old", "2,989"]]
+    found = mb.logs.load_bounds(out)
+    assert found.assumption == mb.logs.KnownPropensity("chance", 0.2)
+    assert found["all"].contains([0.8, 0.4]).all()
+    assert found["all"].pruned().arms == ("new",)
 
 
 def test_star_ratings_get_the_range_in_words_of_the_command(stars: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ from meanbounds.cli.messages import in_options
         ("an infinite log; use infinite=True", "an infinite log; use --infinite"),
         ("the log has arms that arms= leaves out: 'a'", "the log has arms that --arms leaves out: 'a'"),
         ("fixed before the log is looked at: give arms=", "fixed before the log is looked at: give --arms"),
-        ('assumption="any-expert" and method="kl"', "--any-expert and --method kl"),
+        ('give method="kl" or method="hoeffding"', "give --method kl or --method hoeffding"),
         ("above shift 0.12: 1 can be best too", "above --shift 0.12: 1 can be best too"),
         ("arm 0: lower=0.9 is above upper=0.7", "arm 0: lower=0.9 is above upper=0.7"),
         ("such as arm='low', reward=3", "such as arm='low', reward=3"),

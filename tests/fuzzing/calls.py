@@ -694,13 +694,16 @@ def _(draw: Draw) -> Call:
     return Call("", logs.Counts.from_dict, [a_world(draw).sample(50, seed=1).to_dict()])
 
 
+_ASSUMPTIONS = (logs.AnyExpert(), logs.ErringExpert(0.1), logs.NearlyOptimalExpert(0.1), logs.MarginalSensitivity(3.0))
+
+
 @_add("logs.bounds")
 def _(draw: Draw) -> Call:
     counts = a_world(draw).sample(200, seed=draw.integer(0, 9))
     more: dict[str, Any] = {
-        **{"gap_low": 0.0, "gap_high": draw.pick((None, 1.0)), "confidence": 0.9, "infinite": draw.chance(0.3)},
+        **{"confidence": 0.9, "infinite": draw.chance(0.3)},
         **{"method": draw.pick(("bernstein", "kl", "hoeffding")), "shift": draw.pick((0.0, 0.1))},
-        **{"assumption": draw.pick(("optimal-expert", "any-expert"))},
+        **draw.pick(({"gap_low": 0.0, "gap_high": 1.0}, *({"assumption": one} for one in _ASSUMPTIONS))),
     }
     return Call("", logs.bounds, [counts], more)
 

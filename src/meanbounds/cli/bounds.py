@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import meanbounds as mb
+from meanbounds.cli.assume import add_assume, assumption_of, propensity_columns
 from meanbounds.cli.command import Command
 from meanbounds.cli.files import need, save_picture
 from meanbounds.cli.log_options import add_log_options, assumptions, listed_arms, naive_means, read_log
 from meanbounds.cli.messages import quantity
+from meanbounds.logs.merging import without_column
 from meanbounds.support.tables import text_table
 
 __all__ = ["COMMAND"]
@@ -25,12 +27,7 @@ _NAIVE = (
 def _add_options(parser: argparse.ArgumentParser) -> None:
     """Add options for the log, the assumptions, and the files to write."""
     add_log_options(parser, several=False)
-    parser.add_argument(
-        "--any-expert",
-        action="store_true",
-        help="assume nothing of the expert, who may have played any arm; gaps are then not used, and the bounds are "
-        "wider as a rule",
-    )
+    add_assume(parser)
     parser.add_argument(
         "-o", "--output", type=Path, metavar="BOUNDS.json", help="write the bounds, for example to bounds.json"
     )
@@ -43,9 +40,12 @@ def _run(options: argparse.Namespace) -> None:
     """Print the bounds; write and draw them if the options ask for it."""
     if options.plot:
         need("matplotlib")
-    counts = read_log(options)
-    expert = "any-expert" if options.any_expert else "optimal-expert"
-    found = mb.logs.bounds(counts, **assumptions(options), arms=listed_arms(options, counts), assumption=expert)
+    assumed = assumption_of(options)
+    counts = read_log(options, more=propensity_columns(options))
+    given = assumptions(options)
+    if assumed is not None:
+        given |= {"assumption": assumed, "gap_low": None, "gap_high": None}
+    found = mb.logs.bounds(counts, **given, arms=listed_arms(options, counts))
     print(_header(options, counts, found))
     print()
     print(_table(options, counts, found))
@@ -73,19 +73,12 @@ def _header(options: argparse.Namespace, counts: mb.logs.Counts, found: mb.logs.
     if dropped := sum(counts.dropped.values()):
         everything = counts.rows + dropped
         sizes += f"; {dropped:,} of {quantity(everything, 'row')} were dropped ({dropped / everything:.1%})"
-    return "\n".join([sizes, _assumed(options, counts)])
+    return "\n".join([sizes, _assumed(options, found)])
 
 
-def _assumed(options: argparse.Namespace, counts: mb.logs.Counts) -> str:
+def _assumed(options: argparse.Namespace, found: mb.logs.ContextBounds) -> str:
     """The assumptions, in one line."""
-    if options.any_expert:
-        parts = ["nothing of the expert"]
-    else:
-        parts = ["the expert always played the best arm"]
-        if options.gap_low:
-            parts.append(f"better than the second best by at least {options.gap_low:g}")
-        if options.gap_high is not None and options.gap_high < counts.high - counts.low:
-            parts.append(f"better than the worst by at most {options.gap_high:g}")
+    parts = [found.assumption.in_words()]
     if options.shift:
         parts.append(f"at most {100 * options.shift:.12g}% of the hidden cases have changed since")
     if options.infinite:
@@ -96,6 +89,8 @@ def _assumed(options: argparse.Namespace, counts: mb.logs.Counts) -> str:
 
 def _table(options: argparse.Namespace, counts: mb.logs.Counts, found: mb.logs.ContextBounds) -> str:
     """A row for each context and arm: its rows, share and naive mean in the log, and its bounds."""
+    for column in set(propensity_columns(options)):
+        counts, _ = without_column(counts, column)
     decimals = min(12, max(0, 4 - math.floor(math.log10(counts.high - counts.low))))
     header = ["arm", "rows", "share", "naive mean", "lower", "upper", "can be best"]
     rows: list[Sequence[str]] = []

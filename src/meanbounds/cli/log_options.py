@@ -90,8 +90,9 @@ def _add_assumptions(parser: argparse.ArgumentParser, several: bool) -> None:
         nargs=values,
         default=start(0.0),
         metavar="GAP",
-        help="how much better than the second best the best arm is, at least: the least gap over every hidden type of "
-        "case, in reward units (with --range 1 5, 0.5 is half a star); for example 0.05; default: 0, which assumes "
+        help="if the expert always played the best arm: how much better than the second best it is, at least: the "
+        "least gap over every hidden type of case, in reward units (with --range 1 5, 0.5 is half a star); for "
+        "example 0.05; default: 0, which assumes "
         f"nothing{some}",
     )
     parser.add_argument(
@@ -149,15 +150,18 @@ def assumptions(options: argparse.Namespace) -> dict[str, Any]:
     return {**gaps, **size, "shift": options.shift, "method": options.method}
 
 
-def read_log(options: argparse.Namespace) -> mb.logs.Counts:
-    """Count the log; print how many rows were dropped, with a banner if more than 5% were."""
+def read_log(options: argparse.Namespace, more: Sequence[str] = ()) -> mb.logs.Counts:
+    """Count the log, by more columns than those of the context if others are needed.
+
+    Print how many rows were dropped, with a banner if more than 5% were.
+    """
     low, high = options.range
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
             counts = mb.logs.read(
                 options.log,
-                context=options.context,
+                context=[*(options.context or ()), *more] or None,
                 arm=options.arm,
                 reward=options.reward,
                 low=low,

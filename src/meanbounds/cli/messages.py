@@ -10,7 +10,6 @@ _NUMBER = r"(-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf|nan))"
 _OPTIONS = (
     (rf"\blow={_NUMBER}(?:,| and) high={_NUMBER}", lambda found: f"--range {_short(found[1])} {_short(found[2])}"),
     (r"""\bon_bad=["'](\w+)["']""", r"--on-bad \1"),
-    (r"""\bassumption=["']any-expert["']""", "--any-expert"),
     (r"""\bmethod=["'](\w+)["']""", r"--method \1"),
     (r"\binfinite=True|\bconfidence=None", "--infinite"),
     (r"( such as 0\.95), or None\b", r"\1"),

@@ -5,6 +5,16 @@ which a different option would look best. Arms with features are in `hidden_para
 `linear_bounds_from_log`, `linear_agent`. Worlds whose truth is known, to try all this on, are in `meanbounds.worlds`.
 """
 
+from meanbounds.logs.assumptions import (
+    AnyExpert,
+    Assumption,
+    ErringExpert,
+    KnownPropensity,
+    MarginalSensitivity,
+    NearlyOptimalExpert,
+    OptimalExpert,
+    assumption_from_dict,
+)
 from meanbounds.logs.context_bounds import ContextBounds, load_bounds, save_bounds
 from meanbounds.logs.counts import ArmSums, Counts
 from meanbounds.logs.errors import BadRows, LogError, LogWarning
@@ -22,18 +32,26 @@ from meanbounds.logs.reading import read
 from meanbounds.logs.sensitivity import Sensitivity, TippingPoint, sensitivity
 
 __all__ = [
+    "AnyExpert",
     "ArmSums",
+    "Assumption",
     "BadRows",
     "Context",
     "ContextBounds",
     "Counts",
+    "ErringExpert",
     "Histogram",
+    "KnownPropensity",
     "LinearBounds",
     "LinearSetting",
     "LogError",
     "LogWarning",
+    "MarginalSensitivity",
+    "NearlyOptimalExpert",
+    "OptimalExpert",
     "Sensitivity",
     "TippingPoint",
+    "assumption_from_dict",
     "bounds",
     "expert_bounds",
     "linear_agent",

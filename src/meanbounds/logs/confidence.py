@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanbounds.divergence import bernoulli_kl_upper
+from meanbounds.kernels.logs.limits import upper_from_values
 from meanbounds.logs.histogram import Histogram
 from meanbounds.support.checks import as_flag, as_float, shown
 from meanbounds.support.types import Floats
@@ -30,8 +31,6 @@ class _Default(float):
 DEFAULT_CONFIDENCE = _Default(0.95)
 """Probability with which all bounds hold at once, unless another one is given."""
 
-_BETS = np.arange(24)
-_LARGEST_BET = 0.9  # of the wealth
 _FARTHEST = 1e8  # how many widths of the range its ends may be from 0
 
 
@@ -238,42 +237,14 @@ def _betting(samples: Samples, goals: float | Floats) -> Floats:
         raise ValueError(
             'method="betting" needs how many rewards there are of each value: read the log with histogram=True'
         )
-    counts, values = np.atleast_2d(own.count), 1.0 - own.values_high
-    sizes, levels = (np.broadcast_to(part, len(counts)) for part in (samples.rows, goals))
-    several = np.column_stack([counts, sizes, levels])
-    once, places = np.unique(several, axis=0, return_inverse=True)  # a bet takes milliseconds, and many are the same
-    return np.array([_bet(values, one[:-2], float(one[-2]), float(one[-1])) for one in once])[places.ravel()]
-
-
-def _bet(values: Floats, counts: Floats, rows: float, goal: float) -> float:
-    """One minus the largest mean of one minus the variable that is ruled out.
-
-    If X in [0, 1] has mean at most m, the wealth 1 + b (X - m) has expectation at most 1 for every stake b in [0, 1/m],
-    and so has a fixed mixture over stakes of the products over rows. By Markov's inequality it reaches exp(goal) with
-    probability at most exp(-goal). Each product falls as m grows, so what is ruled out is an interval from 0.
-
-    A stake is best for one variance, sqrt(2 goal / (rows variance)); the mixture has those for variances 1/4, 1/8,
-    1/16, ..., none above 0.9 / m, the first ones with more weight.
-    """
-    seen = counts > 0.0
-    counts, values = counts[seen], values[seen]
-    stakes = np.sqrt(2.0 * goal / rows * 4.0 * 2.0**_BETS)
-    below, above = 0.0, float(counts @ values) / rows  # nothing above the sample's mean is ruled out
-    for _ in range(60):
-        middle = 0.5 * (below + above)
-        if middle > 0.0 and _wealth(values, counts, middle, stakes) >= goal:
-            below = middle
-        else:
-            above = middle
-    return 1.0 - below
-
-
-def _wealth(values: Floats, counts: Floats, mean: float, stakes: Floats) -> float:
-    """Logarithm of the wealth; weights 1/2, 1/6, 1/12, ... of the stakes sum to less than 1."""
-    bets = np.minimum(stakes, _LARGEST_BET / mean)
-    gains = np.log1p(bets[:, None] * (values - mean)) @ counts - np.log((_BETS + 1.0) * (_BETS + 2.0))
-    top = float(gains.max())
-    return top + float(np.log(np.sum(np.exp(gains - top))))
+    counts, values = np.array(np.atleast_2d(own.count)), np.array(own.values_high)
+    sizes, levels = (np.broadcast_to(part, len(counts)).tolist() for part in (samples.rows, goals))
+    return np.array(
+        [
+            upper_from_values(values, one, values.size, rows, goal)
+            for one, rows, goal in zip(counts, sizes, levels, strict=True)
+        ]
+    )
 
 
 METHODS: dict[str, Callable[[Samples, float | Floats], Floats]] = {

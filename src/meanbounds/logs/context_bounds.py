@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from meanbounds.bounds import BoundsError, MeanBounds, check_bounds
+from meanbounds.logs.assumptions import Assumption, assumption_from_dict
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.names import Context, context_names
 from meanbounds.support.checks import as_mapping, shown
@@ -31,8 +32,8 @@ class ContextBounds(dict[Context, MeanBounds], Saved):
     found
         Bounds by context.
     assumptions
-        The assumptions behind the bounds, by name: ``gap_low``, ``gap_high`` (one number, or one for each context in
-        order), ``confidence`` or ``infinite``, ``method``, ``shift``, ``assumption``, and ``rows`` of the log.
+        What the bounds rest on, by name: ``assumption`` (its ``kind`` and numbers; see the property of that name),
+        ``confidence`` or ``infinite``, ``method``, ``shift``, and ``rows`` of the log.
 
     Examples
     --------
@@ -63,6 +64,27 @@ class ContextBounds(dict[Context, MeanBounds], Saved):
         sizes = [f"{size:,} {word}" + "s" * (size != 1) for size, word in ((len(self), "context"), (arms, "arm"))]
         known = [f"{name}={value!r}" for name, value in self.assumptions.items() if name in ("confidence", "infinite")]
         return f"ContextBounds({', '.join([*sizes, *known])})"
+
+    @property
+    def assumption(self) -> Assumption:
+        """What was assumed of who wrote the log, as an object; also of files that version 0.1 wrote.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> counts = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]]).counts()
+        >>> mb.logs.bounds(counts, mb.logs.ErringExpert(0.05), infinite=True).assumption
+        ErringExpert(0.05)
+        """
+        said = self.assumptions
+        assumed = said.get("assumption")
+        if isinstance(assumed, str) or (assumed is None and "gap_low" in said):  # before assumptions were objects
+            kind = "optimal-expert" if assumed is None else assumed
+            gaps = {name: said[name] for name in ("gap_low", "gap_high") if kind == "optimal-expert" and name in said}
+            assumed = {"kind": kind, **gaps}
+        if assumed is None:
+            raise BoundsError("these bounds do not say what they assume of who wrote the log")
+        return assumption_from_dict(assumed)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, safe for JSON; `from_dict` is the inverse.
@@ -178,8 +200,8 @@ def load_bounds(path: str | Path) -> ContextBounds:
     >>> found = mb.logs.load_bounds(path)
     >>> found
     ContextBounds(1 context, 2 arms, infinite=True)
-    >>> found.assumptions["gap_low"]
-    0.3
+    >>> found.assumption
+    OptimalExpert(0.3)
     """
     return ContextBounds.load(path)
 

@@ -1,198 +1,128 @@
-"""Bounds from a finite log. The bounds of an infinite log are means; here each gets a confidence limit.
+"""Bounds from a finite log: each mean that an assumption claims something of gets a confidence limit.
 
-The upper bound on arm k is the mean of ``Y - gap_low 1{A != k}``. For any set S of other arms the mean of
-``Y 1{A = k} + (Y - gap_high) 1{A in S}`` is a lower bound. How likely each limit is to fail is settled in
-`meanbounds.logs.shares`.
+How likely each limit is to fail is settled in `meanbounds.logs.shares`. Contexts are worked on in parts, by as many
+threads as there are cores.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from math import inf, log
 
 import numpy as np
-from numpy.typing import NDArray
 
-from meanbounds.logs.confidence import Samples, lower_limit, upper_limit
-from meanbounds.logs.counts import Counts
-from meanbounds.logs.histogram import Histogram
-from meanbounds.logs.sets import promising_sets
-from meanbounds.logs.shares import Shares
-from meanbounds.support.types import Booleans, Floats
+from meanbounds.kernels.logs.limits import METHOD_CODES
+from meanbounds.kernels.logs.sweep import check_limits, lower_limits, odds_limits, upper_limits
+from meanbounds.logs.assumptions.claims import Claims
+from meanbounds.logs.cells import Cells
+from meanbounds.logs.shares import Shares, set_nats
+from meanbounds.logs.weights import Weights
+from meanbounds.support.types import Floats
 
-__all__ = ["Cells", "largest_gap_above_bottom", "limits_any_expert", "limits_optimal_expert"]
+__all__ = ["finite_bounds", "finite_checks"]
 
-_AT_ONCE = 2**18  # pairs of arms that are looked at together, so that memory does not grow with their number
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Rows, sums and sums of squares of some cells of one context, with rewards scaled to [0, 1].
-
-    A cell is an arm, or a set of arms; see `of` and `merged`.
-
-    Examples
-    --------
-    >>> import meanbounds as mb
-    >>> from meanbounds.logs.finite import Cells
-    >>> stars = mb.logs.Counts(["all"], ["Heat"], count=[[2]], total=[[6]], squares=[[26]], low=1, high=5)
-    >>> Cells.of(stars, 0).total  # 1 and 5 stars are 0 and 1
-    array([1.])
-    """
-
-    rows: Floats
-    total: Floats
-    squares: Floats
-    histogram: Histogram | None  # cells x values
-
-    @classmethod
-    def of(cls, counts: Counts, place: int, *, histogram: bool = False) -> Cells:
-        """Return the arms in the context at this place of the counts, with a histogram only if a method needs it."""
-        low, high = counts.low, counts.high
-        unit = Samples.scaled(counts.count[place], counts.total[place], counts.squares[place], low=low, high=high)
-        own, counted = counts.histogram if histogram else None, None
-        if own is not None:
-            lower, upper = ((values - low) / (high - low) for values in (own.values_low, own.values_high))
-            counted = Histogram(lower, upper, own.count[place])
-        return cls(unit.rows, unit.total, unit.squares, counted)
-
-    def __len__(self) -> int:
-        return self.rows.size
-
-    def __getitem__(self, places: NDArray[np.intp] | slice) -> Cells:
-        histogram = None if self.histogram is None else self.histogram.at(places)
-        return Cells(self.rows[places], self.total[places], self.squares[places], histogram)
-
-    def merged(self, sets: Booleans) -> Cells:
-        """Merge the cells of each set into one; `sets` is sets x cells.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import meanbounds as mb
-        >>> from meanbounds.logs.finite import Cells
-        >>> counts = mb.logs.Counts(["all"], ["a", "b"], count=[[2, 3]], total=[[1, 2]], squares=[[1, 2]])
-        >>> Cells.of(counts, 0).merged(np.array([[True, True], [False, True], [False, False]])).rows
-        array([5., 3., 0.])
-        """
-        chosen, own = sets.astype(np.float64), self.histogram
-        rows, total, squares = (chosen @ np.stack([self.rows, self.total, self.squares], axis=1)).T
-        histogram = None if own is None else Histogram(own.values_low, own.values_high, chosen @ own.count)
-        return Cells(rows, total, squares, histogram)
-
-    def others(self) -> Cells:
-        """For each cell all others, merged into one.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> from meanbounds.logs.finite import Cells
-        >>> counts = mb.logs.Counts(["all"], ["a", "b"], count=[[2, 3]], total=[[1, 2]], squares=[[1, 2]])
-        >>> Cells.of(counts, 0).others().rows
-        array([3., 2.])
-        """
-        own = self.histogram
-        rows, total, squares = (part.sum() - part for part in (self.rows, self.total, self.squares))
-        if own is not None:
-            own = Histogram(own.values_low, own.values_high, own.count.sum(axis=0) - own.count)
-        return Cells(rows, total, squares, own)
-
-    def nothing(self) -> Cells:
-        """As many cells without rows.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> from meanbounds.logs.finite import Cells
-        >>> counts = mb.logs.Counts(["all"], ["a", "b"], count=[[2, 3]], total=[[1, 2]], squares=[[1, 2]])
-        >>> Cells.of(counts, 0).nothing().rows
-        array([0., 0.])
-        """
-        own, zeros = self.histogram, np.zeros(len(self))
-        if own is not None:
-            own = Histogram(own.values_low, own.values_high, np.zeros(own.count.shape))
-        return Cells(zeros, zeros, zeros, own)
+_AT_ONCE = 2**15  # cells of context and arm in one part; the parts of a small log are one
+_THRESHOLDS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+_THRESHOLD_WEIGHTS = (0.3, 0.4 / 3, 0.4 / 3, 0.4 / 3, 0.3)
+_SHARE = 0.1  # what the limit on an arm's share spends of a tilted bound, of both sides together
 
 
-def _samples(rows: float, still: Cells, moved: Cells, *, by: float, rest: float = 0.0) -> Samples:
-    """The samples, scaled to [0, 1], of variables that depend on the arm that was played in each of the rows.
-
-    A variable is the reward Y in its still cell, Y + `by` in its moved cell, and `rest` elsewhere. `by` is at most 0,
-    so it lies in [by, 1].
-    """
-    left = rows - still.rows - moved.rows
-    total = still.total + moved.total + by * moved.rows + rest * left
-    squares = still.squares + moved.squares + 2.0 * by * moved.total + by * by * moved.rows + rest * rest * left
-    width = 1.0 - by
-    unit_total = (total - by * rows) / width
-    unit_squares = (squares - 2.0 * by * total + by * by * rows) / width**2
-    own, its = still.histogram, moved.histogram
-    if own is None or its is None:
-        return Samples(rows, unit_total, unit_squares)
-    low, high = (
-        np.clip(np.concatenate([(values - by) / width, values / width, [(rest - by) / width]]), 0.0, 1.0)
-        for values in (own.values_low, own.values_high)
-    )
-    counted = np.concatenate([own.count, its.count, left[:, None]], axis=1)
-    return Samples(rows, unit_total, unit_squares, Histogram(low, high, counted))
-
-
-def largest_gap_above_bottom(cells: Cells, gap: float, shares: Shares, method: str) -> Floats:
-    """Upper confidence limit for each arm on the mean of (reward - gap) where it was played, 0 elsewhere.
-
-    If the arm was always best by the gap, that mean is not negative: a limit below 0 refutes the gap.
-    """
-    samples = _samples(float(cells.rows.sum()), cells.nothing(), cells, by=-gap)
-    return -gap + (1.0 + gap) * upper_limit(samples, shares.check, method)
-
-
-def limits_any_expert(cells: Cells, shares: Shares, method: str) -> tuple[Floats, Floats]:
-    """Lower and upper limits on each arm's mean, in units of the range, whatever the expert did.
-
-    Rows in which another arm was played count as the lowest reward for the lower limit, the highest for the upper one.
+def finite_bounds(
+    cells: Cells, weights: Weights | None, claims: Claims, shares: Shares, method: str
+) -> tuple[Floats, Floats]:
+    """Lower and upper limits on each arm's mean, contexts x arms, in units of the range.
 
     Examples
     --------
     >>> import meanbounds as mb
-    >>> from meanbounds.logs.finite import Cells, limits_any_expert
+    >>> from meanbounds.logs.assumptions import AnyExpert, World
+    >>> from meanbounds.logs.cells import Cells
+    >>> from meanbounds.logs.finite import finite_bounds
     >>> from meanbounds.logs.shares import Shares
     >>> lab = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]])
-    >>> shares = Shares.of(0.96, contexts=1, arms=2, checked=False, alone=True)
-    >>> lower, upper = limits_any_expert(Cells.of(lab.sample(10_000, seed=7), 0), shares, "kl")
+    >>> claims, shares = AnyExpert().claims(World(("z0",), 0.0, 1.0)), Shares.of(0.96, contexts=1, arms=2, checks=0)
+    >>> lower, upper = finite_bounds(Cells.of(lab.sample(10_000, seed=7)), None, claims, shares, "kl")
     >>> lower.round(2), upper.round(2)  # an infinite log gives 0.45 and 0.3, 0.95 and 0.8
-    (array([0.44, 0.29]), array([0.96, 0.81]))
+    (array([[0.44, 0.29]]), array([[0.96, 0.81]]))
     """
-    rows, nobody = float(cells.rows.sum()), cells.nothing()
-    lower = lower_limit(_samples(rows, cells, nobody, by=0.0), float(shares.lower[0]), method)
-    return lower, upper_limit(_samples(rows, cells, nobody, by=0.0, rest=1.0), shares.upper, method)
+    lower, upper = np.full(cells.rows.shape, -inf), np.full(cells.rows.shape, inf)
+    raised = _Raised.of(claims, shares)
+    code, arms = METHOD_CODES[method], cells.rows.shape[1]
+    alone = shares.part(claims.sets)
+    prices = alone + set_nats(arms - 1)
+
+    def part(places: slice) -> None:
+        own = cells.copied(places)
+        sums = (own.rows, own.total, own.squares)
+        minus, plus = raised.minus[places], raised.plus[places]
+        columns = (raised.floors, minus, plus, raised.goals)
+        upper_limits(*sums, own.values_high, own.counted, *columns, code, upper[places])
+        gaps = claims.gap_high[places]
+        lower_limits(*sums, own.values_low, own.counted, gaps, prices, alone, code, lower[places])
+        turned = own.mirrored() if claims.tilted else own
+        for one in claims.tilted:
+            goals = np.array([shares.part(one.weight * (1.0 - _SHARE) * weight) for weight in _THRESHOLD_WEIGHTS])
+            share_goal = shares.part(one.weight * _SHARE) - log(2.0)  # both sides use it: it spends on either
+            for side, limits in ((own, upper[places]), (turned, lower[places])):
+                bound = np.ones(limits.shape)
+                seen = (side.rows, side.total, side.squares, side.values_high, side.counted)
+                odds_limits(*seen, one.odds[places], _THRESHOLDS, share_goal, goals, code, bound)
+                if side is own:
+                    np.minimum(limits, bound, out=limits)
+                else:
+                    np.maximum(limits, 1.0 - bound, out=limits)
+
+    _in_parts(part, *cells.rows.shape)
+    for one in claims.weighted:
+        if weights is not None:
+            low, high = weights.limits(one, shares.part(one.weight), method)
+            lower, upper = np.maximum(lower, low), np.minimum(upper, high)
+    return lower, upper
 
 
-def limits_optimal_expert(
-    cells: Cells, gap_low: float, gap_high: float, shares: Shares, method: str
-) -> tuple[Floats, Floats]:
-    """Lower and upper limits on each arm's mean, in units of the range, if the expert played the best arm.
+def finite_checks(cells: Cells, gap: Floats, shares: Shares, method: str) -> Floats:
+    """Upper limits on the mean of (Y - gap) 1{A = k} of each arm: one below its least value refutes the gap."""
+    found = np.full(cells.rows.shape, inf)
 
-    Both gaps are in units of the range too. See the head of this module for the variables.
-    """
-    rows = float(cells.rows.sum())
-    upper = upper_limit(_samples(rows, cells, cells.others(), by=-gap_low), shares.upper, method)
-    lower = lower_limit(_samples(rows, cells, cells.nothing(), by=0.0), float(shares.lower[0]), method)
-    if np.any(shares.lower[1:] < np.inf):
-        at_once = max(1, _AT_ONCE // len(cells))
-        for first in range(0, len(cells), at_once):
-            some = np.arange(first, min(first + at_once, len(cells)))
-            lower[some] = np.maximum(lower[some], _with_others(cells, some, gap_high, shares.lower, method))
-    return lower, -gap_low + (1.0 + gap_low) * upper
+    def part(places: slice) -> None:
+        own, code = cells.copied(places), METHOD_CODES[method]
+        sums = (own.rows, own.total, own.squares, own.values_high, own.counted)
+        check_limits(*sums, gap[places], shares.check, code, found[places])
+
+    _in_parts(part, *cells.rows.shape)
+    return found
 
 
-def _with_others(cells: Cells, arms: NDArray[np.intp], gap: float, price: Floats, method: str) -> Floats:
-    """The best lower limit of each of these arms over sets of other arms.
+class _Raised:
+    """The variables of all `Raised` claims side by side: floors, goals, and contexts x variables."""
 
-    The limit of any set is valid with its own share, so only those are computed that look best.
-    """
-    sets, sizes = promising_sets(cells.rows, cells.total, cells.squares, arms, gap, price, method)
-    tried = sets.shape[1]
-    moved = cells.merged(sets.reshape(-1, len(cells)))
-    samples = _samples(float(cells.rows.sum()), cells[np.repeat(arms, tried)], moved, by=-gap)
-    limits = -gap + (1.0 + gap) * lower_limit(samples, price[sizes.ravel()], method)
-    best: Floats = limits.reshape(-1, tried).max(axis=1)
-    return best
+    def __init__(self, floors: Floats, goals: Floats, minus: Floats, plus: Floats) -> None:
+        self.floors, self.goals, self.minus, self.plus = floors, goals, minus, plus
+
+    @classmethod
+    def of(cls, claims: Claims, shares: Shares) -> _Raised:
+        """Those that can differ from others: the same variable, claimed twice, spends both weights."""
+        found: dict[tuple[float, bytes, bytes], tuple[float, float, Floats, Floats]] = {}
+        for one in claims.raised:
+            for floor, weight in zip(one.floors, one.weights, strict=True):
+                plus = one.plus + one.errors * (1.0 + one.minus - floor)
+                key = floor, one.minus.tobytes(), plus.tobytes()
+                before = found[key][1] if key in found else 0.0
+                found[key] = floor, before + weight, one.minus, plus
+        floors, weights, minus, plus_of = zip(*found.values(), strict=True)
+        goals = np.array([shares.part(weight) for weight in weights])
+        return cls(np.array(floors), goals, np.stack(minus, axis=1).copy(), np.stack(plus_of, axis=1).copy())
+
+
+def _in_parts(work: Callable[[slice], None], contexts: int, arms: int) -> None:
+    """Do the work for some contexts at a time, in threads if there is enough of it."""
+    size = max(1, _AT_ONCE // arms)
+    parts = [slice(first, min(first + size, contexts)) for first in range(0, contexts, size)]
+    work(parts[0])  # kernels are compiled here, at the first time
+    if len(parts) == 1:
+        return
+    with ThreadPoolExecutor(max_workers=min(len(parts), os.cpu_count() or 1)) as pool:
+        for done in [pool.submit(work, part) for part in parts[1:]]:
+            done.result()

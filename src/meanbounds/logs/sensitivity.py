@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import floor, log10
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from meanbounds.bounds import Arm, BoundsError, MeanBounds
+from meanbounds.bounds import Arm, BoundsError
+from meanbounds.logs.assumptions import OptimalExpert, by_context
 from meanbounds.logs.confidence import DEFAULT_CONFIDENCE, check_confidence
 from meanbounds.logs.counts import Counts
-from meanbounds.logs.expert import Assumed, bounds_in, by_context, listed_arms
+from meanbounds.logs.expert import judged_log, listed_arms
+from meanbounds.logs.judged import Judged, Log
 from meanbounds.logs.names import Context
 from meanbounds.support.checks import as_float, shown
 from meanbounds.support.optional import optional
@@ -255,7 +257,8 @@ def sensitivity(
         "confidence": [check_confidence(level, infinite) for level in _listed(confidence)],
         "shift": _several("shift", shift, counts.contexts),
     }
-    questions = [_Question(counts, place, method) for place in range(len(counts.contexts))]
+    log = judged_log(counts, OptimalExpert(), grids["confidence"][0], method, 0.0).log
+    questions = [_Question(context, log.at(place)) for place, context in enumerate(counts.contexts)]
     rows = []
     for point in product(*grids.values()):
         assumed = dict(zip(grids, point, strict=True))
@@ -326,25 +329,24 @@ def _outcome(row: Mapping[str, Any]) -> str:
 class _Question:
     """One context of one log, with the settings that are not varied."""
 
-    counts: Counts
-    place: int
-    method: str
-
-    @property
-    def context(self) -> Context:
-        return self.counts.contexts[self.place]
+    context: Context
+    log: Log
 
     def own(self, assumed: Mapping[str, Any]) -> dict[str, Any]:
         """The assumptions with those of this context, where they differ by context."""
         return {name: value[self.context] if isinstance(value, Mapping) else value for name, value in assumed.items()}
 
-    def bounds(self, assumed: Mapping[str, Any]) -> MeanBounds:
-        return bounds_in(self.counts, self.place, Assumed(method=self.method, **self.own(assumed)))
+    def judged(self, assumed: Mapping[str, Any]) -> Judged:
+        own = self.own(assumed)
+        if not 0.0 <= own["shift"] <= 1.0:
+            raise ValueError(f"shift is a total variation distance between 0 and 1; got {own['shift']!r}")
+        log = replace(self.log, confidence=own["confidence"], shift=own["shift"])
+        return Judged(log, OptimalExpert(own["gap_low"], own["gap_high"]))
 
     def judge(self, assumed: Mapping[str, Any]) -> dict[str, Any]:
         """Bounds and decision under these assumptions, as a row of `Sensitivity.rows`."""
         try:
-            found = self.bounds(assumed)
+            found = self.judged(assumed).bounds()[self.context]
         except BoundsError as error:
             unknown = dict.fromkeys(("width", "pruned", "best_lower", "saved"), np.nan)
             return {"can_be_best": (), **unknown, "impossible": str(error)}
@@ -361,8 +363,9 @@ class _Question:
     def decision(self, assumed: Mapping[str, Any]) -> tuple[Arm, ...] | None:
         """Which arms can be best; None if the assumptions cannot hold."""
         try:
-            return self.bounds(assumed).pruned().arms
-        except BoundsError:
+            judged = self.judged(assumed)
+            return None if judged.contradiction() else judged.bounds()[self.context].pruned().arms
+        except BoundsError:  # gaps that cannot be
             return None
 
     def tip(self, base: Mapping[str, Any], name: str, end: float) -> TippingPoint | None:

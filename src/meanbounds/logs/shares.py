@@ -3,12 +3,15 @@
 With C contexts of K arms and confidence c, each arm of each context has the share ``a = (1 - c) / (C K)``, and spends
 it on
 
-1. the check of ``gap_low``, if there is one: ``a / 50``. It can refuse a log although the gap holds, which is a failure
-   like any other. Its share is small because a larger one would hardly refuse more;
-2. its upper limit: half of the rest;
-3. its lower limits, one for each set S of other arms: the other half, times a prior over sets. The prior depends on the
-   number of arms alone, never on the log, so the best of all these limits may be taken: by the union bound they hold at
-   once, whichever is looked at. A set with prior w costs ``log(1 / w)`` nats.
+1. checks of what is assumed, if there are any: ``a / 50``. They can refuse a log although the assumption holds, which
+   is a failure like any other. Their share is small because a larger one would hardly refuse more;
+2. its upper limits: half of the rest, times the weight of each; see `meanbounds.logs.assumptions.claims`;
+3. its lower limits: the other half, in the same way. The weight of the sets S of other arms is shared by all sets, by a
+   prior over sets.
+
+Weights and prior depend on the assumption and on the number of arms alone, never on the log, so the best of all these
+limits may be taken: by the union bound they hold at once, whichever is looked at. A limit with weight w costs
+``log(1 / w)`` nats.
 
 A share is given in nats, as minus its natural logarithm, since those of sets can be too small for a float.
 """
@@ -25,59 +28,47 @@ from meanbounds.support.types import Floats
 
 __all__ = ["Shares", "set_nats"]
 
-_CHECK = 0.02  # of an arm's share goes to the check of gap_low
+_CHECK = 0.02  # of an arm's share goes to checks of what is assumed
 _ALL_ALIKE = 10  # other arms below which every non-empty set has the same prior
 _EMPTY, _ALL, _ALL_BUT_ONE, _ALL_BUT_TWO = 0.4, 0.05, 0.05, 0.4  # priors of these sets where there are more arms
 _EACH_END = 0.05  # prior of the sets that take few arms, and of those that leave out a few more than two
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Shares:
     """The shares of one arm's limits in one context, in nats.
 
     Attributes
     ----------
     check
-        Of the check of ``gap_low``; infinite if there is no check.
-    upper
-        Of the upper limit.
-    lower
-        Of the lower limit with each set of s other arms, for s = 0, 1, 2, ...; infinite for sets that are not tried.
+        Of each check; infinite if there is none.
+    side
+        Of all upper limits together, and of all lower ones.
 
     Examples
     --------
     >>> from math import exp
     >>> from meanbounds.logs.shares import Shares
-    >>> shares = Shares.of(0.95, contexts=1, arms=2, checked=True, alone=False)
-    >>> spent = exp(-shares.check) + exp(-shares.upper) + exp(-shares.lower[0]) + exp(-shares.lower[1])
-    >>> round(2 * spent, 12)  # of both arms
+    >>> shares = Shares.of(0.95, contexts=1, arms=2, checks=1)
+    >>> round(2 * (exp(-shares.check) + 2 * exp(-shares.side)), 12)  # of both arms
     0.05
+    >>> round(exp(-shares.part(0.5)) / exp(-shares.side), 12)
+    0.5
     """
 
     check: float
-    upper: float
-    lower: Floats
+    side: float
 
     @classmethod
-    def of(cls, confidence: float, *, contexts: int, arms: int, checked: bool, alone: bool) -> Shares:
-        """Share the failure probability; neither `checked` nor `alone` may depend on the log.
-
-        Parameters
-        ----------
-        confidence
-            Probability with which all bounds of all contexts hold at once.
-        contexts, arms
-            How many of them share the failure probability.
-        checked
-            Whether ``gap_low`` is checked against the log.
-        alone
-            Whether the empty set is the only one that is tried, because no other arm can raise a lower limit.
-        """
+    def of(cls, confidence: float, *, contexts: int, arms: int, checks: int) -> Shares:
+        """Share the failure probability of all bounds; the number of checks must not depend on the log."""
         own = log(contexts * arms) - log(1.0 - confidence)
-        side = own + log(2.0) - (log(1.0 - _CHECK) if checked else 0.0)
-        others = np.full(arms, inf)
-        others[0] = 0.0
-        return cls(own - log(_CHECK) if checked else inf, side, side + (others if alone else set_nats(arms - 1)))
+        side = own + log(2.0) - (log(1.0 - _CHECK) if checks else 0.0)
+        return cls(own - log(_CHECK / checks) if checks else inf, side)
+
+    def part(self, weight: float) -> float:
+        """The share of one limit that has this weight on its side."""
+        return self.side - log(weight) if weight > 0.0 else inf
 
 
 @lru_cache(maxsize=64)

@@ -1,12 +1,6 @@
-"""Which sets of other arms promise the best lower limit for an arm.
+"""Which sets of other arms promise the best lower limit for an arm, with numpy; the twin of `kernels.logs.sets`.
 
-With gap g the limit of a set S is about ``M - sqrt(2 (Q - M**2) L / rows)``: M and Q are the means of
-``Y 1{A = k} + (Y - g) 1{A in S}`` and of its square, which are sums over the arms of S, and L is the price of the set
-in nats, the same for all sets of one size. This is convex in (M, Q), so among the sets of one size the best one has the
-arms with the largest ``d - tilt q``, where d and q are what an arm adds to M and Q, for some tilt. From tilt 0 on, the
-gradient at the best set so far gives the next tilt, and the limit never gets worse: three sorts do for all sizes.
-
-Any choice is valid, since every set has a share of the failure probability; a poor one only makes bounds wider.
+The kernel explains the search.
 """
 
 from __future__ import annotations
@@ -59,7 +53,7 @@ def promising_sets(
     Of five arms only the means of the second and the third, 0.9 and 0.8, are above the gap:
 
     >>> import numpy as np
-    >>> from meanbounds.logs.sets import promising_sets
+    >>> from tests.logs.naive_sets import promising_sets
     >>> rows, total = np.full(5, 1000.0), np.array([500.0, 900.0, 800.0, 100.0, 100.0])
     >>> sets, sizes = promising_sets(rows, total, total, np.array([0]), 0.5, np.full(5, 5.0), "bernstein")
     >>> sets[0, 0], sizes[0].tolist()
