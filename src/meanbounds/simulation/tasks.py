@@ -124,7 +124,14 @@ def task_for(
     if isinstance(policy, Policy) and (isinstance(environment, Changing) or known.expires is not None):
         if delay is None and known.assumption is None:
             return _ChangingTask(
-                StagedTask(stages_of(policy, environment, known), policy.parameters_for(known), policy.f, seed, rounds, textbook)
+                StagedTask(
+                    stages_of(policy, environment, known),
+                    policy.parameters_for(known),
+                    policy.f,
+                    seed,
+                    rounds,
+                    textbook,
+                )
             )
         if known.expires is not None:
             raise ValueError(
