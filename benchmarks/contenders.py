@@ -10,7 +10,7 @@ from typing import Any
 
 import meanbounds as mb
 
-RECOMMENDED = "ThompsonSampling"
+RECOMMENDED = "BIMED"
 """The policy that README recommends."""
 
 COUNTERPARTS: Mapping[str, str] = MappingProxyType(
