@@ -148,6 +148,19 @@ class Knowledge(Saved):
         """
         return np.broadcast_to(np.array(self.trust), len(self.bounds)).copy()
 
+    @property
+    def log_n(self) -> Floats:
+        """The logarithm of N = 1 / (1 - trust) for each arm; infinite for bounds that are certain.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Knowledge(mb.MeanBounds([0.1, 0.2], [0.3, 0.4]), trust=[1.0, 0.9]).log_n.round(3)
+        array([  inf, 2.303])
+        """
+        with np.errstate(divide="ignore"):
+            return -np.log1p(-self.trusts)
+
     @classmethod
     def of(cls, known: MeanBounds | Knowledge) -> Knowledge:
         """Wrap bounds as knowledge; knowledge is returned unchanged.

@@ -356,7 +356,8 @@ class TestManyArms:
         cells, gap = random_cells(rng, arms), float(rng.uniform(0.0, 0.99))
         lower, _, prices = optimal(cells, 0.0, gap)
         for k in range(min(arms, 4)):
-            assert max(lower[k], 0.0) == pytest.approx(naive_lower(cells, k, gap, prices), abs=1e-9)
+            exact, found = naive_lower(cells, k, gap, prices), max(lower[k], 0.0)
+            assert exact - 1e-9 <= found <= exact + 1e-12  # variances are rounded up, so limits never say too much
 
     def test_sets_have_their_sizes_and_leave_the_arm_out(self) -> None:
         cells = random_cells(np.random.default_rng(1), 40)

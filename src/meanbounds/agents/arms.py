@@ -20,7 +20,7 @@ from meanbounds.agents.learner import (
     check_reward,
     read_counts,
 )
-from meanbounds.agents.together import Ledger, log_n_of
+from meanbounds.agents.together import Ledger
 from meanbounds.agents.watch import carried, found, read_seen, told_seen, watched
 from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.evidence.contradictions import WATCHED_ERROR, ContradictionWarning
@@ -153,7 +153,7 @@ class ArmsLearner(Learner):
             plan=self._plan_for(still, plans, offered) if offered else None,
             plans=plans,
             fresh_for=inf if known.expires is None or still is not known else known.expires,
-            log_n=log_n_of(known),
+            log_n=known.log_n,
             groups=[] if self._ledger is None else self._ledger.groups(known).tolist(),
         )
 

@@ -13,7 +13,7 @@ from meanbounds.knowledge import Knowledge
 from meanbounds.support.entries import Entries
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["Ledger", "log_n_of", "place_of"]
+__all__ = ["Ledger", "place_of"]
 
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
@@ -93,19 +93,6 @@ class Ledger:
             raise saved.fail("its sums are not those of the rewards")
         self.table[:, :shares] = sums
         kernel.close(self.table)
-
-
-def log_n_of(known: Knowledge) -> Floats:
-    """Log N of each arm, N = 1 / (1 - trust); infinite for bounds that are certain.
-
-    Examples
-    --------
-    >>> import meanbounds as mb
-    >>> log_n_of(mb.Knowledge(mb.MeanBounds([0.1, 0.2], [0.3, 0.4]), trust=[1.0, 0.9])).round(3)
-    array([  inf, 2.303])
-    """
-    with np.errstate(divide="ignore"):
-        return -np.log1p(-known.trusts)
 
 
 def place_of(row: int) -> float:

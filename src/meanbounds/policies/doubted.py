@@ -42,9 +42,7 @@ def doubted_plan(prepare: Callable[[Knowledge], Plan], known: Knowledge) -> Plan
     bare = prepare(known.with_bounds(_without(known.bounds, trusts < 1.0)))
     if told.table.shape == bare.table.shape and np.array_equal(told.table, bare.table):
         return told  # the policy does not look at these bounds
-    log_n = -np.log1p(-np.where(doubted, trusts, 0.0))
-    log_n[trusts == 1.0] = np.inf
-    return Plan(_stacked(told, bare, believed.bounds, log_n[bare.arms]), is_doubted=True)
+    return Plan(_stacked(told, bare, believed.bounds, known.log_n[bare.arms]), is_doubted=True)
 
 
 def check_certain(policy: object, known: Knowledge) -> None:

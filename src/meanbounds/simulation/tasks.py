@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanbounds import kernels
-from meanbounds.agents.together import log_n_of
 from meanbounds.bounds import MeanBounds
 from meanbounds.kernels import linear
 from meanbounds.kernels.arms import delayed, together
@@ -237,7 +236,7 @@ class _ArmsTask(NamedTuple):
 
 def _limits(known: Knowledge) -> Floats:
     """What `meanbounds.kernels.arms.together.play_for` needs to know of the bounds that rest on an assumption."""
-    bounds, log_n = known.bounds, log_n_of(known)
+    bounds, log_n = known.bounds, known.log_n
     span, doubted = bounds.high - bounds.low, (log_n > 0.0) & (log_n < np.inf)
     groups = np.where(doubted, np.cumsum(doubted) - 1, together.NO_GROUP)
     return np.array([(bounds.high - bounds.lower) / span, (bounds.upper - bounds.low) / span, log_n, groups])

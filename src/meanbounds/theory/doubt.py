@@ -123,7 +123,7 @@ def doubt_plays(
     plays = np.zeros((*rounds.shape, len(mu)))
     if np.array_equal(policy.plan(known).table, policy.plan(known.bounds).table):
         return plays  # bounds are certain, or the policy does not use them
-    best, log_n, level, index = float(mu.max()), _log_n(known), _log_f(policy, rounds), _Index(policy, known.bounds)
+    best, log_n, level, index = float(mu.max()), known.log_n, _log_f(policy, rounds), _Index(policy, known.bounds)
     if form == "first order":
         for k in np.flatnonzero(known.bounds.upper < best).tolist():
             above = level - log_n[k]
@@ -199,7 +199,7 @@ def doubt_regret(
     gaps = float(mu.max()) - mu
     most = np.asarray(rounds * float(gaps.max()), dtype=np.float64)
     wrong = ~known.bounds.contains(mu)
-    log_n = float(_log_n(known)[wrong].max(initial=0.0))
+    log_n = float(known.log_n[wrong].max(initial=0.0))
     if math.isinf(log_n) or gaps.max() == 0.0:
         return float(most) if rounds.ndim == 0 else most
     index = _Index(policy, known.bounds)
@@ -307,12 +307,6 @@ def _check_range(mu: Floats, bounds: MeanBounds) -> None:
             f"arm {bounds.arms[k]!r}: its mean {mu[k]} is outside the range of its rewards, [{bounds.low[k]}, "
             f"{bounds.high[k]}]"
         )
-
-
-def _log_n(known: Knowledge) -> Floats:
-    """Log N of each arm: infinite for bounds that are certain."""
-    with np.errstate(divide="ignore"):
-        return -np.log1p(-known.trusts)
 
 
 def _log_f(policy: Policy, rounds: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Floats:
