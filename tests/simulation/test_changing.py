@@ -55,7 +55,7 @@ def test_runs_and_windows_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None
     )
     whole = task.play(0, 3)
     assert np.array_equal(task.play(2, 1).curves[0], whole.curves[2])
-    monkeypatch.setattr("meanbounds.simulation.stages._WINDOW", 37)
+    monkeypatch.setattr("meanbounds.simulation.stages.WINDOW", 37)
     assert task.play(0, 3).curves == pytest.approx(whole.curves)
 
 

@@ -135,7 +135,7 @@ def test_the_same_for_any_threads_blocks_and_windows(
 ) -> None:
     whole = run(delay=delay, pending=pending)
     assert_same(whole, run(delay=delay, pending=pending, workers=1, block=1))
-    monkeypatch.setattr("meanbounds.simulation.tasks._WINDOW", 16)
+    monkeypatch.setattr("meanbounds.simulation.tasks.WINDOW", 16)
     assert_same(whole, run(delay=delay, pending=pending, checkpoints=20))
 
 

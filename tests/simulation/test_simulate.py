@@ -78,7 +78,7 @@ def test_the_same_on_a_dask_cluster() -> None:
 
 def test_windows_of_rounds_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run()
-    monkeypatch.setattr("meanbounds.simulation.tasks._WINDOW", 64)
+    monkeypatch.setattr("meanbounds.simulation.stages.WINDOW", 64)
     assert_same(whole, run())
 
 

@@ -18,13 +18,12 @@ from meanbounds.policies import Policy
 from meanbounds.policies.exploration import log_f
 from meanbounds.simulation.environments import Environment, Linear
 from meanbounds.simulation.run import check_fit, checkpoint_rounds, read_size
+from meanbounds.simulation.stages import WINDOW
 from meanbounds.support.checks import shown
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats, Integers
 
 __all__ = ["first_contradictions"]
-
-_WINDOW = 1 << 20  # rounds for which log f is tabulated at once
 
 
 def first_contradictions(
@@ -99,8 +98,8 @@ def _played(
     states = np.zeros((runs, len(State._fields), len(bounds)))
     law, number, start = environment.rewards(bounds.low, bounds.high), np.uint64(seed), 1
     for stop in rounds.tolist():
-        for first in range(start, stop + 1, _WINDOW):
-            last = min(first + _WINDOW - 1, stop)
+        for first in range(start, stop + 1, WINDOW):
+            last = min(first + WINDOW - 1, stop)
             table, curves = log_f(policy.f, first, last), np.empty((runs, 1))
             block = Block(states, law, number, 0, table, first, np.array([last]), environment.gaps, curves)
             kernels.play(policy.code(plan), plan.table, policy.parameters_for(known), block)

@@ -1,7 +1,8 @@
-"""Simulations in which something changes after some rounds: the world, or which bounds still count."""
+"""Simulations of arms without features, in stages: the world may change, and bounds may stop to count."""
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -18,9 +19,16 @@ from meanbounds.simulation.changing import Changing
 from meanbounds.simulation.environments import Environment
 from meanbounds.support.types import Floats
 
-__all__ = ["Stage", "StagedTask", "stages_of"]
+__all__ = ["WINDOW", "Stage", "StagedTask", "shared_log_f", "stages_of"]
 
-_WINDOW = 1 << 20  # rounds for which log f is tabulated at once
+WINDOW = 1 << 20
+"""Rounds for which log f is tabulated at once."""
+
+
+@functools.lru_cache(maxsize=4)
+def shared_log_f(f: Exploration, first: int, last: int) -> Floats:
+    """Log f of these rounds; blocks of runs share the table, so do not write to it."""
+    return log_f(f, first, last)
 
 
 class Stage(NamedTuple):
@@ -73,11 +81,6 @@ class StagedTask(NamedTuple):
     rounds: NDArray[np.int64]
     textbook: bool
 
-    @property
-    def rounds_at_once(self) -> int:
-        """As for a world that does not change."""
-        return 4_000_000
-
     def curves_and_plays(self, first_run: int, runs: int) -> tuple[Floats, NDArray[np.int64]]:
         """Play stage after stage: kernels reckon regret with the gaps of one stage, so the rest is added here."""
         states = np.zeros((runs, len(State._fields), self.stages[0].gaps.size))
@@ -87,11 +90,11 @@ class StagedTask(NamedTuple):
         play = kernels.textbook.play if self.textbook else kernels.play
         for stage, end in zip(self.stages, ends, strict=True):
             offset = before - states[:, 0] @ stage.gaps
-            for first in range(stage.first, min(end, horizon) + 1, _WINDOW):
-                last = min(first + _WINDOW - 1, end, horizon)
+            for first in range(stage.first, min(end, horizon) + 1, WINDOW):
+                last = min(first + WINDOW - 1, end, horizon)
                 inside = (self.rounds >= first) & (self.rounds <= last)
                 stops = np.union1d(self.rounds[inside], [last])
-                window, table = np.empty((runs, stops.size)), log_f(self.f, first, last)
+                window, table = np.empty((runs, stops.size)), shared_log_f(self.f, first, last)
                 seed = np.uint64(self.seed)
                 block = Block(states, stage.rewards, seed, first_run, table, first, stops, stage.gaps, window)
                 play(stage.kernel, stage.plan, self.parameters, block)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
@@ -23,17 +22,14 @@ from meanbounds.knowledge import Knowledge
 from meanbounds.linear import LinearArms
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
 from meanbounds.policies.doubted import check_certain
-from meanbounds.policies.exploration import Exploration, log_f
+from meanbounds.policies.exploration import Exploration
 from meanbounds.simulation.changing import Changing
 from meanbounds.simulation.delay import Delay
 from meanbounds.simulation.environments import Environment, Linear
-from meanbounds.simulation.stages import StagedTask, stages_of
+from meanbounds.simulation.stages import WINDOW, StagedTask, shared_log_f, stages_of
 from meanbounds.support.types import Floats
 
 __all__ = ["Played", "Task", "task_for"]
-
-
-_WINDOW = 1 << 20  # rounds for which log f is tabulated at once
 
 
 class Played(NamedTuple):
@@ -120,18 +116,10 @@ def task_for(
     """
     known = Knowledge.of(bounds)
     bounds = known.bounds
-    if isinstance(policy, Policy) and (isinstance(environment, Changing) or known.expires is not None):
+    changes = isinstance(environment, Changing) or known.expires is not None
+    if isinstance(policy, Policy) and changes:
         if delay is None and known.assumption is None:
-            return _ChangingTask(
-                StagedTask(
-                    stages_of(policy, environment, known),
-                    policy.parameters_for(known),
-                    policy.f,
-                    seed,
-                    rounds,
-                    textbook,
-                )
-            )
+            return _arms_task(policy, environment, known, seed, rounds, textbook)
         if known.expires is not None:
             raise ValueError(
                 "bounds that expire cannot be simulated with a delay or an assumption; leave expires, or these, out"
@@ -170,18 +158,25 @@ def task_for(
             *(code, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds),
             *(delays, middle, counts_pending),
         )
-    return _ArmsTask(code, plan_table, parameters, policy.f, law, environment.gaps, seed, rounds, textbook)
+    return _arms_task(policy, environment, known, seed, rounds, textbook)
 
 
-class _ChangingTask(NamedTuple):
-    """A task in stages."""
+def _arms_task(
+    policy: Policy, environment: Environment, known: Knowledge, seed: int, rounds: NDArray[np.int64], textbook: bool
+) -> _ArmsTask:
+    stages = stages_of(policy, environment, known)
+    return _ArmsTask(StagedTask(stages, policy.parameters_for(known), policy.f, seed, rounds, textbook))
+
+
+class _ArmsTask(NamedTuple):
+    """Arms without features, all of them on offer in each round; in one stage, unless something changes."""
 
     staged: StagedTask
 
     @property
     def rounds_at_once(self) -> int:
-        """As for a world that does not change."""
-        return self.staged.rounds_at_once
+        """Some 20 ms of an index policy, a second of posterior sampling."""
+        return 4_000_000
 
     def play(self, first_run: int, runs: int) -> Played:
         """Play stage after stage."""
@@ -196,42 +191,6 @@ def _check_norm(policy: LinearPolicy, norm: float) -> None:
             f"{policy.norm_high:g}]; it has no guarantee. Give it norm_high= (and norm_low=) that hold",
             stacklevel=4,
         )
-
-
-class _ArmsTask(NamedTuple):
-    """Arms without features, all of them on offer in each round."""
-
-    kernel: int
-    plan: Floats
-    parameters: Floats
-    f: Exploration
-    rewards: Rewards
-    gaps: Floats
-    seed: int
-    rounds: NDArray[np.int64]
-    textbook: bool
-
-    @property
-    def rounds_at_once(self) -> int:
-        """Some 20 ms of an index policy, a second of posterior sampling."""
-        return 4_000_000
-
-    def play(self, first_run: int, runs: int) -> Played:
-        """Play a window of rounds at a time."""
-        states = np.zeros((runs, len(State._fields), self.gaps.size))
-        curves = np.empty((runs, self.rounds.size))
-        horizon = int(self.rounds[-1])
-        for first in range(1, horizon + 1, _WINDOW):
-            last = min(first + _WINDOW - 1, horizon)
-            inside = (self.rounds >= first) & (self.rounds <= last)
-            stops = np.union1d(self.rounds[inside], [last])
-            window = np.empty((runs, stops.size))
-            table = _log_f(self.f, first, last)
-            block = Block(states, self.rewards, np.uint64(self.seed), first_run, table, first, stops, self.gaps, window)
-            play = kernels.textbook.play if self.textbook else kernels.play
-            play(self.kernel, self.plan, self.parameters, block)
-            curves[:, inside] = window[:, : inside.sum()]
-        return Played(curves, states[:, 0].astype(np.int64), {})
 
 
 def _limits(known: Knowledge) -> Floats:
@@ -264,7 +223,7 @@ class _TogetherTask(NamedTuple):
         """Play the runs one after the other, all rounds at once: the ledger goes from the first round to the last."""
         states = np.zeros((runs, len(State._fields), self.gaps.size))
         curves = np.empty((runs, self.rounds.size))
-        table = _log_f(self.f, 1, int(self.rounds[-1]))
+        table = shared_log_f(self.f, 1, int(self.rounds[-1]))
         block = Block(states, self.rewards, np.uint64(self.seed), first_run, table, 1, self.rounds, self.gaps, curves)
         together.play_for(self.kernel)(self.plan, self.limits, self.parameters, block)
         return Played(curves, states[:, 0].astype(np.int64), {})
@@ -302,8 +261,8 @@ class _DelayedTask(NamedTuple):
         states = np.zeros((1, len(State._fields), self.gaps.size))
         unanswered = delayed.unanswered_for(self.gaps.size, self.delays.longest)
         horizon, t = int(self.rounds[-1]), 1
-        for first in range(1, horizon + 1, _WINDOW):
-            table = _log_f(self.f, first, min(first + _WINDOW - 1, horizon))
+        for first in range(1, horizon + 1, WINDOW):
+            table = shared_log_f(self.f, first, min(first + WINDOW - 1, horizon))
             block = Block(states, self.rewards, np.uint64(self.seed), run, table, first, self.rounds, self.gaps, curves)
             t = delayed.play(
                 *(self.kernel, self.plan, self.parameters, block, self.delays, self.middle, unanswered),
@@ -311,11 +270,6 @@ class _DelayedTask(NamedTuple):
             )
         pulls: Floats = states[0, 0] + unanswered.waiting
         return pulls
-
-
-@functools.lru_cache(maxsize=4)
-def _log_f(f: Exploration, first: int, last: int) -> Floats:
-    return log_f(f, first, last)
 
 
 class _LinearTask(NamedTuple):
