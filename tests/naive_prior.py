@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
@@ -50,9 +51,10 @@ def thompson(r: Round, settle: bool = True) -> int:
     if first is not None:
         return first
     stream, laws = naive.child(r.key, r.number), naive.posteriors(r, 1, NOTHING)
-    draws = {k: law.mean(r, k, drawn(law, 1.0 - float(uniform(stream, k)))) for k, law in laws.items()}
+    units = {k: drawn(law, 1.0 - float(uniform(stream, k))) for k, law in laws.items()}
+    draws = {k: law.mean(r, k, units[k]) for k, law in laws.items()}
     best = max(draws, key=lambda k: draws[k])
-    if any(not abs(draws[k] - draws[best]) > 1e-9 for k in draws if k != best):
+    if any(map(math.isnan, units.values())) or any(not abs(draws[k] - draws[best]) > 1e-9 for k in draws if k != best):
         r.memory[UNDECIDED] = 1.0
     return best
 

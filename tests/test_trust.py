@@ -42,7 +42,7 @@ ALL = [*DOUBTING, mb.IDS()]
         ),
         (
             lambda: mb.Knowledge.from_dict({"bounds": BOUNDS.to_dict(), "hope": 1}),
-            "bounds, and perhaps prior and trust",
+            "bounds, and perhaps prior, trust, assumption and expires",
         ),
         (
             lambda: mb.Agent(mb.ROFUL(), mb.Knowledge(BOUNDS, trust=0.9), features=np.eye(3)),

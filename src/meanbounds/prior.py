@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meanbounds.bounds import MeanBounds
-from meanbounds.support.checks import as_floats, as_mapping, shown
+from meanbounds.bounds import MeanBounds, check_bounds
+from meanbounds.support.checks import as_floats, as_mapping, as_positions, shown
 from meanbounds.support.saving import Saved
 from meanbounds.support.types import Floats
 
@@ -84,6 +84,7 @@ class Prior(Saved):
                [2., 6.],
                [6., 2.]])
         """
+        check_bounds(bounds)
         for name in _SAVED:
             given = getattr(self, name)
             if isinstance(given, tuple) and len(given) != len(bounds):
@@ -123,8 +124,11 @@ class Prior(Saved):
         >>> mb.Prior([0.2, 0.6], 8).subset([1])
         Prior(mean=(0.6,), strength=8.0)
         """
-        parts = (getattr(self, name) for name in _SAVED)
-        return Prior(*(part if isinstance(part, float) else np.array(part)[np.asarray(positions)] for part in parts))
+        parts = [getattr(self, name) for name in _SAVED]
+        chosen = [
+            part if isinstance(part, float) else np.array(part)[as_positions(positions, len(part))] for part in parts
+        ]
+        return Prior(*chosen)
 
     def to_dict(self) -> dict[str, Any]:
         """The prior in plain numbers and lists that JSON can hold; `from_dict` is the inverse.

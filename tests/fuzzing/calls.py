@@ -435,6 +435,12 @@ def _(draw: Draw) -> Call:
     return Call("", mb.Table, [[numbers(draw, 2) for _ in range(size)]], {k: more[k] for k in draw.some(list(more))})
 
 
+@_add("Changing")
+def _(draw: Draw) -> Call:
+    worlds = [(0, mb.Bernoulli([0.2, 0.7])), (draw.integer(1, 9), mb.Bernoulli([0.6, draw.share()]))]
+    return Call("", mb.Changing, [worlds])
+
+
 @_add("Linear")
 def _(draw: Draw) -> Call:
     size = _size(draw)

@@ -93,6 +93,7 @@ AGENT: dict[str, Maker] = {
     "cancel": lambda draw, agent: Call("", agent.cancel, [_arm(draw, agent)]),
     "indices": lambda _draw, agent: Call("", agent.indices),
     "contradictions": lambda draw, agent: Call("", agent.contradictions, [draw.pick((0.01, 0.5))]),
+    "assumptions": lambda _draw, agent: Call("", agent.assumptions),
     "replace_bounds": lambda draw, agent: Call("", agent.replace_bounds, [_replaced(draw, agent.bounds)]),
     "add": _add,
     "retire": lambda draw, agent: Call("", agent.retire, [draw.pick(agent.bounds.arms)]),
@@ -153,6 +154,7 @@ CONTEXTUAL: dict[str, Maker] = {
     "pending": lambda draw, agent: Call("", agent.pending, [draw.pick((None, _context(draw, agent)))]),
     "cancel": lambda draw, agent: Call("", agent.cancel, [_context(draw, agent), draw.pick(agent.arms)]),
     "contradictions": lambda draw, agent: Call("", agent.contradictions, [draw.pick((0.01, 0.5))]),
+    "assumptions": lambda _draw, agent: Call("", agent.assumptions),
     "replace_bounds": _contextual_replace,
     "add": _contextual_add,
     "retire": _everywhere("retire"),
@@ -167,7 +169,7 @@ CONTEXTUAL: dict[str, Maker] = {
 _READING = frozenset(
     (
         *("probabilities", "indices", "to_dict", "plays", "pending", "means", "__getitem__", "__contains__", "bounds"),
-        "contradictions",
+        *("contradictions", "assumptions"),
     )
 )
 
