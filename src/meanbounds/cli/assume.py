@@ -34,7 +34,7 @@ def add_assume(parser: argparse.ArgumentParser) -> None:
         "nearly-optimal=0.02: the best choices would raise the mean by at most 0.02, in reward units. any: nothing. "
         "odds=2: what was hidden changed the odds of a choice by at most a factor of 2. propensity=COLUMN,least=0.1: "
         "the column says how likely each choice was, never below 0.1 (add adaptive if a program that learns chose). "
-        "Gaps follow a comma, for example erring=0.05,gap-low=0.1,gap-high=0.6. Given several times, all of it is assumed",
+        "Gaps follow a comma, for example erring=0.05,gap-low=0.1,gap-high=0.6. Given several times, all is assumed",
     )
 
 
