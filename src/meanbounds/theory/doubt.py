@@ -329,13 +329,14 @@ def _inverse_sums(policy: Policy, log_n: float, rounds: np.ndarray[tuple[int, ..
     """The sum of 1 / f(t) over the rounds t with f(t) > N up to each of these, or a little more for late rounds."""
     last = int(rounds.max())
     start = _rounds_below(policy, log_n, last) + 1
-    edges = [*range(start, min(start + _SUMMED, last) + 1)]
-    while edges and edges[-1] < last:
-        edges.append(min(last, int(edges[-1] * _BLOCK) + 1))
-    if not edges:
+    if start > last:
         return np.zeros(rounds.shape)
-    firsts = np.array(edges)
-    whole = np.append(np.diff(firsts), 1) * np.exp(-np.array([policy.log_f(t, t)[0] for t in edges]))
+    far = [min(start + _SUMMED, last)]  # the last round that is summed alone, then the first ones of blocks
+    while far[-1] < last:
+        far.append(min(last, int(far[-1] * _BLOCK) + 1))
+    firsts = np.concatenate([np.arange(start, far[0]), far])
+    log_f = np.concatenate([policy.log_f(start, far[0]), *(policy.log_f(t, t) for t in far[1:])])
+    whole = np.append(np.diff(firsts), 1) * np.exp(-log_f)
     sums = np.concatenate([[0.0], np.cumsum(whole)])
     found: Floats = sums[np.searchsorted(firsts, rounds, side="right")]
     return found
