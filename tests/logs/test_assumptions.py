@@ -169,10 +169,20 @@ def test_no_side_spends_more_than_its_share(assumption: Assumption, arms: int) -
 
 
 @pytest.mark.parametrize("checks", [0, 1, 3])
-def test_all_shares_add_up_to_what_is_allowed(checks: int) -> None:
-    shares = Shares.of(0.9, contexts=3, arms=4, checks=checks)
+@pytest.mark.parametrize(("visible", "arms"), [(1, 1), (1, 3), (3, 4), (2, 12), (1, 150)])
+def test_all_shares_add_up_to_what_is_allowed(checks: int, visible: int, arms: int) -> None:
+    shares = Shares.of(0.9, contexts=visible, arms=arms, checks=checks)
     paid = checks * math.exp(-shares.check) if checks else 0.0
-    assert 3 * 4 * (paid + 2 * math.exp(-shares.side)) == pytest.approx(0.1)
+    assert visible * arms * (paid + 2 * math.exp(-shares.side)) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("arms", [1, 3, 4, 12, 150])
+def test_all_sets_of_other_arms_share_what_a_side_may_spend(arms: int) -> None:
+    """Sum over every set, whether its limit is computed or not."""
+    ways = [math.comb(arms - 1, size) for size in range(arms)]
+    nats = set_nats(arms - 1).tolist()
+    spent = math.fsum(math.exp(math.log(way) - cost) for way, cost in zip(ways, nats, strict=True))
+    assert 0.9 <= spent <= 1.0 + 1e-9
 
 
 class TestStrongerAssumptions:
