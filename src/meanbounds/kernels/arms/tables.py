@@ -153,26 +153,25 @@ def clipped_mean(plan: Plan, state: State, k: int) -> float:
 
 
 @compiled
-def break_ties(plan: Plan, state: State, scores: Floats) -> float:
-    """Of all scores that equal the largest, leave those of the largest clipped mean; the others become minus infinity.
+def break_ties(plan: Plan, state: State, scores: Floats, best: float) -> float:
+    """Of all scores that equal `best`, leave those of the largest clipped mean; the others become minus infinity.
 
     Returns the second largest of these means, minus infinity where nothing tied. Clipping makes equal indices common:
     arms that share a cap would be played alike, for as long as it binds, however much worse some of them have shown to
     be. Which of equal indices is played changes no regret bound.
     """
-    best, ties = scores.max(), 0
+    mean, second, improved = -np.inf, -np.inf, 0
     for k in range(scores.size):
-        ties += scores[k] == best
-    mean, second = -np.inf, -np.inf
-    if ties > 1:
-        for k in range(scores.size):
-            if scores[k] == best:
-                value = clipped_mean(plan, state, k)
-                second = max(second, min(mean, value))
-                mean = max(mean, value)
-        for k in range(scores.size):
-            if scores[k] == best and clipped_mean(plan, state, k) < mean:
+        if scores[k] == best:
+            value = clipped_mean(plan, state, k)
+            second = max(second, min(mean, value))
+            if value > mean:
+                mean, improved = value, k
+            elif value < mean:
                 scores[k] = -np.inf
+    for k in range(improved if second > -np.inf else 0):
+        if scores[k] == best and clipped_mean(plan, state, k) < mean:
+            scores[k] = -np.inf
     return second
 
 

@@ -37,7 +37,7 @@ from meanbounds.kernels.arms.logged import min_ucb_indices, with_log
 from meanbounds.kernels.arms.mints import choose_mints, mints_chances
 from meanbounds.kernels.arms.ossb import choose_ossb, ossb_scores
 from meanbounds.kernels.arms.settle import settled_scores
-from meanbounds.kernels.arms.tables import Plan, State, argmax, break_ties, plan_of, state_of
+from meanbounds.kernels.arms.tables import Plan, State, argmax, break_ties, pick, plan_of, state_of
 from meanbounds.kernels.arms.thompson import choose_thompson
 from meanbounds.kernels.compiling import compiled, inlined
 from meanbounds.kernels.random.rewards import draw
@@ -132,8 +132,9 @@ def _place(
         k = choose_ids(plan, parameters, state, number, key)
     else:
         _fill_indices(code, plan_table, parameters, table, log_f, scores)
-        break_ties(plan, state, scores)
-        k = argmax(scores, key, number)
+        best = scores.max()
+        break_ties(plan, state, scores, best)
+        k = pick(scores, best, key, number)
     return k
 
 
@@ -180,7 +181,7 @@ def _fill_chances(code: int, plan_table: Floats, parameters: Floats, table: Floa
             ossb_scores(plan, parameters, state, log_f, scores)
         else:
             _fill_indices(code, plan_table, parameters, table, log_f, scores)
-            break_ties(plan, state, scores)
+            break_ties(plan, state, scores, scores.max())
         index_chances(scores, out)
     return 0.0
 

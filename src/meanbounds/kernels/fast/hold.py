@@ -151,8 +151,8 @@ def _run_for(code: int) -> Callable[..., None]:
                 stands, second = ahead, -np.inf
                 if exact:  # the scores of KL-UCB have changed since the two best were found
                     best = score.max() if code == KL else score[chosen]
-                    if code != IMED:
-                        second = break_ties(plan, state, score)
+                    if code == KL or (code == GAUSSIAN and score[other] == best):
+                        second = break_ties(plan, state, score, best)
                     chosen = pick(score, best, key, t - 1)
                     other = chosen - 1 if chosen > 0 else size - 1
                     # Several arms are at their common cap: the one of the largest mean is played while it stays so.
@@ -182,7 +182,7 @@ def _run_for(code: int) -> Callable[..., None]:
                         if k != chosen and cap[k] > level and slope[k] > 0.0 and score[k] > -np.inf:
                             wake = min(wake, (level - intercept[k]) / slope[k])
                     unit_level = (level + (margin if ahead else 2.0 * margin) - low[chosen]) / span[chosen]
-                    floor = (second + margin - low[chosen]) / span[chosen]
+                    floor = -np.inf if ahead else (second + margin - low[chosen]) / span[chosen]
                     if code == GAUSSIAN:
                         stretch = gaussian_stretch(wake, unit_level, span[chosen], proxy[chosen], budget, floor)
                     else:
