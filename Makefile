@@ -13,6 +13,7 @@ demo: .venv/.demo kernels  ## from a log to decisions, with pictures
 	$(BIN)/meanbounds demo -o demo
 
 test: .venv/.dev kernels lint  ## linters, types, import rules, every test
+	$(BIN)/python -m tests.warm
 	COVERAGE_CORE=$(COVERAGE_CORE) $(BIN)/python -m pytest -n 2 --cov --cov-fail-under=$(COVERED)
 
 # Old packages use what newer ones below them have deprecated: those warnings, and only those, are no errors here.

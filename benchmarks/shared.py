@@ -86,6 +86,7 @@ def regret(policy: mb.Policy, world: World, trust: float, assumption: str | None
     gaps, curve = [(max(means) - means).tolist() for means, _ in arms], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mb.evidence.ContradictionWarning)
+        warnings.simplefilter("ignore", mb.evidence.AssumptionWarning)
         for part in np.array_split(np.array(visits), parts):
             for context in part.tolist():
                 arm = int(agent.pull(context))

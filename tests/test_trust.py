@@ -182,8 +182,17 @@ def test_study_files(tmp_path: Path) -> None:
     path.write_text(STUDY.format(policy="BIMED", trust="[0.9, 1]"))
     study = read_study(path)
     assert study.trust == (0.9, 1.0)
-    assert study.known == mb.Knowledge(mb.MeanBounds([0.7, 0.2], [0.95, 0.6]), trust=[0.9, 1.0])
+    bounds = mb.MeanBounds([0.7, 0.2], [0.95, 0.6])
+    assert study.known == mb.Knowledge(bounds, trust=[0.9, 1.0])
+    path.write_text(STUDY.format(policy="BIMED", trust='0.9\nassumption = "an optimal expert"'))
+    assert read_study(path).known == mb.Knowledge(bounds, trust=0.9, assumption="an optimal expert")
+    path.write_text(STUDY.format(policy="BIMED", trust="1\nexpires = 50"))
+    assert read_study(path).known == mb.Knowledge(bounds, expires=50)
     for policy, trust, says in (
+        ("BIMED", "0.9\nexpires = -1", "line 14: bounds: expires must be"),
+        ("BIMED", "0.9\nassumption = 7", "line 14: bounds: assumption is the name of what bounds rest on"),
+        ("OFUL", "1\nexpires = 9", "line 14: bounds: OFUL learns from features"),
+        ("BIMED", '0.9\nassumption = "a"\nexpires = 9', "line 15: bounds: bounds that expire cannot be simulated with"),
         ("BIMED", "1.5", "line 13: bounds: trust is the probability"),
         ("BIMED", '"much"', "line 13: bounds: trust must be a number or a list of numbers"),
         ("OFUL", "0.9", "line 13: bounds: OFUL learns from features"),

@@ -23,7 +23,7 @@ from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import child, reward_key
 from meanbounds.support.types import Floats
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*contradict")  # bounds are wrong here on purpose
+pytestmark = pytest.mark.filterwarnings("ignore:.*contradict", "ignore:.*refute the assumption")  # wrong on purpose
 
 UNTYPED: Any = mb
 NAME = "the expert is optimal"
@@ -286,3 +286,22 @@ def test_an_agent_plays_as_run_0_of_a_simulation(policy: mb.Policy) -> None:
     assert regret.settings["assumption"] == NAME
     with pytest.raises(ValueError, match="cannot be simulated with a delay"):
         mb.simulate(policy, world, known, horizon=20, runs=2, seed=4, delay=3)
+
+
+def test_a_refuted_assumption_is_announced_once_and_before_a_reward_is_taken() -> None:
+    agent = contexts(mb.GLUE(), 10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", mb.evidence.AssumptionWarning)
+        for number in range(200):  # so little in each context that no bound is contradicted by itself
+            if agent.assumptions()[NAME] >= -math.log(mb.evidence.WATCHED_ERROR):
+                break
+            agent.update(number % 10, 0, 1.0)
+        before = agent.plays().tolist()
+        with pytest.raises(mb.evidence.AssumptionWarning, match=r"'the expert is optimal' \(e-value 1") as caught:
+            agent.update(3, 0, 1.0)
+        assert agent.plays().tolist() == before
+        assert not any(agent.contradictions().values())
+        assert caught.value.assumption == NAME
+        assert caught.value.log_e == agent.assumptions()[NAME]
+        for one in (agent, copy.deepcopy(agent), mb.ContextualAgent.from_dict(agent.to_dict())):
+            one.update(3, 0, 1.0)  # said once, and not again by a copy

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import meanbounds as mb
-from meanbounds.evidence import ContradictionWarning
+from meanbounds.evidence import AssumptionWarning, ContradictionWarning
 from meanbounds.logs import LogWarning
 from tests.fuzzing.draw import HostileError
 
@@ -29,6 +29,8 @@ __all__ = ["Finding", "Hang", "Judge", "state_of", "unlawful", "watched"]
 
 SOURCE = Path(mb.__file__).parent
 SECONDS = 120.0  # a call that takes longer hangs: all are small, but the first ones compile kernels
+
+_OURS = (UserWarning, LogWarning, AssumptionWarning, ContradictionWarning)
 
 Progress = Callable[[str], None]
 
@@ -122,9 +124,7 @@ class Judge:
 
     def _check_warnings(self, call: object) -> None:
         for warning in self._caught:
-            ours = warning.category in (UserWarning, LogWarning, ContradictionWarning) and "masked element" not in str(
-                warning.message
-            )
+            ours = warning.category in _OURS and "masked element" not in str(warning.message)
             if not ours:
                 where = f"{_short(warning.filename)}:{warning.lineno}"
                 self.report(where, warning.category.__name__, str(warning.message), call)

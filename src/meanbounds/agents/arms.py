@@ -320,6 +320,9 @@ class ArmsLearner(Learner):
 
     def _update_together(self, ledger: Ledger, k: int, reward: float, shortfall: float, past: bool) -> None:
         """Take in a reward that also speaks for or against the assumption."""
+        refuted = ledger.news()  # by earlier rewards: this one is not yet taken in if the warning is made an error
+        if refuted is not None:
+            warnings.warn(refuted, stacklevel=4)  # whoever calls `Agent.update`
         now = self._now
         told = k, reward, shortfall, past
         news = together.update(now.watched, now.tally, ledger.table, now.groups[k], *told)

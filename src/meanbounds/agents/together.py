@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanbounds.bounds import Arm
+from meanbounds.evidence.contradictions import WATCHED_ERROR, AssumptionWarning
 from meanbounds.kernels.arms import together as kernel
 from meanbounds.knowledge import Knowledge
 from meanbounds.support.entries import Entries
@@ -37,11 +38,28 @@ class Ledger:
         self.name = name
         self.table = kernel.new_ledger(0)
         self._places: dict[Arm, int] = {}  # a row for each arm, the same in all contexts
+        self._announced = False
 
     @property
     def log_e(self) -> float:
         """The logarithm of the e-process against the assumption."""
         return float(self.table[0, -1])
+
+    def news(self) -> AssumptionWarning | None:
+        """A warning that the assumption is refuted, at the first call after that has happened; None at all others.
+
+        Examples
+        --------
+        >>> Ledger("the expert is optimal").news() is None
+        True
+        """
+        if self._announced or not self._is_refuted():
+            return None
+        self._announced = True
+        return AssumptionWarning(self.name, self.log_e)
+
+    def _is_refuted(self) -> bool:
+        return self.log_e >= -math.log(WATCHED_ERROR)
 
     def groups(self, known: Knowledge) -> Integers:
         """The group of each arm of an agent; there is none for arms whose bounds are certain or say nothing.
@@ -77,7 +95,7 @@ class Ledger:
 
     def take(self, other: Ledger) -> None:
         """Become as another ledger is."""
-        self.table, self._places = other.table.copy(), dict(other._places)
+        self.table, self._places, self._announced = other.table.copy(), dict(other._places), other._announced
 
     def told(self) -> dict[str, Any]:
         """The arms and the sums, in values that JSON can hold."""
@@ -93,6 +111,7 @@ class Ledger:
             raise saved.fail("its sums are not those of the rewards")
         self.table[:, :shares] = sums
         kernel.close(self.table)
+        self._announced = self._is_refuted()  # whoever saved it has been told
 
 
 def place_of(row: int) -> float:

@@ -9,6 +9,7 @@
 
 from meanbounds.evidence.contradictions import (
     WATCHED_ERROR,
+    AssumptionWarning,
     Contradiction,
     ContradictionWarning,
     Evidence,
@@ -18,6 +19,7 @@ from meanbounds.evidence.processes import confidence_sequence, log_e_lower, log_
 
 __all__ = [
     "WATCHED_ERROR",
+    "AssumptionWarning",
     "Contradiction",
     "ContradictionWarning",
     "Evidence",

@@ -16,6 +16,7 @@ from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = [
     "WATCHED_ERROR",
+    "AssumptionWarning",
     "Contradiction",
     "ContradictionWarning",
     "Evidence",
@@ -31,6 +32,46 @@ WATCHED_ERROR = 0.01
 """The probability with which an agent ever warns of a bound although all of its bounds hold."""
 
 Side = Literal["lower", "upper"]
+
+
+class AssumptionWarning(UserWarning):
+    """Warning that rewards, taken together, refute what bounds rest on; given once for each assumption.
+
+    While the assumption holds it is ever given with probability at most `WATCHED_ERROR`. No single bound need be
+    contradicted: a little evidence from each of many contexts adds up.
+
+    Attributes
+    ----------
+    assumption
+        The name of the assumption, see `meanbounds.Knowledge`.
+    log_e
+        The logarithm of the e-process against it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import meanbounds as mb
+    >>> known = mb.Knowledge(mb.MeanBounds([0.7, 0.2], [0.9, 0.6]), trust=0.9, assumption="optimal expert")
+    >>> agent = mb.ContextualAgent(mb.GLUE(), dict.fromkeys(range(10), known), seed=7)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     for context in list(range(10)) * 8:
+    ...         agent.update(context, 1, 1.0)
+    >>> [one.message.assumption for one in caught]
+    ['optimal expert']
+    """
+
+    assumption: str
+    log_e: float
+
+    def __init__(self, assumption: str, log_e: float) -> None:
+        strength = f"e-value {exp(log_e):.2g}" if log_e < 709.0 else f"e-value exp({log_e:.4g})"
+        super().__init__(
+            f"the rewards so far, taken together, refute the assumption {assumption!r} ({strength}): bounds that rest "
+            f"on it are given up wherever they are used. contradictions() names those that are refuted by themselves; "
+            f"replace_bounds() takes bounds that rest on something else"
+        )
+        self.assumption, self.log_e = assumption, log_e
 
 
 class ContradictionWarning(UserWarning):

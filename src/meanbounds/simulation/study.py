@@ -40,7 +40,7 @@ _ENVIRONMENTS: dict[str, type[Environment]] = {
 _KEYS: dict[str, tuple[type, str, int, int]] = {
     "policies": (list, 'a list such as ["UCB", "GLUE"] or of tables such as { policy = "GLUE", label = "mine" }', 0, 0),
     "environment": (dict, 'a table with kind = "bernoulli" (or uniform, beta, table, linear) and its parameters', 0, 0),
-    "bounds": (dict, "a table with lower and upper, and perhaps arms, low, high, trust", 0, 0),
+    "bounds": (dict, "a table with lower and upper, and perhaps arms, low, high, trust, assumption, expires", 0, 0),
     "prior": (dict, "a table with mean and strength, each a number or one for each arm", 0, 0),
     "corrupt": (dict, 'a table with kind = "cap-too-low" (or another kind), by, and perhaps seed', 0, 0),
     "horizon": (int, "a whole number of rounds, at least 1", 1, LONGEST),
@@ -50,7 +50,8 @@ _KEYS: dict[str, tuple[type, str, int, int]] = {
     "title": (str, "a text", 0, 0),
 }
 _REQUIRED = ("policies", "environment", "horizon")
-_BOUNDS = ("lower", "upper", "arms", "low", "high", "trust")
+_TRUSTED = ("trust", "assumption", "expires")
+_BOUNDS = ("lower", "upper", "arms", "low", "high", *_TRUSTED)
 _PRIOR = ("mean", "strength")
 
 
@@ -89,6 +90,10 @@ class Study:
         How far to trust the bounds, as for `meanbounds.Knowledge`; 1, certain, by default.
     prior
         What is expected of the means, as for `meanbounds.Knowledge`; None for no prior.
+    assumption
+        What the bounds rest on, as for `meanbounds.Knowledge`; None if those of each arm stand alone.
+    expires
+        After how many rounds the bounds say nothing any more; None for never.
 
     Examples
     --------
@@ -108,6 +113,8 @@ class Study:
     title: str
     trust: float | tuple[float, ...] = 1.0
     prior: Prior | None = None
+    assumption: str | None = None
+    expires: int | None = None
 
     @property
     def known(self) -> Knowledge | None:
@@ -122,7 +129,13 @@ class Study:
         """
         if self.bounds is None and self.prior is None:
             return None
-        return Knowledge(_or_range(self.bounds, self.environment), prior=self.prior, trust=self.trust)
+        return Knowledge(
+            _or_range(self.bounds, self.environment),
+            prior=self.prior,
+            trust=self.trust,
+            assumption=self.assumption,
+            expires=self.expires,
+        )
 
 
 def read_study(path: str | Path) -> Study:
@@ -133,9 +146,9 @@ def read_study(path: str | Path) -> Study:
     path
         A TOML file, such as the one below. ``policies``, ``environment`` and ``horizon`` are required. A table
         ``corrupt`` makes the bounds, or the logs that policies start from, wrong on purpose: ``kind`` and ``by`` are
-        those of `meanbounds.simulation.corrupt` and `corrupt_log`, ``seed`` is that of the study by default. A key
-        ``trust`` in the table of the bounds says how far to trust them, and a table ``prior`` with ``mean`` and
-        ``strength`` what is expected of the means, as for `meanbounds.Knowledge`.
+        those of `meanbounds.simulation.corrupt` and `corrupt_log`, ``seed`` is that of the study by default. Keys
+        ``trust``, ``assumption`` and ``expires`` in the table of the bounds, and a table ``prior`` with ``mean`` and
+        ``strength``, are those of `meanbounds.Knowledge`.
 
     Raises
     ------
@@ -219,6 +232,7 @@ def _study(data: Mapping[str, Any], stem: str) -> Study:
     policies = _policies(data["policies"], environment)
     if "corrupt" in data:
         policies, bounds = corrupted(data["corrupt"], policies, environment, bounds, data.get("seed", 0))
+    trusted = None if bounds is None else _trusted(data["bounds"], bounds, policies)
     return Study(
         policies=policies,
         environment=environment,
@@ -228,8 +242,10 @@ def _study(data: Mapping[str, Any], stem: str) -> Study:
         seed=data.get("seed", 0),
         checkpoints=data.get("checkpoints", 200),
         title=data.get("title", stem),
-        trust=1.0 if bounds is None else _trust(data["bounds"], bounds, policies),
+        trust=1.0 if trusted is None else trusted.trust,
         prior=_prior(data["prior"], _or_range(bounds, environment), policies) if "prior" in data else None,
+        assumption=None if trusted is None else trusted.assumption,
+        expires=None if trusted is None else trusted.expires,
     )
 
 
@@ -304,7 +320,7 @@ def _bounds(entry: Mapping[str, Any], environment: Environment) -> MeanBounds:
             raise WrongError(place, f"bounds: {key} is missing; it must be {SHAPES[1]}, one for each arm")
     if "arms" in entry:
         check_names((*place, "arms"), entry["arms"], len(environment))
-    ends = {key: value for key, value in entry.items() if key != "trust"}
+    ends = {key: value for key, value in entry.items() if key not in _TRUSTED}
     bounds: MeanBounds = made(place, "bounds", ends, MeanBounds.from_dict)
     if len(bounds) != len(environment):
         raise WrongError(place, f"bounds: {len(bounds)} arms, but the environment has {len(environment)}")
@@ -318,18 +334,24 @@ def _bounds(entry: Mapping[str, Any], environment: Environment) -> MeanBounds:
     return bounds
 
 
-def _trust(
-    entry: Mapping[str, Any], bounds: MeanBounds, policies: Mapping[str, AnyPolicy]
-) -> float | tuple[float, ...]:
-    """How far to trust the bounds; each policy can take that into account."""
-    try:
-        known = Knowledge(bounds, trust=entry.get("trust"))
-        for policy in policies.values():
-            if isinstance(policy, LinearPolicy):
-                check_certain(policy, known)
-    except ValueError as error:
-        raise WrongError(("bounds", "trust"), f"bounds: {error}") from error
-    return known.trust
+def _trusted(entry: Mapping[str, Any], bounds: MeanBounds, policies: Mapping[str, AnyPolicy]) -> Knowledge:
+    """How far to trust the bounds, what they rest on and when they expire; each policy can take that into account."""
+    known: dict[str, Any] = {}
+    for key in _TRUSTED:
+        if key in entry:
+            known[key] = entry[key]
+            try:
+                for policy in policies.values():
+                    if isinstance(policy, LinearPolicy):
+                        check_certain(policy, Knowledge(bounds, **known))
+                Knowledge(bounds, **known)
+            except (TypeError, ValueError) as error:
+                raise WrongError(("bounds", key), f"bounds: {error}") from error
+    if {"assumption", "expires"} <= set(known):
+        raise WrongError(
+            ("bounds", "expires"), "bounds: bounds that expire cannot be simulated with an assumption; leave one out"
+        )
+    return Knowledge(bounds, **known)
 
 
 def _prior(entry: Mapping[str, Any], bounds: MeanBounds, policies: Mapping[str, AnyPolicy]) -> Prior:

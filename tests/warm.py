@@ -1,0 +1,101 @@
+"""Compile the kernels that most tests need, on every core: `python -m tests.warm`, before the tests.
+
+Each worker of pytest would compile what it meets first, most of it what the other one compiles at the same time, and
+counting lines makes that a quarter slower. Here each kernel is compiled once and kept on disk. What is missing here is
+compiled by the test that needs it: this changes when, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import numpy as np
+
+import meanbounds as mb
+from meanbounds import kernels
+from meanbounds.kernels.arms import textbook
+from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.tables import State
+from meanbounds.policies import AnyPolicy
+from meanbounds.simulation import Delay
+from tests import naive, naive_doubt
+from tests.conftest import drop_stale_kernels
+
+BOUNDS = mb.MeanBounds([0.3, 0.2], [0.8, 0.9])
+DOUBTED = mb.Knowledge(BOUNDS, trust=0.9)
+WORLD = mb.Bernoulli([0.5, 0.6])
+
+Job = tuple[Callable[[Any, mb.Knowledge], None], AnyPolicy, mb.Knowledge]
+
+
+def compile_agent(policy: mb.Policy, known: mb.Knowledge) -> None:
+    """What an agent calls."""
+    agent = mb.Agent(policy, known, seed=1)
+    for _ in range(3):
+        agent.update(agent.pull(), 1.0)
+    agent.probabilities()
+
+
+def compile_loops(policy: mb.Policy, known: mb.Knowledge) -> None:
+    """Simulations, fast and by the textbook, and one round of it."""
+    plan, state = policy.plan(known), np.zeros((1, len(State._fields), 2))
+    law, rounds = WORLD.rewards(BOUNDS.low, BOUNDS.high), np.array([3])
+    block = Block(state, law, np.uint64(1), 0, policy.log_f(1, 3), 1, rounds, WORLD.gaps, np.empty((1, 1)))
+    code = policy.code(plan)
+    for play in (kernels.play, textbook.play):
+        play(code, plan.table, policy.parameters, block)
+    textbook.choose(code, plan.table, policy.parameters, state[0], 1.0, 3, np.uint64(1))
+
+
+def compile_delays(policy: mb.Policy, known: mb.Knowledge) -> None:
+    """Simulations with delayed rewards."""
+    mb.simulate(policy, WORLD, known, horizon=3, runs=1, seed=1, delay=Delay(2), workers=1, progress=False)
+
+
+def compile_linear(policy: AnyPolicy, known: mb.Knowledge) -> None:
+    """Agents and simulations of arms with features."""
+    features = np.array([[1.0, 0.0], [0.0, 1.0]])
+    agent = mb.Agent(policy, known, seed=1, features=features)
+    agent.update(agent.pull(), 1.0)
+    agent.probabilities()
+    world = mb.Linear(features, [0.5, 0.6], rewards="two-point")
+    mb.simulate(policy, world, known, horizon=3, runs=1, seed=1, workers=1, progress=False)
+
+
+def jobs() -> list[Job]:
+    """One policy of each kernel, those that take longest first, and neighbours that have little in common."""
+    plain = list({policy.kernel: policy for policy in reversed(naive.TWINS)}.values())
+    doubting = list({policy.kernel: policy for policy in reversed(naive_doubt.DOUBTING)}.values())
+    certain = mb.Knowledge(BOUNDS)
+    slow = [policy for policy in plain if isinstance(policy, (mb.IDS, mb.OptimisticGittins, mb.ThompsonSampling))]
+    found: list[Job] = []
+    for policy in (mb.OFUL(), mb.ROFUL()):
+        found.append((compile_linear, policy, certain))
+        found += [(compile_agent, slow.pop(), certain)] if slow else []
+    for step in (compile_agent, compile_loops, compile_delays):
+        found += [(step, policy, certain) for policy in plain if (step, policy, certain) not in found]
+        found += [(step, policy, DOUBTED) for policy in doubting]
+    return found
+
+
+def run(number: int) -> None:
+    """Do one of the jobs."""
+    step, policy, known = jobs()[number]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        step(policy, known)
+
+
+def main() -> None:
+    """Do all of them."""
+    drop_stale_kernels()
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(run, range(len(jobs()))))
+
+
+if __name__ == "__main__":
+    main()
