@@ -53,10 +53,25 @@ def _many_contexts() -> None:
     many_contexts(100_000, 20)()()
 
 
+def _million_contexts(engine: str) -> Callable[[], None]:
+    def job() -> None:
+        from benchmarks import million
+
+        million.measure(engine)
+
+    return job
+
+
 JOBS: Mapping[str, tuple[str, Callable[[], None]]] = {
     "long-glue": ("meanbounds: GLUE, 5 arms, 200 runs of 1,000,000 rounds", _long_glue),
     "meanbounds": ("meanbounds: 200 runs of W1", _ucb),
     "many-contexts": ("meanbounds: bounds at 95% from a log of 100,000 contexts of 20 arms", _many_contexts),
+    "million-duckdb": (
+        "meanbounds: a log of 1,000,000 contexts made by DuckDB, its counts and bounds",
+        _million_contexts("duckdb"),
+    ),
+    "million-spark": ("the same by Spark, without the memory of its own process", _million_contexts("spark")),
+    "million-postgres": ("the same by PostgreSQL, without that of its server", _million_contexts("postgres")),
     "pymab": ("pymab: 200 runs of W1", _contestant_ucb("pymab")),
     "river": ("river: 200 runs of W1", _contestant_ucb("river")),
 }

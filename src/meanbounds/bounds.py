@@ -533,6 +533,41 @@ def checked_before(
     return bounds
 
 
+def all_checked_before(
+    position: dict[Arm, int],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> list[MeanBounds]:
+    """Make many bounds on the same arms, without checking them again; the arrays become read-only.
+
+    Parameters
+    ----------
+    position
+        The position of each arm, in order.
+    lower, upper
+        One row for each of the bounds, one column for each arm, in the units of the reward.
+    low, high
+        The ranges of the rewards, one entry for each arm.
+
+    Examples
+    --------
+    >>> rows = np.array([[0.2], [0.3]])
+    >>> all_checked_before({"a": 0}, rows, rows + 0.5, np.zeros(1), np.ones(1))
+    [MeanBounds([0.2], [0.7], arms=['a']), MeanBounds([0.3], [0.8], arms=['a'])]
+    """
+    for column in (lower, upper, low, high):
+        column.flags.writeable = False  # the rows that are taken from them are so as well
+    same = {"arms": tuple(position), "low": low, "high": high, "_position": position}
+    found = []
+    for one_lower, one_upper in zip(lower, upper, strict=True):
+        bounds = object.__new__(MeanBounds)
+        vars(bounds).update(same, lower=one_lower, upper=one_upper)
+        found.append(bounds)
+    return found
+
+
 def _column(name: str, value: ArrayLike) -> NDArray[np.float64]:
     array = as_floats(name, value, error=BoundsError)
     if array.ndim > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -209,10 +210,14 @@ class Counts(Saved):
         1
         """
         try:
-            return self.contexts.index(context)
-        except (ValueError, TypeError):  # unknown, or nothing that a name can be compared with
+            return self._positions[context]
+        except (KeyError, TypeError):  # unknown, or nothing that can be a name
             known = ", ".join(map(repr, self.contexts[:10])) + (", ..." if len(self.contexts) > 10 else "")
             raise LookupError(f"unknown context {shown(context)}; the contexts are {known}") from None
+
+    @cached_property
+    def _positions(self) -> dict[Context, int]:
+        return {name: place for place, name in enumerate(self.contexts)}
 
     def sums(self, context: Context = EVERYTHING, arms: Sequence[Arm] | None = None) -> ArmSums:
         """Rows, sum and sum of squares of each arm in one context, in the order of `arms`; zeros for arms without rows.

@@ -28,13 +28,13 @@ from meanbounds.support.progress import Progress
 __all__ = ["ENGINES", "Log", "open_log"]
 
 Result = TypeVar("Result")
-Rows = Iterator[tuple[Any, ...]]
+Columns = tuple[Sequence[Any], ...]
 
 ENGINES = ("duckdb", "spark", "postgres")
 """The names of the engines, the default first."""
 
 _MEMORY = "600MB"  # of DuckDB; with Python and the rest this stays below 1 GB, and larger groupings go to disk
-_AT_ONCE = 10_000  # rows of a result that are Python objects at the same time
+_AT_ONCE = 10_000  # rows of a result that are Python objects at the same time; the engine groups the rows of the log
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,19 @@ class Log:
         The SQL after FROM.
     columns
         The columns that are needed, by name.
-    ask
-        Runs a query and returns its rows one by one.
+    batches
+        Runs a query and returns its columns, some rows at a time. There are no batches if there are no rows.
     """
 
     dialect: Dialect
     table: str
     columns: dict[str, Column]
-    ask: Callable[[str], Rows]
+    batches: Callable[[str], Iterator[Columns]]
+
+    def ask(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """Run a query and return its rows one by one, for short answers."""
+        for batch in self.batches(sql):
+            yield from zip(*batch, strict=True)
 
 
 @contextmanager
@@ -128,12 +133,11 @@ def _duckdb(
         def done() -> float:
             return float(connection.query_progress()) / 100.0
 
-        def ask(sql: str) -> Rows:
+        def batches(sql: str) -> Iterator[Columns]:
             cursor = _watched(lambda: connection.execute(sql), show, done, connection.interrupt)
-            while rows := cursor.fetchmany(_AT_ONCE):
-                yield from rows
+            return _fetched(cursor)
 
-        yield Log(_DUCKDB, table, _columns(wanted, types, _DUCKDB_TYPES), ask)
+        yield Log(_DUCKDB, table, _columns(wanted, types, _DUCKDB_TYPES), batches)
 
 
 def _duckdb_connection(stack: ExitStack, duckdb: Any, connection: Any, network: bool) -> Any:
@@ -313,11 +317,13 @@ def _spark(source: Source, connection: Any, wanted: Sequence[str], reward: str, 
         frame.createOrReplaceTempView(view)
         stack.callback(session.catalog.dropTempView, view)
 
-        def ask(sql: str) -> Rows:
-            rows = _watched(lambda: session.sql(sql).collect(), show)
-            yield from map(tuple, rows)
+        def batches(sql: str) -> Iterator[Columns]:
+            table = _watched(lambda: session.sql(sql).toArrow(), show)  # several times as fast as rows of Python
+            for batch in table.to_batches(max_chunksize=_AT_ONCE):
+                if batch.num_rows:
+                    yield tuple(map(_python_values, batch.columns))
 
-        yield Log(_SPARK, _SPARK.name(view), _columns(wanted, types, _SPARK_TYPES), ask)
+        yield Log(_SPARK, _SPARK.name(view), _columns(wanted, types, _SPARK_TYPES), batches)
 
 
 def _spark_frame(session: Any, source: Source, wanted: Sequence[str], reward: str) -> Any:
@@ -354,6 +360,13 @@ def _spark_frame(session: Any, source: Source, wanted: Sequence[str], reward: st
 def _hadoop(path: str) -> str:
     """A local path that is neither looked for in a distributed file system nor read as a pattern."""
     return "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", str(Path(path).absolute()))
+
+
+def _python_values(column: Any) -> list[Any]:
+    """The values of an Arrow array; numbers by way of numpy, which is ten times as fast."""
+    plain = not column.null_count and str(column.type) in ("int8", "int16", "int32", "int64", "float", "double")
+    values: list[Any] = column.to_numpy().tolist() if plain else column.to_pylist()
+    return values
 
 
 def _simple_arrow(table: Any) -> Any:
@@ -403,12 +416,11 @@ def _postgres(source: Source, connection: Any, wanted: Sequence[str], show: bool
         cursor.execute(f"SELECT {parts} FROM (SELECT 1) AS one LEFT JOIN {table} AS log ON false")
         types = dict(zip(wanted, cursor.fetchone(), strict=True))
 
-        def ask(sql: str) -> Rows:
+        def batches(sql: str) -> Iterator[Columns]:
             _watched(lambda: cursor.execute(sql), show, cancel=getattr(connection, "cancel", None))
-            while rows := cursor.fetchmany(_AT_ONCE):
-                yield from rows
+            return _fetched(cursor)
 
-        yield Log(_POSTGRES, table, _columns(wanted, types, _POSTGRES_TYPES), ask)
+        yield Log(_POSTGRES, table, _columns(wanted, types, _POSTGRES_TYPES), batches)
 
 
 def _end_transaction(connection: Any) -> Callable[[], None]:
@@ -428,6 +440,12 @@ def _end_transaction(connection: Any) -> Callable[[], None]:
 
 
 # ------------------------------------------------------------------------------------------------------- all of them
+
+
+def _fetched(cursor: Any) -> Iterator[Columns]:
+    """The columns of a result, some rows at a time."""
+    while rows := cursor.fetchmany(_AT_ONCE):
+        yield tuple(zip(*rows, strict=True))
 
 
 def _columns(wanted: Sequence[str], types: dict[str, str], known: dict[str, str]) -> dict[str, Column]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from meanbounds.bounds import Arm, BoundsError, MeanBounds, checked_before
+from meanbounds.bounds import Arm, BoundsError, MeanBounds, all_checked_before
 from meanbounds.logs.assumptions import Assumption, Believed, World, by_context
 from meanbounds.logs.assumptions.claims import Claims, Weighted
 from meanbounds.logs.cells import Cells
@@ -210,10 +210,7 @@ class Judged:
         lower, upper = (np.clip(low + (high - low) * side, low, high) for side in (lower, upper))
         position = {arm: k for k, arm in enumerate(self.log.arms)}
         ends = np.full(len(position), low), np.full(len(position), high)
-        return {
-            context: checked_before(position, own_lower, own_upper, *ends)
-            for context, own_lower, own_upper in zip(self.log.world.contexts, lower, upper, strict=True)
-        }
+        return dict(zip(self.log.world.contexts, all_checked_before(position, lower, upper, *ends), strict=True))
 
     def _message(self, wrong: Contradiction) -> str:
         log = self.log

@@ -7,12 +7,13 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meanbounds.bounds import Arm
 from meanbounds.logs.errors import LogError
 from meanbounds.support.checks import as_list, shown
 
-__all__ = ["EVERYTHING", "Context", "arm_names", "context_names", "in_order", "natural_order"]
+__all__ = ["EVERYTHING", "Context", "arm_names", "context_names", "in_order", "natural_order", "natural_ranks"]
 
 Context = str | int | tuple[str | int, ...]
 """The name of a context: one value, or a tuple of them where several columns make a context."""
@@ -20,6 +21,7 @@ Context = str | int | tuple[str | int, ...]
 EVERYTHING = "all"
 """The one context of a log that is read without context columns."""
 
+_WHOLE = 2**53  # below it, floats hold all whole numbers
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _BELOW = re.compile(r"(under|below|less than|up to|at most|<=?|≤)\s*(?=\d)")
 _ABOVE = re.compile(r"(over|above|more than|at least|>=?|≥)\s*(?=\d)")
@@ -65,6 +67,25 @@ def _digits(piece: str) -> tuple[str, int, str]:
     """Digits that compare as a whole number of any size: first by their number, then one by one."""
     digits = piece.lstrip("0")
     return "", len(digits), digits
+
+
+def natural_ranks(names: Sequence[str | int]) -> NDArray[np.intp]:
+    """The place of each of some different names in their natural order; whole numbers are compared by numpy.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.names import natural_ranks
+    >>> natural_ranks(["arm 10", "arm 2", "arm 1"]), natural_ranks([10, 2, 1])
+    (array([2, 1, 0]), array([2, 1, 0]))
+    """
+    if all(isinstance(name, int) and -_WHOLE < name < _WHOLE for name in names):
+        order = np.argsort(np.array(names, dtype=np.int64))
+    else:
+        keys = [_part_key(name) for name in names]
+        order = np.array(sorted(range(len(names)), key=keys.__getitem__), dtype=np.intp)
+    ranks = np.empty(len(names), dtype=np.intp)
+    ranks[order] = np.arange(len(names))
+    return ranks
 
 
 def in_order(what: str, found: Iterable[Any], listed: Sequence[Any] | None) -> list[Any]:
@@ -132,7 +153,14 @@ def _plain_names(what: str, names: Any) -> tuple[Any, ...]:
         listed = as_list(f"{what}s", names)
     except TypeError as error:
         raise LogError(str(error)) from None
+    if _all_plain(listed):
+        return tuple(listed)
     return tuple(map(_plain_parts if what == "context" else _plain, listed))
+
+
+def _all_plain(names: Sequence[Any]) -> bool:
+    """Whether all names are texts or integers of Python: a quick look, for a million of them."""
+    return set(map(type, names)) <= {str, int}
 
 
 def _plain_parts(name: Any) -> Any:
@@ -147,6 +175,8 @@ def _check(what: str, names: Sequence[Any]) -> None:
     if not names:
         raise LogError(f"counts need at least one {what}")
     _check_kinds(what, names)
+    if len(set(names)) == len(names):
+        return
     seen: set[Hashable] = set()
     for name in names:
         if name in seen:
@@ -155,6 +185,8 @@ def _check(what: str, names: Sequence[Any]) -> None:
 
 
 def _check_kinds(what: str, names: Sequence[Any]) -> None:
+    if _all_plain(names):
+        return
     for name in names:
         parts = name if isinstance(name, tuple) and what == "context" else (name,)
         if any(isinstance(part, bool) or not isinstance(part, str | int) for part in parts):

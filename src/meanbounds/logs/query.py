@@ -199,6 +199,11 @@ class Question:
         return [*self.dialect.sums("reward", size), *self.dialect.sums("reward * reward", size * size)]
 
     @property
+    def key_columns(self) -> int:
+        """Number of columns at the start of each answer: those of the context, and the arm's."""
+        return len(self._keys)
+
+    @property
     def sum_parts(self) -> int:
         """Number of aggregates that add up to one sum: see `Dialect.sums`."""
         return len(self._sums) // 2

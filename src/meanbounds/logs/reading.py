@@ -5,7 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import inf, nan
 from typing import Any, Literal, NoReturn
+
+import numpy as np
 
 from meanbounds.bounds import Arm
 from meanbounds.logs.counts import Counts, check_range
@@ -15,13 +18,14 @@ from meanbounds.logs.histogram import MOST_VALUES
 from meanbounds.logs.names import Context
 from meanbounds.logs.query import KINDS, Question
 from meanbounds.logs.sources import Files, Frame, Source, find_source
-from meanbounds.logs.tally import Layout, Tally, plain_name
+from meanbounds.logs.tally import Groups, Layout, Tally, plain_name
 
 __all__ = ["read"]
 
 _LOUD = 0.05  # share of the rows from which on dropping them is warned of
 _VERY_FEW = 16  # different rewards that are faster looked up in a list than grouped by
-_MOST_GROUPS = 1_000_000  # of context, arm and reward; if there are more, rewards are not few
+_MOST_GROUPS = 4_000_000  # of context, arm and reward; if there are more, rewards are not few
+_MOST_NUMBERS = 50_000_000  # of a histogram that nobody asked for: 400 MB
 
 
 def read(
@@ -154,12 +158,12 @@ def read(
             bad = _bad_rows(log, question, tally, layout, on_bad)
     if bad is not None and on_bad == "error":
         _refuse(bad)
-    if not tally.cells:
+    if tally.empty:
         left = "" if bad is None else f" left that can be counted. {bad.advice}".rstrip()
         raise LogError(f"the log has no rows{left}", kind="empty", bad=bad)
     if bad is not None:
         _warn_of_dropped(bad)
-    return tally.counts(_with_order(layout, found))
+    return tally.counts(_with_order(layout, found), inf if histogram is True else _MOST_NUMBERS)
 
 
 def _with_order(layout: Layout, found: Source) -> Layout:
@@ -206,37 +210,34 @@ def _ways(log: Log, question: Question, histogram: bool | str) -> Iterator[Calla
 
 
 def _by_value(log: Log, question: Question, known: Sequence[float] = ()) -> Tally | None:
-    """Cells with each reward by itself; None if there turn out to be too many.
+    """Groups by reward; None if there turn out to be too many.
 
     If some rewards are `known`, all others count as bad.
     """
-    tally = Tally("single")
-    groups = 0
-    low, high = question.low, question.high
-    values = (*known, None)
-    for row in log.ask(question.by_known_value(known) if known else question.by_value(_MOST_GROUPS)):
-        groups += 1
-        value, rows = row[-2:]
-        value = values[value] if known else value
-        good = value is not None and low <= value <= high
-        cell = tally.add(tuple(row[:-2]), rows, rows if good else 0)
-        if cell is not None and value is not None:
-            cell.values[value + 0.0] += rows  # minus zero is zero
-    tally.sum_values()
+    tally, groups = Tally("single", question.key_columns), 0
+    values = np.array([*known, nan])
+    for *keys, value, rows in log.batches(question.by_known_value(known) if known else question.by_value(_MOST_GROUPS)):
+        groups += len(rows)
+        number = values[np.array(value)] if known else np.array(value, dtype=np.float64)
+        inside = (number >= question.low) & (number <= question.high)
+        counted = np.array(rows, dtype=np.float64)
+        tally.add(Groups.of_values(keys, counted, counted, np.where(inside, number, nan)))
     return None if groups == _MOST_GROUPS else tally
 
 
 def _by_cell(log: Log, question: Question, bins: bool) -> Tally:
-    """Cells with sums that the engine computes, by bin of the rewards if those are wanted."""
-    tally, parts = Tally("bins" if bins else "none"), question.sum_parts
-    for row in log.ask(question.by_cell(bins)):
-        *key, rows, good = row[: -2 * parts]
-        place = key.pop() if bins else None
-        if (cell := tally.add(tuple(key), rows, good)) is not None:
-            cell.total += row[-2 * parts : -parts]
-            cell.squares += row[-parts:]
-            if place is not None:
-                cell.values[min(max(place, 0.0), MOST_VALUES - 1.0)] += good
+    """Groups with sums that the engine computes, by bin of the rewards if those are wanted."""
+    tally, parts, keys = (
+        Tally("bins" if bins else "none", question.key_columns),
+        question.sum_parts,
+        question.key_columns,
+    )
+    for batch in log.batches(question.by_cell(bins)):
+        numbers = [np.array(column, dtype=np.float64) for column in batch[keys:]]
+        value = np.clip(np.nan_to_num(numbers.pop(0)), 0.0, MOST_VALUES - 1.0) if bins else None
+        rows, good, *sums = numbers
+        total, squares = (list(map(np.nan_to_num, own)) for own in (sums[:parts], sums[parts:]))
+        tally.add(Groups(batch[:keys], rows, good, good, total, squares, value))
     return tally
 
 
