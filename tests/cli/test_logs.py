@@ -303,3 +303,40 @@ def test_the_example_of_the_guide_is_true(seed: int, tmp_path: Path, monkeypatch
             place = found[context].arms.index(arm)
             assert found[context].lower[place] <= world.marginal_means[z, k] <= found[context].upper[place]
             assert found[context].upper[place] < 5.0  # and they say something
+
+
+def test_rows_that_stand_for_several_and_windows_of_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    days = [f"2024-0{1 + k % 6}-15" for k in range(600)]
+    log = pd.DataFrame({"arm": ["a", "b", "c"] * 200, "reward": [0, 1] * 300, "day": days, "cases": [1, 2, 3, 0] * 150})
+    log.to_csv(tmp_path / "log.csv", index=False)
+    window = ["--time", "day", "--since", "2024-02-01", "--until", "2024-05-15"]
+    columns = ["--arm", "arm", "--reward", "reward"]
+    assert bounds(tmp_path / "log.csv", *columns, "--weight", "cases", *window, "-o", tmp_path / "bounds.json") == 0
+    inside = log[(log["day"] >= "2024-02-01") & (log["day"] < "2024-05-15")]
+    assert [row[1] for row in table_of(capsys.readouterr().out)[1:]] == [
+        f"{cases:,}" for cases in inside.groupby("arm")["cases"].sum()
+    ]
+    repeated = inside.loc[inside.index.repeat(inside["cases"])]
+    counts = mb.logs.read(repeated, arm="arm", reward="reward")
+    assert mb.logs.load_bounds(tmp_path / "bounds.json")["all"] == mb.logs.bounds(counts)["all"]
+    log.assign(day=[None, *days[1:]]).to_csv(tmp_path / "gap.csv", index=False)
+    assert bounds(tmp_path / "gap.csv", *columns, *window) == 2
+    assert "missing time: 1 row" in capsys.readouterr().err
+    assert bounds(tmp_path / "gap.csv", *columns, *window, "--on-bad", "drop") == 0
+    assert "dropped: 1 row, missing time" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--since", "2024-01-01"], "--since and --until need --time, the column"),
+        (["--time", "age"], "--time age needs --since, --until or both"),
+        (["--time", "age", "--since", "soon"], "--since must be a number, or a date"),
+        (["--time", "age", "--since", "7", "--until", "3"], "--since 7 is not before --until 3"),
+    ],
+)
+def test_windows_that_cannot_be(
+    log: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bounds(log, "--arm", "arm", "--reward", "reward", *options) == 2
+    assert message in " ".join(capsys.readouterr().err.split())

@@ -67,6 +67,23 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         help="the smallest and the largest reward that are possible, for example 1 5 for star ratings; default: 0 1",
     )
     parser.add_argument(
+        "--weight",
+        metavar="COLUMN",
+        help="a column that says how many rows each row stands for, for example cases: 3 counts as three rows",
+    )
+    parser.add_argument(
+        "--time", metavar="COLUMN", help="the column of when each row was written, for --since and --until; such as day"
+    )
+    parser.add_argument(
+        "--since",
+        metavar="TIME",
+        help="count only the rows from this time on: a date, a date with a time of day, or a number; for example "
+        "2024-01-01",
+    )
+    parser.add_argument(
+        "--until", metavar="TIME", help="count only the rows before this time, for example '2024-06-30 12:00'"
+    )
+    parser.add_argument(
         "--on-bad",
         choices=("error", "drop"),
         default="error",
@@ -166,6 +183,10 @@ def read_log(options: argparse.Namespace, more: Sequence[str] = ()) -> mb.logs.C
                 reward=options.reward,
                 low=low,
                 high=high,
+                weight=options.weight,
+                time=options.time,
+                since=options.since,
+                until=options.until,
                 on_bad=options.on_bad,
                 histogram=True if options.method == "betting" else "auto",
             )

@@ -98,6 +98,11 @@ class Counts(Saved):
         The columns that these counts were read from.
     arms_listed
         Whether the user listed the arms, rather than the log: then none can be missing.
+    weight_name
+        The column that said how many rows each row stands for; None if each stands for itself.
+    whole_weights
+        Whether all weights were whole numbers. If not, sums of weights are no numbers of rows, and there are no
+        confidence limits.
 
     Examples
     --------
@@ -133,6 +138,8 @@ class Counts(Saved):
     arm_name: str = "arm"
     reward_name: str = "reward"
     arms_listed: bool = False
+    weight_name: str | None = None
+    whole_weights: bool = True
 
     def __init__(
         self,
@@ -150,16 +157,19 @@ class Counts(Saved):
         arm_name: str = "arm",
         reward_name: str = "reward",
         arms_listed: bool = False,
+        weight_name: str | None = None,
+        whole_weights: bool = True,
     ) -> None:
         least, most = check_range(low, high)
         parts = {
             **_named_arrays(contexts, arms, {"count": count, "total": total, "squares": squares}),
             "low": least,
             "high": most,
-            **_checked_columns(context_names, arm_name, reward_name),
+            **_checked_columns(context_names, arm_name, reward_name, weight_name),
             "dropped": _checked_dropped(dropped),
             "histogram": histogram,
             "arms_listed": _refused_as_log(as_flag, "arms_listed", arms_listed),
+            "whole_weights": _refused_as_log(as_flag, "whole_weights", whole_weights),
         }
         for name, part in parts.items():
             object.__setattr__(self, name, part)
@@ -264,9 +274,8 @@ class Counts(Saved):
 
     def _columns(self) -> dict[str, Any]:
         """The parts that stay the same when rows are added or spread."""
-        return {
-            name: getattr(self, name) for name in ("low", "high", "dropped", "context_names", "arm_name", "reward_name")
-        }
+        names = ("low", "high", "dropped", "context_names", "arm_name", "reward_name", "weight_name", "whole_weights")
+        return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
         def number(size: int, word: str) -> str:
@@ -310,12 +319,16 @@ class Counts(Saved):
         kinds = sorted({*self.dropped, *other.dropped})
         dropped = {kind: self.dropped.get(kind, 0) + other.dropped.get(kind, 0) for kind in kinds}
         listed = self.arms_listed and other.arms_listed
+        weights = {
+            "weight_name": self.weight_name or other.weight_name,
+            "whole_weights": self.whole_weights and other.whole_weights,
+        }
         one, two = (part._spread(contexts, arms, arms_listed=listed) for part in (self, other))
         return Counts(
             contexts,
             arms,
             **{name: getattr(one, name) + getattr(two, name) for name in _SUMS},
-            **{**self._columns(), "dropped": dropped},
+            **{**self._columns(), **weights, "dropped": dropped},
             histogram=_added(one, two),
             arms_listed=listed,
         )
@@ -330,9 +343,12 @@ class Counts(Saved):
         >>> mb.logs.Counts.from_dict(counts.to_dict()) == counts
         True
         """
+        columns = self._columns()
+        if self.weight_name is None and self.whole_weights:  # files that earlier versions can read
+            del columns["weight_name"], columns["whole_weights"]
         return {
             "format": _FORMAT,
-            **self._columns(),
+            **columns,
             "context_names": list(self.context_names),
             "contexts": [list(c) if isinstance(c, tuple) else c for c in self.contexts],
             "arms": list(self.arms),
@@ -428,14 +444,16 @@ def _refused_as_log(check: Callable[[str, Any], _Checked], name: str, value: Any
         raise LogError(str(error)) from None
 
 
-def _checked_columns(context_names: Any, arm_name: Any, reward_name: Any) -> dict[str, Any]:
+def _checked_columns(context_names: Any, arm_name: Any, reward_name: Any, weight_name: Any) -> dict[str, Any]:
     """The names of columns: texts, or numbers where a table numbers its columns."""
     contexts = tuple(_refused_as_log(as_list, "context_names", context_names))
     single = {"arm_name": arm_name, "reward_name": reward_name}
+    if weight_name is not None:
+        single["weight_name"] = weight_name
     for what, name in (*(("context_names", name) for name in contexts), *single.items()):
         if isinstance(name, bool) or not isinstance(name, str | int):
             raise LogError(f"{what}: the name of a column must be text; got {shown(name)}")
-    return {"context_names": contexts, **single}
+    return {"context_names": contexts, "weight_name": None, **single}
 
 
 def _checked_dropped(dropped: Any) -> dict[str, int]:

@@ -70,7 +70,7 @@ def open_log(
     source: Source,
     connection: Any,
     wanted: Sequence[str],
-    reward: str,
+    numbers: Sequence[str],
     progress: bool | None,
     network: bool = False,
 ) -> Iterator[Log]:
@@ -82,15 +82,15 @@ def open_log(
     >>> from meanbounds.logs.engines import open_log
     >>> from meanbounds.logs.sources import Frame
     >>> source = Frame(pd.DataFrame({"arm": ["a", "b", "a"], "reward": [1.0, 0.0, 0.5]}))
-    >>> with open_log("duckdb", source, None, ["arm", "reward"], "reward", False) as log:
+    >>> with open_log("duckdb", source, None, ["arm", "reward"], ["reward"], False) as log:
     ...     print(list(log.ask(f"SELECT arm, COUNT(*) FROM {log.table} GROUP BY arm ORDER BY arm")))
     [('a', 2), ('b', 1)]
     """
     show = sys.stderr.isatty() if progress is None else progress
     if engine == "duckdb":
-        opened = _duckdb(source, connection, wanted, reward, show, network)
+        opened = _duckdb(source, connection, wanted, numbers, show, network)
     elif engine == "spark":
-        opened = _spark(source, connection, wanted, reward, show)
+        opened = _spark(source, connection, wanted, numbers, show)
     else:
         opened = _postgres(source, connection, wanted, show)
     with opened as log:
@@ -113,7 +113,7 @@ _DUCKDB_TYPES = {
 
 @contextmanager
 def _duckdb(
-    source: Source, connection: Any, wanted: Sequence[str], reward: str, show: bool, network: bool
+    source: Source, connection: Any, wanted: Sequence[str], numbers: Sequence[str], show: bool, network: bool
 ) -> Iterator[Log]:
     duckdb = import_optional("duckdb", "logs", "logs")
     with ExitStack() as stack, _errors("DuckDB", duckdb.Error):
@@ -124,7 +124,7 @@ def _duckdb(
             connection.execute("SET enable_progress_bar_print = false")
         if own and isinstance(source, Files) and source.remote:
             _load_extension(duckdb, connection, source.paths[0])
-        table = _duckdb_table(stack, connection, source, wanted, reward)
+        table = _duckdb_table(stack, connection, source, wanted, numbers)
         described = connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
         types = {str(row[0]): str(row[1]) for row in described}
         if isinstance(source, Files) and _looks_renamed(wanted, list(types)):
@@ -190,7 +190,9 @@ def _set_meanwhile(stack: ExitStack, connection: Any, setting: str, value: str) 
         stack.callback(connection.execute, f"SET {setting} = {_literal(before)}")
 
 
-def _duckdb_table(stack: ExitStack, connection: Any, source: Source, wanted: Sequence[str], reward: str) -> str:
+def _duckdb_table(
+    stack: ExitStack, connection: Any, source: Source, wanted: Sequence[str], numbers: Sequence[str]
+) -> str:
     if isinstance(source, Table):
         *full_name, is_view = _duckdb_catalog_name(connection, source.parts)
         if is_view:  # it may read Parquet: see can_have_nan below
@@ -198,7 +200,7 @@ def _duckdb_table(stack: ExitStack, connection: Any, source: Source, wanted: Seq
         return _DUCKDB.name(*full_name)
     if isinstance(source, Frame):
         name = f"meanbounds_{uuid.uuid4().hex}"
-        connection.register(name, source.arrow(wanted, reward))
+        connection.register(name, source.arrow(wanted, numbers))
         stack.callback(connection.unregister, name)
         return _DUCKDB.name(name)
     paths = source.paths if source.remote else [glob.escape(_never_address(path)) for path in source.paths]
@@ -273,7 +275,7 @@ def _literal(text: str) -> str:
 
 # ----------------------------------------------------------------------------------------------------------- Spark
 
-_SPARK = Dialect("`", "DOUBLE", "STRING", "RLIKE", "TRY_CAST", None)
+_SPARK = Dialect("`", "DOUBLE", "STRING", "RLIKE", "TRY_CAST", None, times=("TIMESTAMP_NTZ", "TIMESTAMP"))
 _SPARK_TYPES = {
     "text": r"string.*|varchar\b.*|char\b.*",
     "integer": r"tinyint|smallint|int|bigint|void",
@@ -291,7 +293,7 @@ _SPARK_SETTINGS = {
 
 
 @contextmanager
-def _spark(source: Source, connection: Any, wanted: Sequence[str], reward: str, show: bool) -> Iterator[Log]:
+def _spark(source: Source, connection: Any, wanted: Sequence[str], numbers: Sequence[str], show: bool) -> Iterator[Log]:
     with ExitStack() as stack:
         with warnings.catch_warnings():
             # Spark warns about versions of pandas, which has no part in this.
@@ -310,7 +312,7 @@ def _spark(source: Source, connection: Any, wanted: Sequence[str], reward: str, 
                     builder = builder.config(name, value)
                 session = builder.getOrCreate()
                 stack.callback(session.stop)
-            frame = _spark_frame(session, source, wanted, reward)
+            frame = _spark_frame(session, source, wanted, numbers)
         types = dict(frame.dtypes)
         missing_columns(wanted, list(types))
         view = f"meanbounds_{uuid.uuid4().hex}"
@@ -326,7 +328,7 @@ def _spark(source: Source, connection: Any, wanted: Sequence[str], reward: str, 
         yield Log(_SPARK, _SPARK.name(view), _columns(wanted, types, _SPARK_TYPES), batches)
 
 
-def _spark_frame(session: Any, source: Source, wanted: Sequence[str], reward: str) -> Any:
+def _spark_frame(session: Any, source: Source, wanted: Sequence[str], numbers: Sequence[str]) -> Any:
     if isinstance(source, Table):
         name = _SPARK.name(*source.parts)
         if not session.catalog.tableExists(name):  # Spark would take csv.`a path` for a file
@@ -339,7 +341,7 @@ def _spark_frame(session: Any, source: Source, wanted: Sequence[str], reward: st
         if type(source.table).__module__.startswith("pyspark"):
             refuse_repeated(wanted, source.table.columns, "the log", same_case=True)
             return source.table
-        return session.createDataFrame(_simple_arrow(source.arrow(wanted, reward)))
+        return session.createDataFrame(_simple_arrow(source.arrow(wanted, numbers)))
     paths = list(source.paths) if source.remote else [_hadoop(path) for path in source.paths]
     reader = session.read
     if source.folder is not None:
@@ -384,7 +386,7 @@ def _simple_arrow(table: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------------ PostgreSQL
 
-_POSTGRES = Dialect('"', "double precision", "text", "~", "CAST", None)
+_POSTGRES = Dialect('"', "double precision", "text", "~", "CAST", None, by_bytes=' COLLATE "C"')
 _POSTGRES_TYPES = {
     "text": r"text|character varying|character|name",
     "integer": r"smallint|integer|bigint",

@@ -62,6 +62,13 @@ class Log:
         """Refuse counts that a confidence cannot be had for."""
         if self.confidence is None:
             return
+        if not counts.whole_weights:
+            raise BoundsError(
+                f"the weights of column {counts.weight_name!r} are not whole numbers: they do not say how many rows "
+                f"were seen, which confidence limits need. Give infinite=True to treat weighted shares and means as "
+                f"exact. If each weight is one over the probability of the choice, read the log with a column of these "
+                f"probabilities instead, and assume KnownPropensity"
+            )
         for place in np.flatnonzero((self.cells.rows != np.floor(self.cells.rows)).any(axis=1)):
             raise BoundsError(
                 f"{self.world.name(place)}: its counts are shares, not whole numbers, as those of an infinite log are; "

@@ -49,6 +49,8 @@ def without_column(counts: Counts, column: str) -> tuple[Counts, NDArray[np.intp
         arm_name=counts.arm_name,
         reward_name=counts.reward_name,
         arms_listed=counts.arms_listed,
+        weight_name=counts.weight_name,
+        whole_weights=counts.whole_weights,
     )
     return found, into
 

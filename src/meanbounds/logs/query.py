@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.histogram import MOST_VALUES
+from meanbounds.logs.window import Window
 
 __all__ = ["KINDS", "SPACES", "Column", "Dialect", "Question"]
 
@@ -25,6 +27,11 @@ KINDS = (
     "reward is infinite",
     "reward below range",
     "reward above range",
+    "missing weight",
+    "weight is not a number",
+    "weight is negative or infinite",
+    "missing time",
+    "time cannot be read",
 )
 """The kinds of bad rows; a row that is bad in several ways counts as the first of them."""
 
@@ -36,6 +43,9 @@ SAMPLE = 2_000
 
 # Few enough digits that no engine overflows; the longest double has 17 that matter.
 _NUMBER = "^[+-]?([0-9]{1,200}[.]?[0-9]{0,200}|[.][0-9]{1,200})([eE][+-]?0{0,9}[0-9]{1,2})?$"
+# A date, perhaps with a time of day; a Z at the end says UTC. As text, such times compare as times do.
+_MONTHS, _CLOCK = "(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])", "([01][0-9]|2[0-3]):[0-5][0-9]"
+_DATE = f"^[0-9]{{4}}-{_MONTHS}([T ]{_CLOCK}(:[0-5][0-9]([.][0-9]{{1,9}})?)?Z?)?$"
 _ROWS_BITS = 31  # how many rows of a cell, as a power of two, can be added without any rounding
 
 
@@ -60,6 +70,8 @@ class Dialect:
     careful_cast: str  # one that gives NULL where it cannot: used on what already looks like a number
     compensated_sum: str | None  # an aggregate that carries its rounding errors, if there is one
     trims_spaces: bool = False  # whether TRIM by itself removes all of `SPACES`, which is faster than listing them
+    times: tuple[str, str] = ("TIMESTAMP", "TIMESTAMPTZ")  # types of times without and with a time zone
+    by_bytes: str = ""  # after a text that is to be compared by its bytes, not as in some language
 
     def name(self, *parts: str) -> str:
         """Quote a name, of several parts if it has a schema."""
@@ -146,10 +158,15 @@ class Question:
     reward: Column
     low: float
     high: float
+    weight: Column | None = None
+    heaviest: float = 1.0  # the largest weight
+    time: Column | None = None
+    window: Window | None = None
 
     def __post_init__(self) -> None:
-        if self.reward.holds == "other":
-            raise LogError(f"column {self.reward.name!r} is of type {self.reward.type}; rewards must be numbers")
+        for what, column in (("rewards", self.reward), ("weights", self.weight)):
+            if column is not None and column.holds == "other":
+                raise LogError(f"column {column.name!r} is of type {column.type}; {what} must be numbers")
 
     @property
     def _keys(self) -> list[str]:
@@ -157,34 +174,57 @@ class Question:
 
     @cached_property
     def _rows(self) -> str:
-        """The log with columns context_0, ..., arm, written (the reward as it stands) and number (as a double)."""
+        """The log with columns context_0, ..., arm, written (the reward as it stands) and number (as a double).
+
+        With weights also weight_written and weight, which is NULL where it cannot be one. With a window also
+        moment_written and moment, which is NULL where it cannot be read: such rows are kept, to be reported.
+        """
         parts = [f"{self._key(c)} AS {name}" for c, name in zip((*self.context, self.arm), self._keys, strict=True)]
-        return f"SELECT {', '.join(parts)}, {self._written} AS written, {self._number} AS number FROM {self.table}"
+        parts += [f"{self._written(self.reward)} AS written", f"{self._number(self.reward)} AS number"]
+        if self.weight is not None:
+            number = self._number(self.weight)
+            valid = f"{number} >= 0 AND {number} < {self.dialect.number(math.inf)}"
+            parts.append(f"{self._written(self.weight)} AS weight_written")
+            parts += [f"{number} AS weight_number", f"CASE WHEN {valid} THEN {number} END AS weight"]
+        if self.time is None or self.window is None:
+            return f"SELECT {', '.join(parts)} FROM {self.table}"
+        moment = Moment(self, self.time, self.window)
+        parts += [f"{moment.written} AS moment_written", f"{moment.value} AS moment"]
+        rows = f"SELECT {', '.join(parts)} FROM {self.table}"
+        return f"SELECT * FROM ({rows}) AS timed WHERE COALESCE({moment.inside}, TRUE)"
+
+    @property
+    def _countable(self) -> list[str]:
+        """What has to hold of a row beside a good reward."""
+        return ["weight IS NOT NULL"] * (self.weight is not None) + ["moment IS NOT NULL"] * (self.window is not None)
+
+    def _if_countable(self, value: str) -> str:
+        tests = self._countable
+        return f"CASE WHEN {' AND '.join(tests)} THEN {value} END" if tests else value
 
     @cached_property
     def _good(self) -> str:
-        """The same with the reward where it is a number in the range, and NULL where it is not."""
+        """The same with the reward where it is a number in the range, and NULL where the row cannot be counted."""
         low, high = map(self.dialect.number, (self.low, self.high))
-        inside = f"CASE WHEN number >= {low} AND number <= {high} THEN number END"
-        return f"SELECT {', '.join(self._keys)}, {inside} AS reward FROM ({self._rows}) AS numbers"
+        tests = " AND ".join([f"number >= {low} AND number <= {high}", *self._countable])
+        columns = [*self._keys, f"CASE WHEN {tests} THEN number END AS reward", *["weight"] * (self.weight is not None)]
+        return f"SELECT {', '.join(columns)} FROM ({self._rows}) AS numbers"
 
     def _key(self, column: Column) -> str:
         name = self.dialect.name(column.name)
         return f"CAST({name} AS {self.dialect.text})" if column.holds == "other" else name
 
-    @property
-    def _written(self) -> str:
-        name = self.dialect.name(self.reward.name)
-        if self.reward.holds != "text":
+    def _written(self, column: Column) -> str:
+        name = self.dialect.name(column.name)
+        if column.holds != "text":
             return name
         return f"NULLIF({self.dialect.trim(f'CAST({name} AS {self.dialect.text})')}, '')"
 
-    @property
-    def _number(self) -> str:
-        name, double, number = self._written, self.dialect.double, self.dialect.number
-        if self.reward.holds == "boolean":
+    def _number(self, column: Column) -> str:
+        name, double, number = self._written(column), self.dialect.double, self.dialect.number
+        if column.holds == "boolean":
             return f"CASE WHEN {name} THEN {number(1.0)} WHEN NOT {name} THEN {number(0.0)} END"
-        if self.reward.holds != "text":
+        if column.holds != "text":
             return f"CAST({name} AS {double})"
         return (
             f"CASE WHEN {name} {self.dialect.matches} '{_NUMBER}' THEN {self.dialect.careful_cast}({name} AS {double}) "
@@ -196,7 +236,16 @@ class Question:
     @property
     def _sums(self) -> list[str]:
         size = max(abs(self.low), abs(self.high))
-        return [*self.dialect.sums("reward", size), *self.dialect.sums("reward * reward", size * size)]
+        sums, weight = self.dialect.sums, "" if self.weight is None else "weight * "
+        heaviest = self.heaviest
+        return [
+            *sums(f"{weight}reward", heaviest * size),
+            *sums(f"{weight}(reward * reward)" if weight else "reward * reward", heaviest * size * size),
+        ]
+
+    def _weights(self, weight: str) -> str:
+        """Aggregates that add up to the weights, after a comma; nothing without weights."""
+        return "".join(f", {part}" for part in self.dialect.sums(weight, self.heaviest)) if self.weight else ""
 
     @property
     def key_columns(self) -> int:
@@ -219,27 +268,47 @@ class Question:
         """
         keys, number = ", ".join(self._keys), self.dialect.number
         places = " ".join(f"WHEN number = {number(value)} THEN {place}" for place, value in enumerate(values))
-        inner = f"SELECT {keys}, CASE {places} ELSE {len(values)} END AS place FROM ({self._rows}) AS numbers"
-        return f"SELECT {keys}, place, COUNT(*) FROM ({inner}) AS places GROUP BY {keys}, place"
+        place = f"CASE {places} ELSE {len(values)} END"
+        if self._countable:
+            place = f"CASE WHEN {' AND '.join(self._countable)} THEN {place} ELSE {len(values)} END"
+        more = ", weight" * (self.weight is not None)
+        inner = f"SELECT {keys}, {place} AS place{more} FROM ({self._rows}) AS numbers"
+        return (
+            f"SELECT {keys}, place, COUNT(*){self._weights('weight')} FROM ({inner}) AS places GROUP BY {keys}, place"
+        )
 
     def by_value(self, most: int) -> str:
         """Query how many rows each context, arm and reward has, bad rewards included; at most this many groups."""
         value = "written" if self.reward.holds == "integer" else "number"  # DuckDB is faster without a cast
+        rows = f"({self._rows}) AS numbers"
+        if self._countable:
+            more = ", weight" * (self.weight is not None)
+            keys = ", ".join(self._keys)
+            rows = f"(SELECT {keys}, {self._if_countable(value)} AS {value}{more} FROM {rows}) AS countable"
         keys = ", ".join((*self._keys, value))
-        return f"SELECT {keys}, COUNT(*) FROM ({self._rows}) AS numbers GROUP BY {keys} LIMIT {most}"
+        return f"SELECT {keys}, COUNT(*){self._weights('weight')} FROM {rows} GROUP BY {keys} LIMIT {most}"
 
     def by_cell(self, bins: bool) -> str:
         """Query the rows, the good rows and the sums of each context and arm; with `bins`, of each bin of the rewards.
 
-        The bin of bad rows is NULL.
+        The bin of bad rows is NULL. With weights, their sums come before those of the rewards.
         """
         keys, sums = ", ".join(self._keys), ", ".join(self._sums)
+        counts = f"COUNT(*), COUNT(reward){self._weights('CASE WHEN reward IS NOT NULL THEN weight END')}"
         if not bins:
-            return f"SELECT {keys}, COUNT(*), COUNT(reward), {sums} FROM ({self._good}) AS good GROUP BY {keys}"
+            return f"SELECT {keys}, {counts}, {sums} FROM ({self._good}) AS good GROUP BY {keys}"
         number = self.dialect.number
         place = f"FLOOR((reward - {number(self.low)}) * {number(MOST_VALUES / (self.high - self.low))})"
-        inner = f"SELECT {keys}, reward, CAST({place} AS {self.dialect.double}) AS bin FROM ({self._good}) AS good"
-        return f"SELECT {keys}, bin, COUNT(*), COUNT(reward), {sums} FROM ({inner}) AS bins GROUP BY {keys}, bin"
+        more = ", weight" * (self.weight is not None)
+        inner = (
+            f"SELECT {keys}, reward{more}, CAST({place} AS {self.dialect.double}) AS bin FROM ({self._good}) AS good"
+        )
+        return f"SELECT {keys}, bin, {counts}, {sums} FROM ({inner}) AS bins GROUP BY {keys}, bin"
+
+    def weights_seen(self) -> str:
+        """Query the largest weight, and how many weights are not whole numbers."""
+        part = "SUM(CASE WHEN weight <> FLOOR(weight) THEN 1 ELSE 0 END)"
+        return f"SELECT MAX(weight), {part} FROM ({self._rows}) AS numbers"
 
     def seen(self) -> str:
         """Query the smallest and the largest finite reward, in the range or not."""
@@ -262,9 +331,21 @@ class Question:
             f"number = {number(math.inf)} OR number = {number(-math.inf)}",
             f"number < {number(self.low)}",
             f"number > {number(self.high)}",
+            *(("weight_written IS NULL", self._no_weight, "weight IS NULL") if self.weight else ("1 = 0",) * 3),
+            *(("moment_written IS NULL", "moment IS NULL") if self.window else ("1 = 0",) * 2),
         )
         kind = " ".join(f"WHEN {test} THEN {place}" for place, test in enumerate(tests))
-        return f"SELECT {', '.join(self._keys)}, written, CASE {kind} END AS kind FROM ({self._rows}) AS numbers"
+        return f"SELECT {', '.join(self._shown)}, CASE {kind} END AS kind FROM ({self._rows}) AS numbers"
+
+    @property
+    def _no_weight(self) -> str:
+        return f"weight_number IS NULL OR weight_number = {self.dialect.number(math.nan)}"
+
+    @property
+    def _shown(self) -> list[str]:
+        """The columns of a row that is shown as an example."""
+        weight, time = ["weight_written"] * (self.weight is not None), ["moment_written"] * (self.window is not None)
+        return [*self._keys, "written", *weight, *time]
 
     def _missing(self, key: str, column: Column) -> str:
         tests = [f"{key} IS NULL"]
@@ -279,5 +360,79 @@ class Question:
         return f"SELECT kind, COUNT(*) FROM ({self._kinds()}) AS kinds WHERE kind IS NOT NULL GROUP BY kind"
 
     def example(self, kind: int) -> str:
-        """Query one row of a bad kind: context columns, arm, reward."""
-        return f"SELECT {', '.join(self._keys)}, written FROM ({self._kinds()}) AS kinds WHERE kind = {kind} LIMIT 1"
+        """Query one row of a bad kind: context columns, arm, reward, then weight and time if there are such columns."""
+        return f"SELECT {', '.join(self._shown)} FROM ({self._kinds()}) AS kinds WHERE kind = {kind} LIMIT 1"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """SQL for the time of a row: as it stands, as something that can be compared, and whether it is in a window."""
+
+    question: Question
+    column: Column
+    window: Window
+
+    def __post_init__(self) -> None:
+        named = f"column {self.column.name!r} is of type {self.column.type}"
+        if self._is_time:
+            if not self.window.dated:
+                raise LogError(f"{named}; give since= and until= as dates, such as '2024-06-30'")
+            if self.window.zoned and not self._has_zone:
+                raise LogError(f"{named}, without a time zone; give since= and until= without one")
+        elif self.column.holds in ("boolean", "other"):
+            raise LogError(f"{named}; times must be dates or numbers")
+        elif self.column.holds != "text" and self.window.dated:
+            raise LogError(f"{named}; give since= and until= as numbers")
+
+    @property
+    def _is_time(self) -> bool:
+        return self.column.type.lower().startswith(("date", "timestamp"))
+
+    @property
+    def _has_zone(self) -> bool:
+        kind = self.column.type.lower()
+        return "with time zone" in kind or kind == self.question.dialect.times[1].lower()
+
+    @property
+    def written(self) -> str:
+        """The time as it stands; NULL if it is missing. One of a type for times is text, which all engines can show."""
+        name, dialect = self.question.dialect.name(self.column.name), self.question.dialect
+        if self._is_time:
+            return f"CAST({name} AS {dialect.text})"
+        if self.column.holds in ("float", "decimal"):
+            return f"CASE WHEN {name} = {dialect.number(math.nan)} THEN NULL ELSE {name} END"
+        return self.question._written(self.column)
+
+    @property
+    def value(self) -> str:
+        """The time as it is compared; NULL if it cannot be read."""
+        name, dialect = self.question.dialect.name(self.column.name), self.question.dialect
+        if self._is_time:
+            return f"CAST({name} AS {dialect.times[self._has_zone]})"
+        if self.column.holds != "text":
+            return f"CAST({self.written} AS {dialect.double})"
+        if self.window.dated:
+            plain = f"REPLACE(REPLACE({self.written}, 'T', ' '), 'Z', '')"
+            return f"CASE WHEN {self.written} {dialect.matches} '{_DATE}' THEN {plain} END"
+        cast = f"{dialect.careful_cast}({self.written} AS {dialect.double})"
+        return f"CASE WHEN {self.written} {dialect.matches} '{_NUMBER}' THEN {cast} END"
+
+    @property
+    def inside(self) -> str:
+        """Whether the column `moment` is in the window."""
+        ends = ((">=", self.window.since), ("<", self.window.until))
+        collation = self.question.dialect.by_bytes if self.column.holds == "text" and self.window.dated else ""
+        return " AND ".join(f"moment{collation} {sign} {self._literal(end)}" for sign, end in ends if end is not None)
+
+    def _literal(self, end: float | datetime) -> str:
+        dialect = self.question.dialect
+        if not isinstance(end, datetime):
+            return dialect.number(end)
+        if self._is_time:
+            zone = "+00:00" if self._has_zone else ""
+            return f"CAST('{end.isoformat(sep=' ')}{zone}' AS {dialect.times[self._has_zone]})"
+        # In as few characters as possible: a longer text that begins with it is a later time, or the same.
+        text = end.isoformat(sep=" ")
+        if "." in text:
+            text = text.rstrip("0")
+        return "'" + text.removesuffix(":00").removesuffix(" 00:00") + "'"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from math import inf, nan
 from typing import Any, Literal, NoReturn
 
@@ -19,8 +20,13 @@ from meanbounds.logs.names import Context
 from meanbounds.logs.query import KINDS, Question
 from meanbounds.logs.sources import Files, Frame, Source, find_source
 from meanbounds.logs.tally import Groups, Layout, Tally, plain_name
+from meanbounds.logs.window import Window, read_window
+from meanbounds.support.types import Floats
 
 __all__ = ["read"]
+
+Time = float | str | date | np.datetime64
+"""An end of a window: a number, or a date, with a time of day or without."""
 
 _LOUD = 0.05  # share of the rows from which on dropping them is warned of
 _VERY_FEW = 16  # different rewards that are faster looked up in a list than grouped by
@@ -40,6 +46,10 @@ def read(
     connection: Any = None,
     arms: Sequence[Arm] | None = None,
     contexts: Sequence[Context] | None = None,
+    weight: str | None = None,
+    time: str | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
     on_bad: Literal["error", "drop"] = "error",
     histogram: bool | Literal["auto"] = "auto",
     network: bool = False,
@@ -49,7 +59,8 @@ def read(
 
     A single ``GROUP BY`` scans the log once and also finds the rows that cannot be counted. All engines give the same
     counts, and sums that agree to about the last digit: rounding errors are compensated, so that the order of the rows
-    does not matter.
+    does not matter. The rows stay in the engine. What comes back are groups of context, arm and perhaps reward, and
+    they and the counts need a few hundred bytes each: a million contexts of three arms fit into 1.5 GB.
 
     Parameters
     ----------
@@ -75,6 +86,16 @@ def read(
         and that is not listed is an error. By default the arms that the log played, in natural order.
     contexts
         The same for contexts.
+    weight
+        Column that says how many rows each row stands for: 3 counts as three rows that are the same, 0 as none.
+        Weights that are not whole numbers are taken too, but they say nothing about how much is known: such counts
+        have bounds with ``infinite=True`` only.
+    time, since, until
+        Count only the rows whose `time`, a column of dates or numbers, is at `since` or later, and before `until`;
+        leave one of them out for a window that is open on this side. A number, a date, or text such as
+        ``"2024-06-30"`` or ``"2024-06-30 12:00"``. Where the log has a time zone and you give none, yours is UTC. A row
+        without a time, or with text that is no date of this form (a ``T`` between date and time, and a ``Z`` at the
+        end, are allowed), is a bad row: it is never left out without a word.
     on_bad
         What to do about rows with a missing field, or a reward that is not a number in the range: ``"error"`` lists
         them by kind, ``"drop"`` leaves them out and remembers how many in `Counts.dropped`, with a warning if they are
@@ -136,8 +157,10 @@ def read(
     >>> counts.contexts, counts.arms
     (('old', 'young'), ('Big', 'Heat'))
     """
+    window = read_window(time, since, until)
     names = () if context is None else (context,) if isinstance(context, str) else tuple(context)
-    _check_columns(names, arm, reward)
+    more = {name: column for name, column in (("weight", weight), ("time", time)) if column is not None}
+    _check_columns(names, arm, reward, more)
     low, high = check_range(low, high)
     _one_of("engine", engine, ENGINES)
     _one_of("on_bad", on_bad, ("error", "drop"))
@@ -146,13 +169,15 @@ def read(
     if engine == "postgres" and connection is None:
         raise LogError('engine="postgres" needs connection=, a connection of psycopg or a connection string')
     found = find_source(source, connection is not None or engine == "spark", network)
-    layout = Layout(names, arm, reward, low, high, _listed("contexts", contexts), _listed("arms", arms))
+    listed = _listed("contexts", contexts), _listed("arms", arms)
+    layout = Layout(names, arm, reward, low, high, *listed, weight=weight, time=time)
     bad: BadRows | None = None
-    with open_log(engine, found, connection, layout.wanted, reward, progress, network) as log:
-        columns = log.columns
-        question = Question(
-            log.dialect, log.table, [columns[name] for name in names], columns[arm], columns[reward], low, high
-        )
+    with open_log(engine, found, connection, layout.wanted, layout.numbers, progress, network) as log:
+        question = _question(log, layout, window)
+        if weight is not None:
+            heaviest, parts = next(iter(log.ask(question.weights_seen())))
+            question = replace(question, heaviest=max(float(heaviest or 1.0), 1.0))
+            layout = replace(layout, whole_weights=not parts)
         tally = _count(log, question, histogram)
         if tally.bad:
             bad = _bad_rows(log, question, tally, layout, on_bad)
@@ -160,10 +185,28 @@ def read(
         _refuse(bad)
     if tally.empty:
         left = "" if bad is None else f" left that can be counted. {bad.advice}".rstrip()
-        raise LogError(f"the log has no rows{left}", kind="empty", bad=bad)
+        where = "" if window is None else " from since= on and before until="
+        raise LogError(f"the log has no rows{where}{left}", kind="empty", bad=bad)
     if bad is not None:
         _warn_of_dropped(bad)
     return tally.counts(_with_order(layout, found), inf if histogram is True else _MOST_NUMBERS)
+
+
+def _question(log: Log, layout: Layout, window: Window | None) -> Question:
+    columns = log.columns
+    weight, time = (None if name is None else columns[name] for name in (layout.weight, layout.time))
+    return Question(
+        log.dialect,
+        log.table,
+        [columns[name] for name in layout.context],
+        columns[layout.arm],
+        columns[layout.reward],
+        layout.low,
+        layout.high,
+        weight=weight,
+        time=time,
+        window=window,
+    )
 
 
 def _with_order(layout: Layout, found: Source) -> Layout:
@@ -216,12 +259,14 @@ def _by_value(log: Log, question: Question, known: Sequence[float] = ()) -> Tall
     """
     tally, groups = Tally("single", question.key_columns), 0
     values = np.array([*known, nan])
-    for *keys, value, rows in log.batches(question.by_known_value(known) if known else question.by_value(_MOST_GROUPS)):
-        groups += len(rows)
+    first = question.key_columns
+    for batch in log.batches(question.by_known_value(known) if known else question.by_value(_MOST_GROUPS)):
+        keys, value, rows = batch[:first], batch[first], np.array(batch[first + 1], dtype=np.float64)
+        groups += rows.size
         number = values[np.array(value)] if known else np.array(value, dtype=np.float64)
         inside = (number >= question.low) & (number <= question.high)
-        counted = np.array(rows, dtype=np.float64)
-        tally.add(Groups.of_values(keys, counted, counted, np.where(inside, number, nan)))
+        count = rows if question.weight is None else _summed(batch[first + 2 :])
+        tally.add(Groups.of_values(keys, rows, count, np.where(inside, number, nan)))
     return None if groups == _MOST_GROUPS else tally
 
 
@@ -236,9 +281,16 @@ def _by_cell(log: Log, question: Question, bins: bool) -> Tally:
         numbers = [np.array(column, dtype=np.float64) for column in batch[keys:]]
         value = np.clip(np.nan_to_num(numbers.pop(0)), 0.0, MOST_VALUES - 1.0) if bins else None
         rows, good, *sums = numbers
-        total, squares = (list(map(np.nan_to_num, own)) for own in (sums[:parts], sums[parts:]))
-        tally.add(Groups(batch[:keys], rows, good, good, total, squares, value))
+        count = good if question.weight is None else _summed(sums[: -2 * parts])
+        total, squares = (list(map(np.nan_to_num, own)) for own in (sums[-2 * parts : -parts], sums[-parts:]))
+        tally.add(Groups(batch[:keys], rows, good, count, total, squares, value))
     return tally
+
+
+def _summed(parts: Sequence[Any]) -> Floats:
+    """The sums of weights from the parts that an engine computed; nothing counts as 0."""
+    total: Floats = np.sum([np.array(part, dtype=np.float64) for part in parts], axis=0)
+    return np.nan_to_num(total)
 
 
 def _bad_rows(log: Log, question: Question, tally: Tally, layout: Layout, on_bad: str) -> BadRows:
@@ -285,13 +337,14 @@ def _percent(share: float) -> str:
     return "more than 99.9%" if 0.999 < share < 1.0 else f"{share:.1%}".replace(".0%", "%")
 
 
-def _check_columns(context: Sequence[str], arm: str, reward: str) -> None:
-    wanted = (*context, arm, reward)
+def _check_columns(context: Sequence[str], arm: str, reward: str, more: Mapping[str, str]) -> None:
+    wanted = (*context, arm, reward, *more.values())
+    said = "".join(f", {name}" for name in more)
     for name in wanted:
         if not isinstance(name, str) or not name or "\0" in name:
-            raise LogError(f"context, arm and reward are names of columns; got {name!r}")
+            raise LogError(f"context, arm{said} and reward are names of columns; got {name!r}")
         if wanted.count(name) > 1:
-            raise LogError(f"column {name!r} is given twice; context, arm and reward must be different columns")
+            raise LogError(f"column {name!r} is given twice; context, arm{said} and reward must be different columns")
 
 
 def _listed(what: str, names: Sequence[Any] | None) -> Sequence[Any] | None:

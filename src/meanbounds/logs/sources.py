@@ -134,7 +134,7 @@ class Frame:
 
     table: Any
 
-    def arrow(self, columns: Sequence[str], reward: str) -> Any:
+    def arrow(self, columns: Sequence[str], numbers: Sequence[str]) -> Any:
         """Return an Arrow table of these columns; a LogError names those that are missing.
 
         Examples
@@ -142,7 +142,7 @@ class Frame:
         >>> import pandas as pd
         >>> from meanbounds.logs.sources import Frame
         >>> log = pd.DataFrame({"arm": ["a"], "reward": [1.0], "note": ["x"]})
-        >>> Frame(log).arrow(["arm", "reward"], reward="reward").column_names
+        >>> Frame(log).arrow(["arm", "reward"], numbers=["reward"]).column_names
         ['arm', 'reward']
         """
         arrow = import_optional("pyarrow", "logs", "tables in memory")
@@ -156,7 +156,7 @@ class Frame:
             names = [str(name) for name in table.columns]
             missing_columns(columns, names)
             refuse_repeated(columns, names, "the log", same_case=True)
-            return arrow.table({name: _from_pandas(table[name], name, name == reward) for name in columns})
+            return arrow.table({name: _from_pandas(table[name], name, name in numbers) for name in columns})
         if not isinstance(table, arrow.Table):
             table = arrow.table(table)
         missing_columns(columns, table.column_names)
@@ -286,7 +286,7 @@ def _is_pandas(table: Any) -> bool:
     return type(table).__module__.split(".")[0] == "pandas" and hasattr(table, "columns")
 
 
-def _from_pandas(column: Any, name: str, is_reward: bool) -> Any:
+def _from_pandas(column: Any, name: str, is_number: bool) -> Any:
     """Arrow array of a pandas column; NaN of a column of floats stays NaN."""
     arrow, pandas = (import_optional(module, "frames", "data frames") for module in ("pyarrow", "pandas"))
     kind = column.dtype.kind if hasattr(column.dtype, "kind") else ""
@@ -297,7 +297,7 @@ def _from_pandas(column: Any, name: str, is_reward: bool) -> Any:
     holds = str(pandas.api.types.infer_dtype(column, skipna=True))
     if not holds.startswith(("mixed", "unknown")):
         return arrow.array(column, from_pandas=True)
-    if is_reward:
+    if is_number:
         absent = (None, pandas.NA, pandas.NaT)
         return arrow.array([None if any(x is y for y in absent) else str(x) for x in column], type=arrow.string())
     types = ", ".join(sorted({type(x).__name__ for x in column}))

@@ -47,11 +47,19 @@ class Layout:
     arms: Sequence[Any] | None = None
     categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     untyped: bool = False
+    weight: str | None = None
+    whole_weights: bool = True
+    time: str | None = None
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """All columns: those of the context, the arm's and the reward's."""
-        return (*self.context, self.arm, self.reward)
+        """All columns: those of the context, the arm's and the reward's, then of weights and times if there are."""
+        return (*self.context, self.arm, self.reward, *(name for name in (self.weight, self.time) if name is not None))
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns that hold numbers: of rewards, and of weights."""
+        return (self.reward,) if self.weight is None else (self.reward, self.weight)
 
     def arranged(self, names: Sequence[Sequence[Any]], combined: Sequence[Places]) -> tuple[Order, Order]:
         """Put contexts and arms in order.
@@ -289,6 +297,8 @@ class Tally:
             arm_name=layout.arm,
             reward_name=layout.reward,
             arms_listed=layout.arms is not None,
+            weight_name=layout.weight,
+            whole_weights=layout.whole_weights,
         )
 
     def _joined(self, name: str, place: int) -> Any:
