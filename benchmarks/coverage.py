@@ -61,8 +61,6 @@ def main() -> None:
     for name in WORLDS:
         wrong = broken(name, options.worlds, options.seed)
         for method in _METHODS:
-            if (name, method) == ("known propensity", "betting"):
-                continue  # not offered
             misses = missed(name, method, options.worlds, options.rows, options.seed)
             chance = float(stats.binom.sf(misses - 1, options.worlds, 1.0 - CONFIDENCE))
             table.append([name, method, str(misses), f"{chance:.3g}", f"{wrong / options.worlds:.1%}"])

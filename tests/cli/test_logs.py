@@ -319,7 +319,7 @@ def test_rows_that_stand_for_several_and_windows_of_time(tmp_path: Path, capsys:
     repeated = inside.loc[inside.index.repeat(inside["cases"])]
     counts = mb.logs.read(repeated, arm="arm", reward="reward")
     assert mb.logs.load_bounds(tmp_path / "bounds.json")["all"] == mb.logs.bounds(counts)["all"]
-    log.assign(day=[None, *days[1:]]).to_csv(tmp_path / "gap.csv", index=False)
+    log.assign(day=["", *days[1:]]).to_csv(tmp_path / "gap.csv", index=False)
     assert bounds(tmp_path / "gap.csv", *columns, *window) == 2
     assert "missing time: 1 row" in capsys.readouterr().err
     assert bounds(tmp_path / "gap.csv", *columns, *window, "--on-bad", "drop") == 0

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from meanbounds.bounds import BoundsError, MeanBounds, check_bounds
+from meanbounds.bounds import Arm, BoundsError, MeanBounds, check_bounds
 from meanbounds.logs.assumptions import Assumption, assumption_from_dict
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.names import Context, context_names
@@ -64,6 +64,34 @@ class ContextBounds(dict[Context, MeanBounds], Saved):
         sizes = [f"{size:,} {word}" + "s" * (size != 1) for size, word in ((len(self), "context"), (arms, "arm"))]
         known = [f"{name}={value!r}" for name, value in self.assumptions.items() if name in ("confidence", "infinite")]
         return f"ContextBounds({', '.join([*sizes, *known])})"
+
+    def __and__(self, other: ContextBounds) -> ContextBounds:
+        """Bounds that hold if both do, from two logs of the same arms: of experts, and of an agent, for instance.
+
+        A context or an arm that only one of the two has keeps its bounds. Both may fail, so the failure probabilities
+        add up: two of 97.5% give 95%.
+
+        Raises
+        ------
+        BoundsError
+            If the two contradict each other, or no confidence is left.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> experts = mb.logs.ContextBounds({"old": mb.MeanBounds([0.1, 0.3], [0.6, 0.4])}, {"confidence": 0.975})
+        >>> agent = mb.logs.ContextBounds({"old": mb.MeanBounds([0.2, 0.0], [0.7, 0.9])}, {"confidence": 0.975})
+        >>> (experts & agent)["old"]
+        MeanBounds([0.2, 0.3], [0.6, 0.4])
+        >>> experts & agent
+        ContextBounds(1 context, 2 arms, confidence=0.95)
+        """
+        if not isinstance(other, ContextBounds):
+            return NotImplemented
+        found = dict(self)
+        for context, own in other.items():
+            found[context] = _both(context, found[context], own) if context in found else own
+        return ContextBounds(found, _joined(self.assumptions, other.assumptions))
 
     @property
     def assumption(self) -> Assumption:
@@ -204,6 +232,49 @@ def load_bounds(path: str | Path) -> ContextBounds:
     OptimalExpert(0.3)
     """
     return ContextBounds.load(path)
+
+
+def _both(context: Context, one: MeanBounds, other: MeanBounds) -> MeanBounds:
+    """The narrower of both bounds on each arm."""
+    arms = tuple(dict.fromkeys((*one.arms, *other.arms)))
+    columns = []
+    for arm in arms:
+        ends = [_ends(own, arm) for own in (one, other) if arm in own.arms]
+        lower, upper = max(end[0] for end in ends), min(end[1] for end in ends)
+        if len({end[2:] for end in ends}) > 1:
+            raise BoundsError(f"context {context!r}, arm {arm!r}: the two logs have rewards in different ranges")
+        if lower > upper:
+            raise BoundsError(
+                f"context {context!r}, arm {arm!r}: the two logs contradict each other, since the mean would be at "
+                f"least {lower:.6g} and at most {upper:.6g}; what is assumed of one of them is wrong, or the arm has "
+                f"changed"
+            )
+        columns.append((lower, upper, *ends[0][2:]))
+    table = np.array(columns)
+    return MeanBounds(table[:, 0], table[:, 1], arms=arms, low=table[:, 2], high=table[:, 3])
+
+
+def _ends(bounds: MeanBounds, arm: Arm) -> tuple[float, ...]:
+    place = bounds.arms.index(arm)
+    return tuple(float(column[place]) for column in (bounds.lower, bounds.upper, bounds.low, bounds.high))
+
+
+def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """What two logs together rest on: the assumptions of both, the confidence that is left, and both as they were."""
+    said: dict[str, Any] = {}
+    if "assumption" in one and "assumption" in other:
+        parts = [part.to_dict() for log in (one, other) for part in assumption_from_dict(log["assumption"]).parts]
+        said["assumption"] = {"kind": "all-of", "parts": parts}
+    left = 1.0 - sum(1.0 - float(log["confidence"]) for log in (one, other) if "confidence" in log)
+    if not left > 0.0:
+        raise BoundsError(f"no confidence is left of {one['confidence']} and {other['confidence']}; give each log more")
+    if any("confidence" in log for log in (one, other)):
+        said["confidence"] = round(left, 12)
+    elif "infinite" in one and "infinite" in other:
+        said["infinite"] = True
+    if "rows" in one and "rows" in other:
+        said["rows"] = one["rows"] + other["rows"]
+    return {**said, "logs": [dict(one), dict(other)]}
 
 
 def _names(entries: list[Mapping[str, Any]]) -> tuple[Context, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, all_checked_before
-from meanbounds.logs.assumptions import Assumption, Believed, World, by_context
+from meanbounds.logs.assumptions import AnyExpert, Assumption, Believed, KnownPropensity, World, by_context
 from meanbounds.logs.assumptions.claims import Claims, Weighted
 from meanbounds.logs.cells import Cells
 from meanbounds.logs.counts import Counts
@@ -50,6 +50,8 @@ class Log:
         alone = [part.claims(World((), counts.low, counts.high)) for part in assumption.parts if not part.weaker]
         weighted = tuple(one for part in alone for one in part.weighted)
         counts, weights = _propensities(counts, weighted, confidence, method)
+        if confidence is not None and method == "betting" and any(one.adaptive for one in weighted):
+            _check_bets(assumption)
         claims = assumption.claims(World(counts.contexts, counts.low, counts.high))
         several = any(len(part.floors) > 1 for part in claims.raised)
         cells = Cells.of(counts, histogram=method == "betting" or several or bool(claims.tilted))
@@ -91,6 +93,19 @@ class Log:
         return "the log" if self.unnamed else self.world.name(place)
 
 
+def _check_bets(assumption: Assumption) -> None:
+    """Refuse bets where a log of an agent is also taken for one of experts.
+
+    What holds of each row, given those before it, can be bet on; a share of errors or a loss is an average over rows.
+    """
+    others = [part for part in assumption.parts if not isinstance(part, KnownPropensity | AnyExpert)]
+    if others:
+        raise BoundsError(
+            f'method="betting" does not hold for a log of an agent that learned (adaptive=True) under {others[0]!r}; '
+            'give method="kl" or "hoeffding", or bound the rows of agent and experts apart, and join the bounds with &'
+        )
+
+
 def _propensities(
     counts: Counts, claims: tuple[Weighted, ...], confidence: float | None, method: str
 ) -> tuple[Counts, Weights | None]:
@@ -104,12 +119,12 @@ def _propensities(
             f"propensities need one column that the log was read with among those of context=; got "
             f"{', '.join(map(repr, sorted(columns)))}, and the columns of the context are {known}"
         )
-    if confidence is not None:
-        allowed = ("kl", "hoeffding") if any(claim.adaptive for claim in claims) else ("bernstein", "kl", "hoeffding")
-        if method not in allowed:
-            choices = " or ".join(f'method="{name}"' for name in allowed)
-            raise BoundsError(f'with these propensities method="{method}" does not hold; give {choices}')
-    return without_propensities(counts, claims)
+    if confidence is not None and method == "bernstein" and any(claim.adaptive for claim in claims):
+        raise BoundsError(
+            'method="bernstein" is for independent rows, and an agent that learned (adaptive=True) wrote others; '
+            'give method="betting", "kl" or "hoeffding"'
+        )
+    return without_propensities(counts, claims, bets=confidence is not None and method == "betting")
 
 
 @dataclass(frozen=True)

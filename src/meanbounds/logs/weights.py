@@ -15,6 +15,7 @@ from meanbounds.logs.cells import Cells
 from meanbounds.logs.confidence import Samples, lower_limit, upper_limit
 from meanbounds.logs.counts import Counts
 from meanbounds.logs.merging import add_up, column_of, without_column
+from meanbounds.logs.weighted_bets import WeightedBets
 from meanbounds.support.types import Floats
 
 __all__ = ["Weights", "without_propensities"]
@@ -26,7 +27,8 @@ _CENTRES = (0.0, 0.5, 1.0)
 class Weights:
     """Sums over the rows of each context and arm, with Y in units of the range and w one over its propensity.
 
-    `rows` are those of the whole context; the others are the sums of w, w Y, w^2, w^2 Y and w^2 Y^2.
+    `rows` are those of the whole context; the others are the sums of w, w Y, w^2, w^2 Y and w^2 Y^2. `bets` has the
+    rows themselves, counted, if limits come from bets.
     """
 
     rows: Floats
@@ -35,10 +37,12 @@ class Weights:
     square_ones: Floats
     square_total: Floats
     squares: Floats
+    bets: WeightedBets | None = None
 
     def at(self, places: slice) -> Weights:
         """The sums of some contexts."""
-        return Weights(*(getattr(self, name)[places] for name in self.__dataclass_fields__))
+        sums = {name: part[places] for name, part in vars(self).items() if name != "bets"}
+        return Weights(**sums, bets=None if self.bets is None else self.bets.at(places))
 
     def plain_means(self) -> Floats:
         """The weighted mean of each arm; NaN for an arm that was never played."""
@@ -50,6 +54,8 @@ class Weights:
 
         The mean of ``c + (Y - c) w 1{A = k}`` is that of the arm, and it lies in ``c + [-c, 1 - c] / least``.
         """
+        if self.bets is not None:
+            return self.bets.limits(claim.least, goal)
         lower, upper = np.zeros(self.ones.shape), np.ones(self.ones.shape)
         most, price = 1.0 / claim.least, goal + log(len(_CENTRES))
         for c in _CENTRES:
@@ -65,6 +71,7 @@ class Weights:
 
     def refuted(self, claim: Weighted, goal: float, method: str) -> NDArray[np.bool_]:
         """Whether the mean of w 1{A = k}, which is 1, is not: then the propensities are wrong."""
+        method = "kl" if method == "betting" else method  # it holds for the same logs, and needs the sums alone
         samples = Samples(self.rows, self.ones * claim.least, self.square_ones * claim.least**2)
         low = lower_limit(samples, goal + log(2.0), method) / claim.least
         high = upper_limit(samples, goal + log(2.0), method) / claim.least
@@ -72,8 +79,8 @@ class Weights:
         return found
 
 
-def without_propensities(counts: Counts, claims: tuple[Weighted, ...]) -> tuple[Counts, Weights]:
-    """The counts of the contexts of the other columns, and the weighted sums.
+def without_propensities(counts: Counts, claims: tuple[Weighted, ...], *, bets: bool = False) -> tuple[Counts, Weights]:
+    """The counts of the contexts of the other columns, and the weighted sums; with `bets` all that bets need.
 
     Examples
     --------
@@ -89,9 +96,12 @@ def without_propensities(counts: Counts, claims: tuple[Weighted, ...]) -> tuple[
     (column,) = {claim.column for claim in claims}
     chances = np.array([_chance(column, written, claims) for written in column_of(counts, column)])
     plain, into = without_column(counts, column)
-    cells, w = Cells.of(counts), 1.0 / chances[:, None]
+    cells, w = Cells.of(counts, histogram=bets), 1.0 / chances[:, None]
     parts = (cells.rows * w, cells.total * w, cells.rows * w**2, cells.total * w**2, cells.squares * w**2)
-    return plain, Weights(plain.count.sum(axis=1, keepdims=True), *(add_up(part, into) for part in parts))
+    rows = plain.count.sum(axis=1, keepdims=True)
+    entries = WeightedBets.of(cells, chances, into) if bets and counts.histogram is not None else None
+    ones, total, square_ones, square_total, squares = (add_up(part, into) for part in parts)
+    return plain, Weights(rows, ones, total, square_ones, square_total, squares, entries)
 
 
 def _chance(column: str, written: Any, claims: tuple[Weighted, ...]) -> float:

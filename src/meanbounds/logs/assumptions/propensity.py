@@ -33,12 +33,15 @@ class KnownPropensity(Assumption):
         one is refused. The larger, the narrower are the bounds.
     adaptive
         Whether probabilities depend on earlier rewards, as those of an agent that learns do. Then the rows are not
-        independent: use ``method="kl"`` or ``"hoeffding"``, which hold all the same.
+        independent: use ``method="betting"``, ``"kl"`` or ``"hoeffding"``, which hold all the same.
 
     Notes
     -----
     The mean of arm k is that of ``Y 1{A = k} / propensity``, and of ``c + (Y - c) 1{A = k} / propensity`` for any c;
-    a finite log takes the best of c = 0, 1/2 and 1. ``method="betting"`` is not offered.
+    a finite log takes the best of c = 0, 1/2 and 1. ``method="betting"`` uses the probability of each row rather than
+    `least` alone, so its bounds are much narrower where an arm was mostly more likely than that. For an agent that
+    learns, the wealth of the gambler is a martingale. That the agent's users came as they are, whatever it did before,
+    is assumed: the number of rows of a context must not depend on its rewards.
 
     Examples
     --------
