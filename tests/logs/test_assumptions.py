@@ -86,7 +86,7 @@ class TestLinearPrograms:
             assumption: Assumption = {
                 "any": AnyExpert(high / N),
                 "optimal": OptimalExpert(**gaps),
-                "erring": ErringExpert(budget, **gaps),
+                "erring": ErringExpert(budget, low / N, high / N),
                 "nearly optimal": NearlyOptimalExpert(budget, **gaps),
             }[kind]
             found = mb.logs.bounds(counted(law), assumption, infinite=True)["all"]

@@ -11,9 +11,10 @@ import meanbounds as mb
 __all__ = ["add_assume", "assumption_of", "propensity_columns"]
 
 _GAPS = {"gap-low", "gap-high"}
+_FLAGS = {"adaptive", "overall"}
 _KINDS: dict[str, tuple[Callable[..., mb.logs.Assumption], str | None, set[str]]] = {
     "optimal": (mb.logs.OptimalExpert, None, _GAPS),
-    "erring": (mb.logs.ErringExpert, "errors", _GAPS),
+    "erring": (mb.logs.ErringExpert, "errors", _GAPS | {"overall"}),
     "nearly-optimal": (mb.logs.NearlyOptimalExpert, "loss", _GAPS),
     "any": (mb.logs.AnyExpert, None, {"gap-high"}),
     "odds": (mb.logs.MarginalSensitivity, "odds", set()),
@@ -30,7 +31,8 @@ def add_assume(parser: argparse.ArgumentParser) -> None:
         type=_read,
         metavar="ASSUMPTION",
         help="what is assumed of who wrote the log. optimal: the best arm in every case (the default; --gap-low and "
-        "--gap-high are short for it). erring=0.05: the best arm in all but at most 5%% of the cases of each context. "
+        "--gap-high are short for it). erring=0.05: the best arm in all but at most 5%% of the cases of each context "
+        "(add overall for 5%% of the whole log). "
         "nearly-optimal=0.02: the best choices would raise the mean by at most 0.02, in reward units. any: nothing. "
         "odds=2: what was hidden changed the odds of a choice by at most a factor of 2. propensity=COLUMN,least=0.1: "
         "the column says how likely each choice was, never below 0.1 (add adaptive if a program that learns chose). "
@@ -81,7 +83,7 @@ def _read(text: str) -> mb.logs.Assumption:
         if name not in names:
             allowed = ", ".join(sorted(names)) or "nothing"
             raise argparse.ArgumentTypeError(f"after {word} may follow {allowed}; got {part.strip()!r}")
-        given[name.replace("-", "_")] = True if name == "adaptive" else _number(name, value)
+        given[name.replace("-", "_")] = True if name in _FLAGS else _number(name, value)
     if word == "propensity" and "least" not in given:
         raise argparse.ArgumentTypeError(f"say how small a probability can be: propensity={own},least=0.1")
     try:

@@ -13,6 +13,7 @@ from meanbounds.bounds import Arm, BoundsError, MeanBounds, all_checked_before
 from meanbounds.logs.assumptions import AnyExpert, Assumption, Believed, KnownPropensity, World, by_context
 from meanbounds.logs.assumptions.claims import Claims, Weighted
 from meanbounds.logs.cells import Cells
+from meanbounds.logs.confidence import Samples, lower_limit, nats
 from meanbounds.logs.counts import Counts
 from meanbounds.logs.finite import finite_bounds, finite_checks
 from meanbounds.logs.infinite import infinite_bounds, infinite_checks
@@ -24,6 +25,7 @@ from meanbounds.support.types import Floats
 __all__ = ["Contradiction", "Judged", "Log"]
 
 _HALVINGS = 18
+_FOR_SHARES = 0.05  # of the failure probability, where shares of contexts are estimated
 _IN_REWARD_UNITS = ("gap_low", "gap_high", "loss")
 
 
@@ -52,10 +54,11 @@ class Log:
         counts, weights = _propensities(counts, weighted, confidence, method)
         if confidence is not None and method == "betting" and any(one.adaptive for one in weighted):
             _check_bets(assumption)
-        claims = assumption.claims(World(counts.contexts, counts.low, counts.high))
+        share, confidence = _context_shares(counts, assumption, confidence)
+        world = World(counts.contexts, counts.low, counts.high, share)
+        claims = assumption.claims(world)
         several = any(len(part.floors) > 1 for part in claims.raised)
         cells = Cells.of(counts, histogram=method == "betting" or several or bool(claims.tilted))
-        world = World(counts.contexts, counts.low, counts.high)
         log = cls(world, counts.arms, cells, weights, confidence, method, shift, len(counts.contexts))
         log.check_counts(counts)
         return log
@@ -84,13 +87,32 @@ class Log:
     def at(self, place: int) -> Log:
         """One context; its bounds still hold together with those of all others."""
         one = slice(place, place + 1)
-        world = replace(self.world, contexts=self.world.contexts[one])
+        share = None if self.world.share is None else self.world.share[one]
+        world = replace(self.world, contexts=self.world.contexts[one], share=share)
         weights = None if self.weights is None else self.weights.at(one)
         return replace(self, world=world, cells=self.cells.at(one), weights=weights)
 
     def name(self, place: int | np.intp) -> str:
         """How a message names a context."""
         return "the log" if self.unnamed else self.world.name(place)
+
+
+def _context_shares(
+    counts: Counts, assumption: Assumption, confidence: float | None
+) -> tuple[Floats | None, float | None]:
+    """How much of the log each context is, at least, if that is needed, and the confidence that is left for the rest.
+
+    The limits of all contexts hold at once but for a twentieth of the failure probability.
+    """
+    if not assumption.needs_shares:
+        return None, confidence
+    rows = counts.count.sum(axis=1)
+    everything = float(rows.sum())
+    if confidence is None or not everything:
+        return rows / max(everything, 1.0), confidence
+    failure = 1.0 - confidence
+    goal = nats(_FOR_SHARES * failure / len(rows))
+    return lower_limit(Samples(everything, rows, rows), goal, "kl"), 1.0 - (1.0 - _FOR_SHARES) * failure
 
 
 def _check_bets(assumption: Assumption) -> None:

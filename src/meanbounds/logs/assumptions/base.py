@@ -24,11 +24,15 @@ PerContext = float | Sequence[float] | Floats | Mapping[Context, float]
 
 @dataclass(frozen=True)
 class World:
-    """The contexts and the range of rewards that an assumption is about."""
+    """The contexts and the range of rewards that an assumption is about.
+
+    `share` says how much of the whole log each context is, at least; None where there is no log of several contexts.
+    """
 
     contexts: tuple[Context, ...]
     low: float
     high: float
+    share: Floats | None = None
 
     @property
     def slack(self) -> float:
@@ -85,6 +89,11 @@ class Assumption(ABC):
 
     kind: ClassVar[str]
     weaker: ClassVar[Mapping[str, float]]  # the value of each number at which it says nothing; gaps in ranges
+
+    @property
+    def needs_shares(self) -> bool:
+        """Whether what it claims of a context depends on how much of the log the context is."""
+        return any(part.needs_shares for part in self.parts if part is not self)
 
     @abstractmethod
     def claims(self, world: World) -> Claims:
