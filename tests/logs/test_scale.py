@@ -116,10 +116,11 @@ def test_sums_lose_no_digits(terms: list[tuple[int, float]]) -> None:
         assert found[place] == pytest.approx(exact, rel=1e-15, abs=1e-15 * max(map(abs, own), default=0.0))
 
 
-@given(st.lists(st.one_of(st.integers(), st.text(), st.integers(0, 9).map("arm {}".format)), unique=True))
-def test_ranks_are_those_of_the_natural_order(names: list[Any]) -> None:
-    ordered = sorted(names, key=natural_order)
-    ranks = natural_ranks(names)
-    assert [natural_order(name) for _, name in sorted(zip(ranks.tolist(), names, strict=True))] == [
-        natural_order(name) for name in ordered
-    ]
+NUMBERED = st.from_regex(r"(under|over|up to|<|>=|a|m)? ?0?[0-9]{0,3}(a| to |-)?[0-9]{0,2}", fullmatch=True)
+
+
+@given(st.lists(st.one_of(st.text(max_size=9), NUMBERED), unique=True), st.lists(st.integers(), unique=True))
+def test_ranks_are_those_of_the_natural_order(texts: list[str], numbers: list[int]) -> None:
+    for names in (texts, numbers, [*texts, *numbers]):
+        keys = sorted(map(natural_order, names))
+        assert [keys[rank] for rank in natural_ranks(names)] == list(map(natural_order, names))
