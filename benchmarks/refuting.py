@@ -51,7 +51,7 @@ def counted(arm: Any, reward: Any, **columns: Any) -> Counts:
     cells, shape = into.ravel() * 2 + arm, (len(contexts), 2)
 
     def add(value: Any) -> Floats:
-        return np.bincount(cells, value, 2 * len(contexts)).reshape(shape)
+        return np.bincount(cells, value, 2 * len(contexts)).astype(np.float64).reshape(shape)
 
     sums: dict[str, Any] = {"count": add(np.ones(len(arm))), "total": add(reward), "squares": add(np.square(reward))}
     return Counts(contexts, ARMS, **sums, context_names=names)

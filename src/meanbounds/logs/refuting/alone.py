@@ -12,13 +12,14 @@ from meanbounds.logs.cells import Cells
 from meanbounds.logs.confidence import Samples, lower_limit
 from meanbounds.logs.refuting.budgets import Budget
 from meanbounds.logs.refuting.strike import Strike
+from meanbounds.logs.shares import set_nats
 from meanbounds.support.types import Booleans, Floats
 
 __all__ = ["low_rewards"]
 
 
 def low_rewards(part: Assumption, world: World, cells: Cells, goal: float, method: str) -> Iterator[Strike]:
-    """Contexts in which rewards are too low for ``gap_low``, for one arm or for all of them together.
+    """Contexts in which rewards are too low for ``gap_low``, for one arm or for several together.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ def low_rewards(part: Assumption, world: World, cells: Cells, goal: float, metho
     arms = cells.rows.shape[1]
     if budget is None or arms < 2 or not budget.gap_low.any():
         return
-    price = goal + log(len(world.contexts) * (arms + 1))
+    price = goal + log(2.0 * len(world.contexts))
     for place in np.flatnonzero(_refuted(budget, cells, price, method)).tolist():
         one, here = World(world.contexts[place : place + 1], world.low, world.high), cells.at(slice(place, place + 1))
 
@@ -63,20 +64,30 @@ def low_rewards(part: Assumption, world: World, cells: Cells, goal: float, metho
 
 
 def _refuted(budget: Budget, cells: Cells, price: float, method: str) -> Booleans:
-    """Whether the mean of (gap_low - Y) 1{A in S} is above what errors can add, for S an arm or all arms."""
-    gap = budget.gap_low[:, None]
+    """Whether the mean of (gap_low - Y) 1{A in S} is above what errors can add.
+
+    S is each arm and all of them, which share one half of the failure probability, and the arms with means below the
+    gap: every set could be that one, so its price is that of a set of its size.
+    """
+    gap, arms = budget.gap_low[:, None], cells.rows.shape[1]
     turned = cells.mirrored()  # 1 - Y where the arm is in S, else 1 - gap_low
-    inside = [np.concatenate([part, part.sum(axis=1, keepdims=True)], axis=1) for part in _sums(turned)]
-    rows = np.maximum(cells.rows.sum(axis=1, keepdims=True), 1.0)
-    rest = cells.rows.sum(axis=1, keepdims=True) - inside[0]
-    total = inside[1] + rest * (1.0 - gap)
-    squares = inside[2] + rest * (1.0 - gap) ** 2
-    seen = cells.rows.any(axis=1)
-    least = lower_limit(Samples(np.broadcast_to(rows, total.shape), total, squares), price, method)
+    low = cells.total < gap * cells.rows
+    rows, total, squares = (_in_sets(part, low) for part in (turned.rows, turned.total, turned.squares))
+    everything = cells.rows.sum(axis=1, keepdims=True)
+    rest = everything - rows
+    unit = Samples(
+        np.broadcast_to(np.maximum(everything, 1.0), rows.shape),
+        total + rest * (1.0 - gap),
+        squares + rest * (1.0 - gap) ** 2,
+    )
+    goals = np.full(rows.shape, price + log(arms + 1))
+    goals[:, -1] = price + set_nats(arms)[low.sum(axis=1)]
+    least = lower_limit(unit, goals, method)
     refuted = least - (1.0 - gap) > (budget.gap_low * budget.errors)[:, None] + 1e-9
-    found: Booleans = refuted.any(axis=1) & seen & (budget.gap_low > 0.0)
+    found: Booleans = refuted.any(axis=1) & (everything[:, 0] > 0.0) & (budget.gap_low > 0.0)
     return found
 
 
-def _sums(cells: Cells) -> tuple[Floats, Floats, Floats]:
-    return cells.rows, cells.total, cells.squares
+def _in_sets(part: Floats, low: Booleans) -> Floats:
+    """Sums over each arm, over all arms, and over those that are low."""
+    return np.concatenate([part, part.sum(axis=1, keepdims=True), (part * low).sum(axis=1, keepdims=True)], axis=1)

@@ -31,7 +31,7 @@ from meanbounds.support.checks import check_choice, shown
 
 __all__ = ["refute"]
 
-_METHODS = ("bernstein", "kl", "hoeffding")
+_METHODS = ("kl", "bernstein", "hoeffding")
 _Test = Callable[[Assumption, float], Iterator[Strike]]
 
 
@@ -44,7 +44,7 @@ def refute(
     decider: str | None = None,
     randomised: Counts | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
-    method: str = "bernstein",
+    method: str = "kl",
     arms: Sequence[Arm] | None = None,
 ) -> Refutations:
     """Find what a log speaks against: numbers of an assumption that it refutes, and what it would still allow.
@@ -73,7 +73,8 @@ def refute(
     confidence
         If all that is assumed is true, nothing is refuted with this probability, or more, by all tests together.
     method
-        How limits on means are computed: ``"bernstein"``, ``"kl"`` or ``"hoeffding"``, as for `meanbounds.logs.bounds`.
+        How limits on means are computed: ``"kl"`` refutes most from logs of some thousand rows, ``"bernstein"`` from
+        larger ones whose rewards vary little; ``"hoeffding"`` is the simplest.
     arms
         All arms, as for `meanbounds.logs.bounds`.
 
@@ -106,7 +107,7 @@ def refute(
     """
     check_assumption(assumption)
     check_choice("method", method, _METHODS)
-    level = check_confidence(confidence, infinite=False)
+    level = check_confidence(confidence, infinite=False) or 0.0
     counts = listed_arms(counts, arms)
     columns = {"equal_cases": equal_cases, "time": time, "decider": decider}
     _check_columns(counts, {name: given for name, given in columns.items() if given is not None})
@@ -114,9 +115,9 @@ def refute(
     evidence = _Evidence(counts, assumption, equal_cases, time, decider, method)
     trial = None if randomised is None else evidence.matched(randomised)
     tests = evidence.tests(trial)
-    goal = log(max(len(tests), 1)) - log(1.0 - float(level or 0.0))
+    goal = log(max(len(tests), 1)) - log(1.0 - level)
     found = [one for name, test in tests.items() for one in evidence.refuted(name, test, goal)]
-    return Refutations(tuple(found), tuple(tests), assumption, float(level or 0.0))
+    return Refutations(tuple(found), tuple(tests), assumption, level)
 
 
 def _check_columns(counts: Counts, columns: dict[str, str]) -> None:

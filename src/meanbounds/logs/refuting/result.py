@@ -37,8 +37,9 @@ class Refutation:
     Examples
     --------
     >>> import meanbounds as mb
-    >>> print(mb.logs.Refutation(mb.logs.ErringExpert(0.02), "low rewards", "old", "rewards are too low", ()))
-    ErringExpert(0.02), context 'old': rewards are too low
+    >>> one = mb.logs.Refutation(mb.logs.ErringExpert(0.02), "means of deciders", "old", "Ada earned more than Bo", ())
+    >>> one.claim
+    "the expert's choice was the best one in all but at most 2% of the cases of each context"
     """
 
     assumption: Assumption | None
@@ -47,11 +48,19 @@ class Refutation:
     reason: str
     allowed: tuple[str, ...]
 
-    def __str__(self) -> str:
-        what = "rows that are independent draws from one law" if self.assumption is None else repr(self.assumption)
-        where = "all contexts together" if self.context is None else f"context {self.context!r}"
-        ways = f". This test allows {' or '.join(self.allowed)}, all else as it is" if self.allowed else ""
-        return f"{what}, {where}: {self.reason}{ways}"
+    @property
+    def claim(self) -> str:
+        """What is refuted, in words.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.logs.Refutation(None, "choices over time", "old", "'a' was chosen in 60% ...", ()).claim
+        'in each context the rows are independent draws from one law'
+        """
+        if self.assumption is None:
+            return "in each context the rows are independent draws from one law"
+        return self.assumption.in_words()
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,7 @@ class Refutations:
     >>> counts = mb.logs.Counts(["all"], ["a", "b"], count=[[900, 900]], total=[[90, 300]], squares=[[90, 300]])
     >>> found = mb.logs.refute(counts, mb.logs.OptimalExpert(gap_low=0.2))
     >>> bool(found), found.found[0].context, found.found[0].allowed
-    (True, 'all', ('gap_low of at most 0.1435',))
+    (True, 'all', ('gap_low of at most 0.1509',))
     """
 
     found: tuple[Refutation, ...]
@@ -112,11 +121,14 @@ class Refutations:
                 "wrong."
             )
             return "\n".join(lines)
-        lines.append(
-            f"Refuted, with confidence {self.confidence:.12g} for all of it together. What is not listed is not "
-            f"confirmed:"
-        )
-        return "\n".join([*lines, *(f"- {one.test}: {one}" for one in self.found)])
+        sure = f"{100 * self.confidence:.12g}%"
+        lines.append(f"Refuted, with {sure} confidence for all of it together. What is not listed is not confirmed.")
+        for one in self.found:
+            where = "all contexts together" if one.context is None else f"context {one.context!r}"
+            lines += ["", f"{one.test}, {where}", f"    speaks against: {one.claim}", f"    seen: {one.reason}"]
+            if one.allowed:
+                lines.append(f"    this test allows: {' or '.join(one.allowed)}, all else as it is")
+        return "\n".join(lines)
 
     __str__ = summary
 
@@ -138,5 +150,5 @@ class Refutations:
         return pd.DataFrame([self._row(one) for one in self.found], columns=list(columns))
 
     def _row(self, one: Refutation) -> Sequence[object]:
-        what = "independent rows from one law" if one.assumption is None else repr(one.assumption)
+        what = one.claim if one.assumption is None else repr(one.assumption)
         return (what, one.test, one.context, one.reason, " or ".join(one.allowed))
