@@ -10,10 +10,11 @@ from meanbounds.bounds import BoundsError
 from meanbounds.logs.assumptions import Assumption, Believed, by_context
 from meanbounds.logs.names import Context
 
-__all__ = ["in_context", "nearest_allowed"]
+__all__ = ["IN_REWARD_UNITS", "in_context", "joined", "nearest_allowed"]
 
 _HALVINGS = 18
-_IN_REWARD_UNITS = ("gap_low", "gap_high", "loss")
+IN_REWARD_UNITS = ("gap_low", "gap_high", "loss")
+"""Numbers of assumptions that are in reward units."""
 
 
 def in_context(assumption: Assumption, place: int, contexts: Sequence[Context]) -> Assumption:
@@ -31,7 +32,7 @@ def in_context(assumption: Assumption, place: int, contexts: Sequence[Context]) 
         given = {name: getattr(part, name) for name in part.weaker}
         own = {name: by_context(name, value, contexts)[place] for name, value in given.items() if value is not None}
         parts.append(replace(part, **own))
-    return _joined(parts)
+    return joined(parts)
 
 
 def nearest_allowed(assumption: Assumption, span: float, holds: Callable[[Assumption], bool]) -> list[str]:
@@ -59,14 +60,14 @@ def nearest_allowed(assumption: Assumption, span: float, holds: Callable[[Assump
             start = getattr(part, name)
             if not isinstance(start, float):
                 continue
-            width = span if name in _IN_REWARD_UNITS else 1.0
+            width = span if name in IN_REWARD_UNITS else 1.0
             end = 1e6 if isinf(nothing) else nothing * width
 
             def right_at(value: float, place: int = place, name: str = name) -> bool:
                 parts = list(assumption.parts)
                 parts[place] = replace(parts[place], **{name: value})
                 try:
-                    return holds(_joined(parts))
+                    return holds(joined(parts))
                 except BoundsError:  # such as gap_low above gap_high
                     return False
 
@@ -81,5 +82,14 @@ def nearest_allowed(assumption: Assumption, span: float, holds: Callable[[Assump
     return found
 
 
-def _joined(parts: Sequence[Assumption]) -> Assumption:
+def joined(parts: Sequence[Assumption]) -> Assumption:
+    """One assumption from its parts.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.logs.allowed import joined
+    >>> joined([mb.logs.AnyExpert(), mb.logs.ErringExpert(0.1)])
+    AnyExpert() & ErringExpert(0.1)
+    """
     return parts[0] if len(parts) == 1 else Believed(tuple(parts))

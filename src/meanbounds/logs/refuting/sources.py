@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meanbounds.logs.assumptions import Assumption, Believed, World, by_context
+from meanbounds.logs.allowed import joined
+from meanbounds.logs.assumptions import Assumption, World, by_context
 from meanbounds.logs.cells import Cells
 from meanbounds.logs.confidence import Samples, lower_limit, upper_limit
 from meanbounds.logs.judged import Judged, Log
@@ -150,7 +151,7 @@ class Sources:
             given = {name: getattr(part, name) for name in part.weaker if getattr(part, name) is not None}
             own = {n: np.array(by_context(n, value, self.contexts))[self.into].tolist() for n, value in given.items()}
             parts.append(replace(part, **own))
-        return Judged(self.log, parts[0] if len(parts) == 1 else Believed(tuple(parts)))
+        return Judged(self.log, joined(parts))
 
     def _name(self, row: int) -> str:
         if row < 0:
