@@ -59,6 +59,8 @@ def test_beyond_a_tipping_point_others_can_be_best(assumption: Assumption) -> No
             tried = mb.logs.sensitivity(counts, assumption, values=values, infinite=True).rows
             before, after = (row for row in tried if row["context"] == base["context"])
             assert before["can_be_best"] == base["can_be_best"] or before["impossible"]
+            if after["impossible"]:
+                continue
             assert set(after["can_be_best"]) - set(base["can_be_best"]) == set(point.enter)
             assert set(base["can_be_best"]) - set(after["can_be_best"]) == set(point.leave)
             seen += 1
@@ -109,7 +111,6 @@ def test_the_picture_is_about_what_has_several_values() -> None:
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    LAB.write_log(tmp_path / "log.parquet", 3_000, seed=2)
     command = [
         "sensitivity",
         str(tmp_path / "log.parquet"),
