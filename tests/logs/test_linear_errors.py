@@ -18,7 +18,7 @@ TYPES = 10
 
 def a_setting(rng: np.random.Generator) -> LinearSetting:
     arms, dimension = int(rng.integers(2, 5)), int(rng.integers(1, 4))
-    known = {"theta_visible": [1.0], "box_low": -0.5, "box_high": 1.0}
+    known: dict[str, Any] = {"theta_visible": [1.0], "box_low": -0.5, "box_high": 1.0}
     return LinearSetting(0.3 * rng.normal(size=(arms, 1)), rng.normal(size=(arms, dimension)), **known)
 
 
@@ -91,6 +91,7 @@ def test_bounds_are_attained_by_the_law_that_the_program_finds() -> None:
             -program.reward(0), A_ub=np.vstack([program.rows, wrong[None]]), b_ub=[*[0.0] * len(program.rows), errors],
             A_eq=np.vstack([shares, every[None]]), b_eq=[*share, 1.0], bounds=limits,
         )  # fmt: skip
+        assert solved.x is not None
         total = np.zeros(len(setting))
         for j, own in enumerate(solved.x.reshape(len(setting), -1)):
             parts = ((own[:size], own[-2], True), (own[size:-2], own[-1], False))
@@ -151,7 +152,7 @@ def test_finite_logs_are_wider_and_hold() -> None:
 def test_a_log_that_an_expert_without_errors_cannot_have_written() -> None:
     """One arm is worth 0 where it was played, and the other is known to be worth 0.5."""
     setting = LinearSetting([[0.0], [0.5]], [[1.0], [0.0]], theta_visible=[1.0], box_low=0.0, box_high=1.0)
-    log = {"share": [0.5, 0.5], "mean": [0.4, 0.5]}
+    log: dict[str, Any] = {"share": [0.5, 0.5], "mean": [0.4, 0.5]}
     with pytest.raises(mb.BoundsError, match="either the expert did not play the best arm"):
         mb.logs.linear_bounds(setting, **log)
     with pytest.raises(mb.BoundsError, match=r"The log allows errors of at least 0\.1,"):

@@ -111,16 +111,9 @@ def test_the_picture_is_about_what_has_several_values() -> None:
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = [
-        "sensitivity",
-        str(tmp_path / "log.parquet"),
-        "--context",
-        "context",
-        "--arm",
-        "arm",
-        "--reward",
-        "reward",
-    ]
+    log = tmp_path / "log.parquet"
+    LAB.write_log(log, 3_000, seed=2)
+    command = ["sensitivity", str(log), "--context", "context", "--arm", "arm", "--reward", "reward"]
     command += ["--assume", "erring=0.02,gap-low=0.3"]
     picture, table = tmp_path / "errors.png", tmp_path / "grid.csv"
     tried = ["--try", "errors", "0.02", "0.1", "--try", "gap-low", "0.3", "0"]

@@ -199,7 +199,7 @@ class _Program:
         free, mass = (None, None), (0.0, 1.0)
         limits = ([free] * (2 * self.dimension) + [mass] * 2) * len(self.setting)
         found = linprog(cost, A_ub=rows, b_ub=top, A_eq=every[None], b_eq=[1.0], bounds=limits, method="highs")
-        return float(found.fun) if found.status == 0 else None
+        return None if found.status or found.fun is None else float(found.fun)
 
     def contradiction(self) -> str:
         """Why the log cannot have come about, with the least share of errors that would do."""
@@ -207,6 +207,4 @@ class _Program:
         start = f"the log contradicts an expert who errs in at most {self.budgets.errors:g} of the rounds"
         if least is None:
             return f"{start}, and any other: the box, the features, the known parameter or a gap is wrong"
-        return (
-            f"{start}. The log allows errors of at least {min(least * (1.0 + 1e-6) + 1e-6, 1.0):.4g}, all else as it is"
-        )
+        return f"{start}. The log allows errors of at least {min(least + 1e-6, 1.0):.4g}, all else as it is"

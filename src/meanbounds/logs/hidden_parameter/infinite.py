@@ -92,7 +92,8 @@ def linear_bounds(
     lower, upper = _corrected(setting, shares, means)
     if budgets is not None:
         sides = erring_bounds(setting, MeanLimits(means, means), shares, shares, budgets)
-        return LinearBounds(setting, *(np.clip(side, lower, upper) for side in sides))
+        lower, upper = (np.clip(side, lower, upper) for side in sides)
+        return LinearBounds(setting, lower, upper)
     if method == "sharp":
         seen = shares > 0.0
         found = solve_programs(setting, MeanLimits(means, means), solve=seen, certain=seen, progress=progress)
