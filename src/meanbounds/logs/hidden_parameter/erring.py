@@ -103,7 +103,7 @@ def erring_bounds(
     ...     lower, upper = erring_bounds(setting, MeanLimits(mean, mean), share, share, Budgets(errors, 0.0, np.inf))
     ...     print(lower.round(3), upper.round(3))
     [0.375 0.25 ] [0.625 0.625]
-    [0.375 0.25 ] [0.725 0.7  ]
+    [0.375 0.25 ] [0.725 0.725]
     """
     program = _Program(setting, means, share_low, share_high, budgets)
     size = len(setting)

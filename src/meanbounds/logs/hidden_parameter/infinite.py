@@ -77,7 +77,7 @@ def linear_bounds(
 
     >>> erring = mb.logs.ErringExpert(0.1)
     >>> mb.logs.linear_bounds(setting, share=[0.5, 0.5], mean=[0.75, 0.5], assumption=erring).upper.round(3)
-    array([0.725, 0.7  ])
+    array([0.725, 0.725])
     """
     check_setting(setting)
     if not (isinstance(method, str) and method in ("sharp", "corrected", "paper")):

@@ -20,10 +20,10 @@ from meanbounds.logs.assumptions import Assumption, MarginalSensitivity, World
 from meanbounds.logs.cells import Cells
 from meanbounds.logs.confidence import Samples, lower_limit, upper_limit
 from meanbounds.logs.refuting.budgets import Budget
-from meanbounds.logs.refuting.strike import Strike, number
+from meanbounds.logs.refuting.strike import Strike, members_of, number
 from meanbounds.logs.refuting.tails import Groups, chance_of
 from meanbounds.support.optional import optional
-from meanbounds.support.types import Booleans, Floats
+from meanbounds.support.types import Floats
 
 __all__ = ["EqualCases"]
 
@@ -66,6 +66,11 @@ class EqualCases:
         found: Floats = self.size - self.cells.rows.max(axis=1)
         return found
 
+    @cached_property
+    def members(self) -> list[NDArray[np.intp]]:
+        """The groups of each context."""
+        return members_of(self.into, len(self.world.contexts))
+
     def choices(self, part: Assumption, goal: float) -> Iterator[Strike]:
         """Contexts, and all of them together, with more differing choices than an assumption allows.
 
@@ -74,7 +79,7 @@ class EqualCases:
         budget, contexts = Budget.of(part, self.world), len(self.world.contexts)
         if budget is None or not budget.gap_low.any():
             return
-        everywhere = np.ones(self.into.size, dtype=np.bool_)
+        everywhere = np.arange(self.into.size)
         share = np.where(budget.gap_low > 0.0, budget.errors, 1.0)
         price = goal + log(2.0)
         several = contexts > 1
@@ -87,27 +92,27 @@ class EqualCases:
             yield Strike(None, self._said(everywhere, share), holds_everywhere)
         price = goal + (log(2.0 * contexts) if several else 0.0)
         for place in np.unique(self.into[self.wrong > 0.0]).tolist():
-            here = self.into == place
-            if not self._too_many(here, np.full(int(here.sum()), share[place]), price):
+            here = self.members[place]
+            if not self._too_many(here, np.full(here.size, share[place]), price):
                 continue
 
-            def holds(other: Assumption, here: Booleans = here, price: float = price) -> bool:
+            def holds(other: Assumption, here: NDArray[np.intp] = here, price: float = price) -> bool:
                 own = _wrong_share(other, World(("here",), self.world.low, self.world.high))
-                return not self._too_many(here, np.full(int(here.sum()), own[0]), price)
+                return not self._too_many(here, np.full(here.size, own[0]), price)
 
             yield Strike(place, self._said(here, share[place : place + 1]), holds)
 
-    def _too_many(self, here: Booleans, share: Floats, price: float) -> bool:
+    def _too_many(self, here: NDArray[np.intp], share: Floats, price: float) -> bool:
         size = self.size[here]
         ceiling = size - np.ceil(size / len(self.arms))
         return chance_of(float(self.wrong[here].sum()), Groups.of(size, ceiling, share), whole=True) <= exp(-price)
 
-    def _said(self, here: Booleans, share: Floats) -> str:
-        groups = here & (self.size > 1.0)
+    def _said(self, here: NDArray[np.intp], share: Floats) -> str:
+        groups = here[self.size[here] > 1.0]
         allowed = f"{share.max():.3g}" if share.min() == share.max() else f"{share.min():.3g} to {share.max():.3g}"
         end = "and none may be" if not share.any() else f"too many for a share of {allowed}"
         return (
-            f"choices in {number(float(groups.sum()))} groups of equal cases differ: at least "
+            f"choices in {number(groups.size)} groups of equal cases differ: at least "
             f"{number(float(self.wrong[groups].sum()))} of {number(float(self.size[groups].sum()))} were not the best "
             f"one, {end}"
         )
@@ -120,10 +125,10 @@ class EqualCases:
         price = goal + log(2.0 * contexts * arms * (arms - 1))
         gained, better, worse = self._gained(price)
         for place in np.flatnonzero(gained > 0.0).tolist():
-            here = self.into == place
+            here = self.members[place]
             gain = float(gained[place])
 
-            def holds(other: Assumption, here: Booleans = here, gain: float = gain) -> bool:
+            def holds(other: Assumption, here: NDArray[np.intp] = here, gain: float = gain) -> bool:
                 own = Budget.of(other, World(("here",), self.world.low, self.world.high))
                 if own is None:
                     return True
@@ -166,7 +171,7 @@ class EqualCases:
         odds = self.world.numbers("odds", part.odds)
         price = goal + log(3.0 * contexts * arms)
         for place in np.unique(self.into[self.size > 1.0]).tolist():
-            here = self.into == place
+            here = self.members[place]
             for k in range(arms):
                 agree = _Agreement(self.cells.rows[here], k, price)
                 if agree.refutes(float(odds[place])):

@@ -17,7 +17,7 @@ from meanbounds.logs.confidence import Samples, lower_limit, upper_limit
 from meanbounds.logs.judged import Judged, Log
 from meanbounds.logs.names import Context
 from meanbounds.logs.refuting.budgets import Budget
-from meanbounds.logs.refuting.strike import Strike
+from meanbounds.logs.refuting.strike import Strike, members_of
 from meanbounds.logs.weights import Weights
 from meanbounds.support.types import Floats
 
@@ -62,8 +62,7 @@ class Deciders:
         least = np.where(seen, lower_limit(sample, price, method), 0.0)
         most = np.where(seen, upper_limit(sample, price, method), 1.0)
         span = self.world.high - self.world.low
-        for place in range(len(self.world.contexts)):
-            here = np.flatnonzero(self.into == place)
+        for place, here in enumerate(members_of(self.into, len(self.world.contexts))):
             best, worst = here[np.argmax(least[here])], here[np.argmin(most[here])]
             gap = float(least[best] - most[worst])
             if gap <= budget.loss[place] + 1e-9:
