@@ -81,7 +81,8 @@ def choices_by_rows(rng: np.random.Generator, factor: float) -> Drawn:
     case = np.minimum(rng.geometric(0.05, rows), 40)
     arm = (rng.random(rows) < errors * factor).astype(int)
     reward = rng.random(rows) < 0.7
-    return Drawn(counted(arm, reward, case=case), ErringExpert(errors, gap_low=0.2), {"equal_cases": "case"})
+    columns = {"equal_cases": "case", "independent_rows": True}
+    return Drawn(counted(arm, reward, case=case), ErringExpert(errors, gap_low=0.2), columns)
 
 
 def choices_of_some_cases(rng: np.random.Generator, factor: float) -> Drawn:

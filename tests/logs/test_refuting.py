@@ -49,9 +49,8 @@ class TestFalseAlarms:
         alarms = refuted(name, 1.0, 2000, seed=4)
         assert stats.binom.sf(alarms - 1, 2000, 1.0 - CONFIDENCE) > SURE
 
-    @pytest.mark.parametrize("name", [name for name in WORLDS if name != "choices by description"])
+    @pytest.mark.parametrize("name", WORLDS)
     def test_what_is_false_is_found(self, name: str) -> None:
-        """Where groups are large, errors may come in groups, so that few logs refute anything: left out."""
         assert refuted(name, 1.5 * WORLDS[name][1], 20, seed=5) >= 15
 
 
@@ -208,6 +207,14 @@ class TestWhatIsReported:
         assert least[1] == pytest.approx(0.2 * least[0], rel=1e-2)
         assert loss.allowed[0].startswith("loss of at least")
         assert not refute(counts, ErringExpert(least[0] + 1e-3, gap_low=0.2), equal_cases="case")
+
+    def test_independent_rows_refute_more(self) -> None:
+        """Ten descriptions with 40 rows each, of which six were decided otherwise."""
+        arm = np.tile([1] * 6 + [0] * 34, 10)
+        counts = counted(arm, np.full(400, 0.5), case=np.arange(400) // 40)
+        assumed = ErringExpert(0.08, gap_low=0.2)
+        assert not refute(counts, assumed, equal_cases="case")
+        assert refute(counts, assumed, equal_cases="case", independent_rows=True)
 
     def test_contexts_are_named_and_also_judged_together(self) -> None:
         """Ten contexts with two differing pairs each: none alone is enough, all of them are."""

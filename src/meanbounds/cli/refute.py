@@ -26,6 +26,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "for example patient where two doctors saw each patient's record",
     )
     parser.add_argument(
+        "--independent-rows",
+        action="store_true",
+        help="equal cases came up by chance, row by row, as those with the same description do; default: cases may "
+        "also have been drawn first and decided several times, which refutes less",
+    )
+    parser.add_argument(
         "--time", metavar="COLUMN", help="the column that sorts rows by time, for example month: did anything change?"
     )
     parser.add_argument(
@@ -75,6 +81,7 @@ def _run(options: argparse.Namespace) -> None:
         counts,
         assumed,
         **columns,
+        independent_rows=options.independent_rows,
         randomised=lot,
         confidence=options.confidence,
         method=options.method,

@@ -53,6 +53,7 @@ class EqualCases:
     arms: tuple[Arm, ...]
     cells: Cells
     into: NDArray[np.intp]
+    independent_rows: bool = False
 
     @cached_property
     def size(self) -> Floats:
@@ -105,7 +106,8 @@ class EqualCases:
     def _too_many(self, here: NDArray[np.intp], share: Floats, price: float) -> bool:
         size = self.size[here]
         ceiling = size - np.ceil(size / len(self.arms))
-        return chance_of(float(self.wrong[here].sum()), Groups.of(size, ceiling, share), whole=True) <= exp(-price)
+        groups, wrong = Groups.of(size, ceiling, share), float(self.wrong[here].sum())
+        return chance_of(wrong, groups, whole=True, by_rows=self.independent_rows) <= exp(-price)
 
     def _said(self, here: NDArray[np.intp], share: Floats) -> str:
         groups = here[self.size[here] > 1.0]
@@ -135,7 +137,7 @@ class EqualCases:
                 high = max(float(own.gap_high[0]), 1e-12)
                 size = self.size[here]
                 groups = Groups.of(size, np.where(size > 1.0, size, 0.0), np.full(size.size, own.loss[0] / high))
-                return chance_of(gain / high, groups, whole=False) > exp(-price)
+                return chance_of(gain / high, groups, whole=False, by_rows=self.independent_rows) > exp(-price)
 
             if holds(in_context(part, place, self.world.contexts)):
                 continue

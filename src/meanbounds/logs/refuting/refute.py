@@ -27,7 +27,7 @@ from meanbounds.logs.refuting.over_time import OverTime
 from meanbounds.logs.refuting.result import Refutation, Refutations
 from meanbounds.logs.refuting.sources import Deciders, Sources, lot_limits
 from meanbounds.logs.refuting.strike import Strike
-from meanbounds.support.checks import check_choice, shown
+from meanbounds.support.checks import as_flag, check_choice, shown
 
 __all__ = ["refute"]
 
@@ -40,6 +40,7 @@ def refute(
     assumption: Assumption,
     *,
     equal_cases: str | None = None,
+    independent_rows: bool = False,
     time: str | None = None,
     decider: str | None = None,
     randomised: Counts | None = None,
@@ -63,6 +64,10 @@ def refute(
     equal_cases
         Column with the same value in cases that were the same to the expert and were decided independently: a record
         that was shown twice, a second opinion. If cases were picked by lot for that, give those rows alone.
+    independent_rows
+        Whether equal cases came up by chance, row by row, as those with the same description do. By default cases may
+        also have been drawn first and then decided several times, with errors that come together in hard ones; where
+        many rows are equal, that refutes much less.
     time
         Column that sorts the rows by time, such as a month. It tests that all rows follow one law.
     decider
@@ -112,7 +117,8 @@ def refute(
     columns = {"equal_cases": equal_cases, "time": time, "decider": decider}
     _check_columns(counts, {name: given for name, given in columns.items() if given is not None})
     _check_rows(counts)
-    evidence = _Evidence(counts, assumption, equal_cases, time, decider, method)
+    by_rows = as_flag("independent_rows", independent_rows)
+    evidence = _Evidence(counts, assumption, equal_cases, by_rows, time, decider, method)
     trial = None if randomised is None else evidence.matched(randomised)
     tests = evidence.tests(trial)
     goal = log(max(len(tests), 1)) - log(1.0 - level)
@@ -144,6 +150,7 @@ class _Evidence:
     counts: Counts
     assumption: Assumption
     equal_cases: str | None
+    independent_rows: bool
     time: str | None
     decider: str | None
     method: str
@@ -273,7 +280,7 @@ class _Evidence:
 
     def _cases(self, column: str) -> EqualCases:
         own, into = self.by(column)
-        return EqualCases(self.world, own.arms, Cells.of(own), into)
+        return EqualCases(self.world, own.arms, Cells.of(own), into, self.independent_rows)
 
     def _means(self, part: Assumption, goal: float) -> Iterator[Strike]:
         own, into = self.by(self.decider or "")

@@ -52,7 +52,7 @@ class Groups:
         return cls(number.astype(np.float64), *kinds.astype(np.float64))
 
 
-def chance_of(total: float, groups: Groups, *, whole: bool) -> float:
+def chance_of(total: float, groups: Groups, *, whole: bool, by_rows: bool = False) -> float:
     """A bound on the probability that what is wrong adds up to this total, or more.
 
     It holds in two cases, as the larger of two bounds: rows are drawn one by one, independently; or cases are, and how
@@ -67,6 +67,8 @@ def chance_of(total: float, groups: Groups, *, whole: bool) -> float:
         The equal cases.
     whole
         Whether the total counts errors, so that it is a whole number.
+    by_rows
+        Whether rows are known to be drawn one by one, so that the first bound is enough.
 
     Examples
     --------
@@ -80,7 +82,8 @@ def chance_of(total: float, groups: Groups, *, whole: bool) -> float:
     """
     if total <= 0.0:
         return 1.0
-    return max(_by_rows(total, groups, whole), _by_cases(total, groups, whole))
+    alone = _by_rows(total, groups, whole)
+    return alone if by_rows else max(alone, _by_cases(total, groups, whole))
 
 
 def _by_rows(total: float, groups: Groups, whole: bool) -> float:
