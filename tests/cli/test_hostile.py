@@ -76,6 +76,10 @@ ARGUMENTS = [
     "bounds good.csv --arm arm --reward reward --plot .",
     "sensitivity good.csv --arm arm --reward reward -o .",
     "sensitivity good.csv --arm arm --reward reward -o nowhere/out.csv",
+    "refute good.csv --arm arm --reward reward --time nothing",
+    "refute good.csv --arm arm --reward reward --time arm",
+    "refute good.csv --arm arm --reward reward --randomised nowhere.csv",
+    *(f"refute good.csv --arm arm --reward reward --confidence {number}" for number in ("nan", "1", "-1e308", "1e999")),
     "simulate good.toml -o good.csv",
     "simulate good.toml -o good.csv/below",
     "simulate good.toml --backend nonsense -o out",
@@ -102,6 +106,7 @@ ARGUMENTS = [
 COMMAND_LINES = [
     *(f"bounds {name} --arm arm --reward reward" for name in LOGS),
     *(f"sensitivity {name} --arm arm --reward reward" for name in LOGS[::5]),
+    *(f"refute {name} --arm arm --reward reward" for name in LOGS[::7]),
     *(f"simulate {name} -o out" for name in STUDIES),
     *(f"reproduce movielens --quick --movielens {name} -o out" for name in ARCHIVES),
     *ARGUMENTS,

@@ -35,7 +35,7 @@ Maker = Callable[[Draw], Call]
 
 CALLS: dict[str, Maker] = {}
 SLOW = {
-    *("simulate", "simulate_agents", "HiddenContexts.simulate", "logs.sensitivity", "logs.bounds"),
+    *("simulate", "simulate_agents", "HiddenContexts.simulate", "logs.sensitivity", "logs.bounds", "logs.refute"),
     *("logs.linear_bounds", "logs.linear_bounds_from_log", "first_contradictions"),
 }
 
@@ -718,6 +718,15 @@ def _(draw: Draw) -> Call:
 def _(draw: Draw) -> Call:
     counts = a_world(draw).sample(200, seed=draw.integer(0, 9))
     return Call("", logs.sensitivity, [counts], {"gap_low": [0.0, 0.1], "gap_high": 0.9, "infinite": draw.chance(0.5)})
+
+
+@_add("logs.refute")
+def _(draw: Draw) -> Call:
+    counts = a_world(draw).sample(200, seed=draw.integer(0, 9))
+    names = counts.context_names
+    own: dict[str, Any] = {draw.pick(("equal_cases", "time", "decider")): names[0]} if names else {"randomised": counts}
+    more: dict[str, Any] = {"confidence": 0.9, "method": draw.pick(("bernstein", "kl", "hoeffding")), **own}
+    return Call("", logs.refute, [counts, draw.pick((logs.OptimalExpert(0.0), *_ASSUMPTIONS))], more)
 
 
 @_add("logs.expert_bounds")

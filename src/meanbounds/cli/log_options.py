@@ -1,4 +1,4 @@
-"""Options that `bounds` and `sensitivity` share: how to read a log, and assumptions about the expert who wrote it."""
+"""Options that commands about logs share: how to read a log, and assumptions about the expert who wrote it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ import meanbounds as mb
 from meanbounds.cli.messages import banner, in_options, quantity
 from meanbounds.cli.streams import tell
 
-__all__ = ["add_log_options", "assumptions", "listed_arms", "naive_means", "read_log"]
+__all__ = ["add_arms", "add_columns", "add_log_options", "assumptions", "listed_arms", "naive_means", "read_log"]
 
 
 def add_log_options(parser: argparse.ArgumentParser, *, several: bool) -> None:
     """Add the options for a log; with `several` each assumption takes a list of values to try."""
-    _add_columns(parser)
+    add_columns(parser)
     _add_assumptions(parser, several)
     parser.add_argument(
         "--method",
@@ -31,6 +31,11 @@ def add_log_options(parser: argparse.ArgumentParser, *, several: bool) -> None:
         help="how the size of the log is allowed for: bernstein (the default) for many rows, betting is the narrowest "
         "as a rule but slower to read, kl for few rows, hoeffding is the simplest",
     )
+    add_arms(parser)
+
+
+def add_arms(parser: argparse.ArgumentParser) -> None:
+    """Add the option that lists all arms."""
     parser.add_argument(
         "--arms",
         nargs="+",
@@ -40,7 +45,7 @@ def add_log_options(parser: argparse.ArgumentParser, *, several: bool) -> None:
     )
 
 
-def _add_columns(parser: argparse.ArgumentParser) -> None:
+def add_columns(parser: argparse.ArgumentParser) -> None:
     """Add options for the log, its columns and the range of its rewards."""
     parser.add_argument(
         "log", metavar="LOG", help="a Parquet or CSV file, a folder of them, or a pattern such as 'logs/*.parquet'"

@@ -29,6 +29,7 @@ from meanbounds.logs.hidden_parameter import (
 from meanbounds.logs.histogram import Histogram
 from meanbounds.logs.names import Context, natural_order
 from meanbounds.logs.reading import read
+from meanbounds.logs.refuting import Refutation, Refutations, refute
 from meanbounds.logs.sensitivity import Sensitivity, TippingPoint, sensitivity
 
 __all__ = [
@@ -49,6 +50,8 @@ __all__ = [
     "MarginalSensitivity",
     "NearlyOptimalExpert",
     "OptimalExpert",
+    "Refutation",
+    "Refutations",
     "Sensitivity",
     "TippingPoint",
     "assumption_from_dict",
@@ -60,6 +63,7 @@ __all__ = [
     "load_bounds",
     "natural_order",
     "read",
+    "refute",
     "save_bounds",
     "sensitivity",
 ]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isinf
 from typing import Any
 
 import numpy as np
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, all_checked_before
-from meanbounds.logs.assumptions import AnyExpert, Assumption, Believed, KnownPropensity, World, by_context
+from meanbounds.logs.allowed import in_context, nearest_allowed
+from meanbounds.logs.assumptions import AnyExpert, Assumption, KnownPropensity, World
 from meanbounds.logs.assumptions.claims import Claims, Weighted
 from meanbounds.logs.cells import Cells
 from meanbounds.logs.confidence import Samples, lower_limit, nats
@@ -24,9 +24,7 @@ from meanbounds.support.types import Floats
 
 __all__ = ["Contradiction", "Judged", "Log"]
 
-_HALVINGS = 18
 _FOR_SHARES = 0.05  # of the failure probability, where shares of contexts are estimated
-_IN_REWARD_UNITS = ("gap_low", "gap_high", "loss")
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,8 +210,17 @@ class Judged:
 
     def contradiction(self) -> Contradiction | None:
         """The first contradiction between log and assumption; None if there is none."""
-        found = [one for one in (*self._refuted(), self._crossed()) if one is not None]
-        return min(found, key=lambda one: one.place) if found else None
+        return min(self._all(), key=lambda one: one.place, default=None)
+
+    def contradictions(self) -> list[Contradiction]:
+        """The first contradiction of each context that has one."""
+        found: dict[int, Contradiction] = {}
+        for one in self._all():
+            found.setdefault(one.place, one)
+        return [found[place] for place in sorted(found)]
+
+    def _all(self) -> list[Contradiction]:
+        return [*self._refuted(), *self._crossed()]
 
     def _refuted(self) -> list[Contradiction]:
         found, slack, log = [], self.log.world.slack, self.log
@@ -223,24 +230,24 @@ class Judged:
             else:
                 value = finite_checks(log.cells, check.gap, self.shares, log.method)
             wrong = np.argwhere(value + check.slack[:, None] < -slack)
-            for place, arm in wrong[:1].tolist():
+            for place, arm in wrong.tolist():
                 gap = check.gap[place] * (log.world.high - log.world.low)
                 found.append(Contradiction(place, arm, _GAP_LOW.format(gap=gap)))
         for claim in self.claims.weighted:
             if self.shares is not None and log.weights is not None:
                 wrong = np.argwhere(log.weights.refuted(claim, self.shares.check, log.method))
                 found += [
-                    Contradiction(place, arm, _WEIGHTS.format(column=claim.column)) for place, arm in wrong[:1].tolist()
+                    Contradiction(place, arm, _WEIGHTS.format(column=claim.column)) for place, arm in wrong.tolist()
                 ]
         return found
 
-    def _crossed(self) -> Contradiction | None:
-        (lower, upper), slack, world = self.limits, self.log.world.slack, self.log.world
-        for place, arm in np.argwhere((upper < -slack) | (lower > 1.0 + slack) | (lower > upper + slack))[:1].tolist():
+    def _crossed(self) -> list[Contradiction]:
+        (lower, upper), slack, world, found = self.limits, self.log.world.slack, self.log.world, []
+        for place, arm in np.argwhere((upper < -slack) | (lower > 1.0 + slack) | (lower > upper + slack)).tolist():
             least, most = (world.low + (world.high - world.low) * side[place, arm] for side in (lower, upper))
             reason = _BELOW.format(most=most) if upper[place, arm] < -slack else _CROSS.format(least=least, most=most)
-            return Contradiction(place, arm, reason)
-        return None
+            found.append(Contradiction(place, arm, reason))
+        return found
 
     def bounds(self) -> dict[Context, MeanBounds]:
         """The bounds of each context in reward units; refuses a log that contradicts the assumption."""
@@ -258,8 +265,13 @@ class Judged:
 
     def _message(self, wrong: Contradiction) -> str:
         log = self.log
-        here = Judged(log.at(wrong.place), _only(self.assumption, wrong.place, log.world.contexts))
-        allowed = _allowed(here)
+        own = log.at(wrong.place)
+
+        def holds(other: Assumption) -> bool:
+            return Judged(own, other).contradiction() is None
+
+        here = in_context(self.assumption, wrong.place, log.world.contexts)
+        allowed = nearest_allowed(here, log.world.high - log.world.low, holds)
         ways = f". The log allows {' or '.join(allowed)}, all else as it is" if allowed else ""
         return (
             f"{log.name(wrong.place)}, arm {log.arms[wrong.arm]!r}: {wrong.reason}: {self.assumption.in_words()}{ways}"
@@ -279,44 +291,3 @@ _CROSS = (
     "the log contradicts what is assumed: the bounds cross, since the mean would be at least {least:.6g} and at most "
     "{most:.6g}"
 )
-
-
-def _only(assumption: Assumption, place: int, contexts: tuple[Context, ...]) -> Assumption:
-    """The assumption with the numbers of one context."""
-    parts = []
-    for part in assumption.parts:
-        given = {name: getattr(part, name) for name in part.weaker}
-        own = {name: by_context(name, value, contexts)[place] for name, value in given.items() if value is not None}
-        parts.append(replace(part, **own))
-    return parts[0] if len(parts) == 1 else Believed(tuple(parts))
-
-
-def _allowed(judged: Judged) -> list[str]:
-    """For each number of the assumption, in one context, the nearest weaker value that the log does not contradict."""
-    found = []
-    for place, part in enumerate(judged.assumption.parts):
-        for name, nothing in part.weaker.items():
-            start = getattr(part, name)
-            if start is None:
-                continue
-            span = judged.log.world.high - judged.log.world.low if name in _IN_REWARD_UNITS else 1.0
-            end = 1e6 if isinf(nothing) else nothing * span
-
-            def holds(value: float, place: int = place, name: str = name) -> bool:
-                parts = list(judged.assumption.parts)
-                parts[place] = replace(parts[place], **{name: value})
-                whole = parts[0] if len(parts) == 1 else Believed(tuple(parts))
-                try:
-                    return Judged(judged.log, whole).contradiction() is None
-                except BoundsError:  # such as gap_low above gap_high
-                    return False
-
-            if start == end or not holds(end):
-                continue
-            wrong, right = float(start), end
-            for _ in range(_HALVINGS):
-                middle = 0.5 * (wrong + right)
-                wrong, right = (wrong, middle) if holds(middle) else (middle, right)
-            word = "at most" if right < start else "at least"
-            found.append(f"{name} of {word} {right:.4g}")
-    return found

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from meanbounds.bounds import Arm, BoundsError
-from meanbounds.logs.assumptions import OptimalExpert, by_context
+from meanbounds.logs.allowed import IN_REWARD_UNITS, joined
+from meanbounds.logs.assumptions import Assumption, OptimalExpert, by_context, check_assumption
 from meanbounds.logs.confidence import DEFAULT_CONFIDENCE, check_confidence
 from meanbounds.logs.counts import Counts
 from meanbounds.logs.expert import judged_log, listed_arms
 from meanbounds.logs.judged import Judged, Log
 from meanbounds.logs.names import Context
-from meanbounds.support.checks import as_float, shown
+from meanbounds.support.checks import as_float, as_mapping, shown
 from meanbounds.support.optional import optional
 
 if TYPE_CHECKING:
@@ -28,6 +29,14 @@ __all__ = ["Sensitivity", "TippingPoint", "sensitivity"]
 
 _STEPS = 24  # on the way from the base to the end of an assumption
 _HALVINGS = 25
+_WEAKEST = {
+    **{"gap_low": 0.0, "gap_high": 1.0, "errors": 1.0, "loss": 1.0, "odds": 1000.0},
+    **{"shift": 1.0, "confidence": 1.0 - 1e-9},
+}
+_STRONGEST = {
+    **{"gap_low": 1.0, "gap_high": 0.0, "errors": 0.0, "loss": 0.0, "odds": 1.0},
+    **{"shift": 0.0, "confidence": 0.0},
+}
 
 
 @dataclass(frozen=True)
@@ -39,9 +48,10 @@ class TippingPoint:
     context
         The context.
     assumption
-        The assumption: ``"gap_low"``, ``"gap_high"``, ``"shift"`` or ``"confidence"``.
+        The number of the assumption that moves: ``"gap_low"``, ``"gap_high"``, ``"errors"``, ``"loss"``, ``"odds"``,
+        ``"shift"`` or ``"confidence"``.
     value
-        The value beyond which other arms can be best; gaps are in reward units.
+        The value beyond which other arms can be best; gaps and losses are in reward units.
     direction
         ``"below"`` or ``"above"``: the side of the value on which they can.
     enter, leave
@@ -183,7 +193,9 @@ class Sensitivity:
         return "\n".join(lines)
 
     def plot(self, value: str = "can_be_best", *, context: Context | None = None, ax: Axes | None = None) -> Axes:
-        """Draw a heat map over both gaps: which options can be best under each pair of assumptions.
+        """Draw a heat map over two numbers of what is assumed: which options can be best under each pair of them.
+
+        These are the first two that have several values; both gaps if they have, or none has.
 
         Parameters
         ----------
@@ -210,11 +222,17 @@ class Sensitivity:
         return plot_sensitivity(self, value, context=context, ax=ax)
 
 
+Grid = float | Mapping[Context, float] | Sequence[float | Mapping[Context, float]]
+"""One value, or a list of values to try; a value is one number, or one for each context."""
+
+
 def sensitivity(
     counts: Counts,
+    assumption: Assumption | None = None,
     *,
-    gap_low: float | Mapping[Context, float] | Sequence[float | Mapping[Context, float]] = 0.0,
-    gap_high: float | Mapping[Context, float] | Sequence[float | Mapping[Context, float]] | None = None,
+    values: Mapping[str, Grid] | None = None,
+    gap_low: Grid | None = None,
+    gap_high: Grid | None = None,
     confidence: float | Sequence[float] = DEFAULT_CONFIDENCE,
     infinite: bool = False,
     shift: float | Sequence[float] = 0.0,
@@ -230,10 +248,18 @@ def sensitivity(
     ----------
     counts
         The counts of a log, from `meanbounds.logs.read`.
-    gap_low, gap_high, confidence, shift
-        Assumptions as for `meanbounds.logs.bounds`, each one value or a list of values to try; gaps are in reward units
-        (0.5 is half a star). Gaps that differ by context are one value: a mapping. Tipping points start from the first
-        value of each. A smaller ``gap_low`` and a larger ``gap_high``, ``shift`` or ``confidence`` assume less.
+    assumption
+        What is assumed of who wrote the log, as for `meanbounds.logs.bounds`; by default
+        ``OptimalExpert(gap_low, gap_high)``. Every number of it is moved.
+    values
+        Values to try for numbers of the assumption, such as ``{"errors": [0.05, 0.1]}``; others stay as they are. A
+        number that several joined assumptions have is the same in all of them.
+    gap_low, gap_high
+        Short for ``values`` of these two, in reward units (0.5 is half a star), where `assumption` is not given.
+    confidence, shift
+        As for `meanbounds.logs.bounds`, each one value or a list of values to try. Gaps that differ by context are one
+        value: a mapping. Tipping points start from the first value of each. A smaller ``gap_low`` and a larger value
+        of everything else assume less.
     infinite
         True treats the log as infinite; there is no confidence then.
     method, arms
@@ -248,34 +274,85 @@ def sensitivity(
     ((0,), (0, 1, 2))
     >>> print(found.tipping["z0"]["gap_low"])  # 0.88 - g 0.2 = 0.72 for the first arm, 0.88 - g 0.8 for the second
     below gap_low 0.2: 1 can be best too
+
+    How many errors may the expert have made, before the second arm can be best too?
+
+    >>> erring = mb.logs.ErringExpert(0.0, gap_low=0.5)
+    >>> found = mb.logs.sensitivity(lab.counts(), erring, values={"errors": [0.0, 0.2, 0.4]}, infinite=True)
+    >>> [row["can_be_best"] for row in found.rows]
+    [(0,), (0,), (0, 1)]
+    >>> print(found.tipping["z0"]["errors"])
+    above errors 0.32: 1 can be best too
     """
     counts = listed_arms(counts, arms)
     span = counts.high - counts.low
+    assumed, tried = _tried(assumption, values, gap_low, gap_high)
+    levels = [check_confidence(level, infinite) for level in _listed(confidence)]
+    log = judged_log(counts, assumed, levels[0], method, 0.0).log
+    contexts = log.world.contexts
     grids: dict[str, list[Any]] = {
-        "gap_low": _several("gap_low", gap_low, counts.contexts),
-        "gap_high": _several("gap_high", span if gap_high is None else gap_high, counts.contexts),
-        "confidence": [check_confidence(level, infinite) for level in _listed(confidence)],
-        "shift": _several("shift", shift, counts.contexts),
+        **{
+            name: _several(name, given, contexts) for name, given in _numbers_of(assumed, tried, contexts, span).items()
+        },
+        "confidence": levels,
+        "shift": _several("shift", shift, contexts),
     }
-    log = judged_log(counts, OptimalExpert(), grids["confidence"][0], method, 0.0).log
-    questions = [_Question(context, log.at(place)) for place, context in enumerate(counts.contexts)]
+    questions = [_Question(context, log.at(place), assumed) for place, context in enumerate(contexts)]
     rows = []
     for point in product(*grids.values()):
-        assumed = dict(zip(grids, point, strict=True))
-        rows += [{"context": ask.context, **ask.own(assumed), **ask.judge(assumed)} for ask in questions]
+        here = dict(zip(grids, point, strict=True))
+        rows += [{"context": ask.context, **ask.own(here), **ask.judge(here)} for ask in questions]
     base = {name: grid[0] for name, grid in grids.items()}
-    ends = (
-        {"gap_low": 0.0, "gap_high": span, "shift": 1.0, "confidence": 1.0 - 1e-9},
-        {"gap_low": span, "gap_high": 0.0, "shift": 0.0, "confidence": 0.0},
-    )
     weaker, stronger = (
         {
-            ask.context: {name: ask.tip(base, name, end) for name, end in towards.items() if base[name] is not None}
+            ask.context: {
+                name: ask.tip(base, name, ends[name] * (span if name in IN_REWARD_UNITS else 1.0))
+                for name in grids
+                if base[name] is not None
+            }
             for ask in questions
         }
-        for towards in ends
+        for ends in (_WEAKEST, _STRONGEST)
     )
     return Sensitivity(tuple(rows), weaker, stronger, base)
+
+
+def _tried(
+    assumption: Assumption | None, values: Mapping[str, Grid] | None, gap_low: Grid | None, gap_high: Grid | None
+) -> tuple[Assumption, dict[str, Grid]]:
+    """What is assumed, and the values to try for some of its numbers."""
+    tried = dict(as_mapping("values", {} if values is None else values))
+    gaps = {name: given for name, given in (("gap_low", gap_low), ("gap_high", gap_high)) if given is not None}
+    if assumption is not None and gaps:
+        raise ValueError(
+            f"with an assumption give gaps to try as values={{'gap_low': [0.0, 0.1]}}; got {', '.join(gaps)} beside it"
+        )
+    assumed = OptimalExpert() if assumption is None else check_assumption(assumption)
+    known = list(dict.fromkeys(name for part in assumed.parts for name in part.weaker))
+    for name in tried:
+        if name not in known:
+            raise ValueError(
+                f"{shown(name)} has values to try, but is no number of {assumed!r}; its numbers are "
+                f"{', '.join(map(repr, known)) or 'none'}"
+            )
+    return assumed, {**gaps, **tried}
+
+
+def _numbers_of(
+    assumed: Assumption, tried: Mapping[str, Grid], contexts: Sequence[Context], span: float
+) -> dict[str, Any]:
+    """Every number of an assumption by name: the values to try, or the one that it has."""
+    found: dict[str, Any] = {}
+    for part in assumed.parts:
+        for name in part.weaker:
+            own = getattr(part, name)
+            if own is None:
+                found.setdefault(name, span)
+            else:
+                found[name] = (
+                    own if isinstance(own, float) else dict(zip(contexts, by_context(name, own, contexts), strict=True))
+                )
+    return {name: tried.get(name, own) for name, own in found.items()}
 
 
 def _several(name: str, value: Any, contexts: Sequence[Context]) -> list[float | dict[Context, float]]:
@@ -331,6 +408,7 @@ class _Question:
 
     context: Context
     log: Log
+    assumption: Assumption
 
     def own(self, assumed: Mapping[str, Any]) -> dict[str, Any]:
         """The assumptions with those of this context, where they differ by context."""
@@ -341,7 +419,8 @@ class _Question:
         if not 0.0 <= own["shift"] <= 1.0:
             raise ValueError(f"shift is a total variation distance between 0 and 1; got {own['shift']!r}")
         log = replace(self.log, confidence=own["confidence"], shift=own["shift"])
-        return Judged(log, OptimalExpert(own["gap_low"], own["gap_high"]))
+        parts = [replace(part, **{name: own[name] for name in part.weaker}) for part in self.assumption.parts]
+        return Judged(log, joined(parts))
 
     def judge(self, assumed: Mapping[str, Any]) -> dict[str, Any]:
         """Bounds and decision under these assumptions, as a row of `Sensitivity.rows`."""
@@ -373,7 +452,8 @@ class _Question:
         decided = self.decision(base)
         start: float = float(self.own(base)[name])
         same, other = start, None
-        for value in np.linspace(start, end, _STEPS + 1)[1:].tolist():
+        way = np.geomspace if name == "odds" else np.linspace
+        for value in way(start, end, _STEPS + 1)[1:].tolist():
             found = self.decision({**base, name: value})
             if found is not None and found != decided:
                 other = value

@@ -21,6 +21,15 @@ _TITLES = {
     "best_lower": "largest lower bound",
     "saved": "share of the exploration saved",
 }
+_LABELS = {
+    "gap_low": "gap_low: best to second best, at least",
+    "gap_high": "gap_high: best to worst, at most",
+    "errors": "errors: share of wrong choices, at most",
+    "loss": "loss: better choices add at most",
+    "odds": "odds: factor of what was hidden, at most",
+    "shift": "shift: share of cases that changed, at most",
+    "confidence": "confidence: all bounds hold",
+}
 _COUNTS = ("can_be_best", "pruned")
 _LETTERS = 40  # of all names in a row of cells
 
@@ -40,10 +49,11 @@ class Assumptions(Protocol):
 def plot_sensitivity(
     sensitivity: Assumptions, value: str = "can_be_best", *, context: Hashable | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw a heat map over ``gap_low`` and ``gap_high``: which options can be best under each pair of gaps.
+    """Draw a heat map over two numbers of what is assumed: which options can be best under each pair of them.
 
-    A frame marks the assumptions that you started from. Brighter cells rule out more options, or have larger values.
-    Confidence and shift are the first values of the grid.
+    These are the first two that have several values; ``gap_low`` and ``gap_high`` if they have, or if none has. A frame
+    marks the assumptions that you started from. Brighter cells rule out more options, or have larger values. All other
+    numbers are the first values of the grid.
 
     Parameters
     ----------
@@ -56,7 +66,7 @@ def plot_sensitivity(
         bound) and ``"saved"`` (share of the exploration saved) are means over contexts. Where the assumptions
         contradict the log, a cell says "not possible", or "x" where cells are small.
     context
-        Show this context alone; all of them together by default. Needed where the gaps differ by context.
+        Show this context alone; all of them together by default. Needed where numbers differ by context.
     ax
         Axes to draw on; new ones by default.
 
@@ -75,7 +85,8 @@ def plot_sensitivity(
     """
     if value not in _TITLES:
         raise ValueError(f"value must be one of {', '.join(map(repr, _TITLES))}; got {value!r}")
-    across, up, cells = _grid(sensitivity, context)
+    names = _axes(sensitivity)
+    across, up, cells = _grid(sensitivity, names, context)
     table = np.array([[_number(cell, value) for cell in line] for line in cells])
     ax = column([max(3.0, 1.3 + 0.55 * len(up))])[1][0] if ax is None else ax
     least, most = _limits(cells, value, table)
@@ -86,11 +97,11 @@ def plot_sensitivity(
         dark = (shades[i, j] >= 0.4) if value == "can_be_best" else (shades[i, j] <= 0.6)
         colour = "white" if dark else "black"
         ax.text(j, i, text, ha="center", va="center", fontsize=SMALL, color=colour, parse_math=False)
-    _frame(ax, sensitivity.base, across, up, context)
-    ax.set_xticks(range(len(across)), [f"{gap:.3g}" for gap in across])
-    ax.set_yticks(range(len(up)), [f"{gap:.3g}" for gap in up])
-    ax.set_xlabel("gap_low: best to second best, at least")
-    ax.set_ylabel(fold("gap_high: best to worst, at most", 22))
+    _frame(ax, [sensitivity.base[name] for name in names], across, up, context)
+    ax.set_xticks(range(len(across)), [f"{number:.3g}" for number in across])
+    ax.set_yticks(range(len(up)), [f"{number:.3g}" for number in up])
+    ax.set_xlabel(_LABELS[names[0]])
+    ax.set_ylabel(fold(_LABELS[names[1]], 22))
     where = "" if context is None else f" in {context}"
     title(ax, _TITLES[value] + where)
     return ax
@@ -99,25 +110,44 @@ def plot_sensitivity(
 _Cell = Sequence[Mapping[str, Any]]  # the rows of all contexts that are shown, at one point of the grid
 
 
-def _grid(sensitivity: Assumptions, context: Hashable | None) -> tuple[list[float], list[float], list[list[_Cell]]]:
-    """The values of both gaps, and what was found at each pair of them."""
+def _axes(sensitivity: Assumptions) -> tuple[str, str]:
+    """The two numbers that the picture is about."""
+    names = [name for name in _LABELS if sensitivity.base.get(name) is not None]
+    several = [name for name in names if len({_value(row[name]) for row in sensitivity.rows}) > 1]
+    gaps = [name for name in ("gap_low", "gap_high") if name in names]
+    chosen = [*gaps, *names] if set(several) <= set(gaps) else [*several, *names]
+    across, up, *_ = dict.fromkeys(chosen)
+    return across, up
+
+
+def _value(number: Any) -> float:
+    return float("nan") if number is None else float(number)
+
+
+def _grid(
+    sensitivity: Assumptions, names: tuple[str, str], context: Hashable | None
+) -> tuple[list[float], list[float], list[list[_Cell]]]:
+    """The values of both numbers, and what was found at each pair of them."""
     contexts = list(dict.fromkeys(row["context"] for row in sensitivity.rows))
     if context is not None and context not in contexts:
         raise ValueError(f"context must be one of {', '.join(map(repr, contexts))}; got {context!r}")
-    if context is None and any(isinstance(sensitivity.base[name], Mapping) for name in ("gap_low", "gap_high")):
-        raise ValueError(f"gaps differ by context: choose one, for example context={contexts[0]!r}")
+    base = sensitivity.base
+    for name in base:
+        if context is None and isinstance(base[name], Mapping):
+            what = "gaps differ" if name in ("gap_low", "gap_high") else f"{name} differs"
+            raise ValueError(f"{what} by context: choose one, for example context={contexts[0]!r}")
+    fixed = {name: own[context] if isinstance(own, Mapping) else own for name, own in base.items() if name not in names}
     rows = [
         row
         for row in sensitivity.rows
-        if all(row[name] == sensitivity.base[name] for name in ("confidence", "shift"))
-        and context in (None, row["context"])
+        if all(row[name] == own for name, own in fixed.items()) and context in (None, row["context"])
     ]
-    across, up = (sorted({float(row[name]) for row in rows}) for name in ("gap_low", "gap_high"))
+    across, up = (sorted({float(row[name]) for row in rows}) for name in names)
 
-    def cell(low: float, high: float) -> _Cell:
-        return [row for row in rows if row["gap_low"] == low and row["gap_high"] == high]
+    def cell(right: float, high: float) -> _Cell:
+        return [row for row in rows if row[names[0]] == right and row[names[1]] == high]
 
-    return across, up, [[cell(low, high) for low in across] for high in up]
+    return across, up, [[cell(right, high) for right in across] for high in up]
 
 
 def _number(cell: _Cell, value: str) -> float:
@@ -161,11 +191,10 @@ def _text(cell: _Cell, value: str, number: float, letters: int) -> str:
 
 
 def _frame(
-    ax: Axes, base: Mapping[str, Any], across: Sequence[float], up: Sequence[float], context: Hashable | None
+    ax: Axes, base: Sequence[Any], across: Sequence[float], up: Sequence[float], context: Hashable | None
 ) -> None:
     """A frame around the assumptions that others are compared with."""
-    own = [base[name] for name in ("gap_low", "gap_high")]
-    low, high = (gap[context] if isinstance(gap, Mapping) else gap for gap in own)
-    if low in across and high in up:
-        corner = (across.index(low) - 0.47, up.index(high) - 0.47)
+    right, high = (number[context] if isinstance(number, Mapping) else number for number in base)
+    if right in across and high in up:
+        corner = (across.index(right) - 0.47, up.index(high) - 0.47)
         ax.add_patch(Rectangle(corner, 0.94, 0.94, fill=False, edgecolor=COLOURS[1], linewidth=2.5))

@@ -5,7 +5,8 @@ is random, drawn anew in each round, and lies in a box. The expert saw T and pla
 reward only. The agent will not see T either: it wants the means over T.
 
 `setting` holds the features, the known parameter and the box, `programs` the linear programs, `infinite` and `finite`
-the bounds from either kind of log, `result` the class that they return; `agent` makes an agent from a log in one call.
+the bounds from either kind of log, `erring` those of an expert who errs now and then, `result` the class that they
+return; `agent` makes an agent from a log in one call.
 
 **Infinite log.** For each arm j the log gives its share p_j and the mean reward nu_j when it was played. Let x_j be the
 mean of T over the rounds in which j was played. T is in the box in each of them, gives j the mean that was seen, and

@@ -5,6 +5,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from meanbounds.agents import Agent
+from meanbounds.logs.assumptions import Assumption
 from meanbounds.logs.confidence import DEFAULT_CONFIDENCE
 from meanbounds.logs.counts import ArmSums
 from meanbounds.logs.hidden_parameter.finite import Interval, linear_bounds_from_log
@@ -21,6 +22,7 @@ def linear_agent(
     *,
     low: ArrayLike = 0.0,
     high: ArrayLike = 1.0,
+    assumption: Assumption | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     infinite: bool = False,
     interval: Interval = "bernstein",
@@ -32,7 +34,7 @@ def linear_agent(
 
     Parameters
     ----------
-    setting, sums, low, high, confidence, infinite, interval, progress
+    setting, sums, low, high, assumption, confidence, infinite, interval, progress
         As for `linear_bounds_from_log`; the range of the agent's rewards is the same.
     policy
         `ROFUL` by default; its limits on the norm are set to those of the box.
@@ -59,6 +61,7 @@ def linear_agent(
         sums,
         low=low,
         high=high,
+        assumption=assumption,
         confidence=confidence,
         infinite=infinite,
         interval=interval,

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanbounds.bounds import MeanBounds
+from meanbounds.logs.assumptions import Assumption
 from meanbounds.logs.confidence import DEFAULT_CONFIDENCE, Samples, check_confidence, lower_limit, nats, upper_limit
 from meanbounds.logs.counts import ArmSums
+from meanbounds.logs.hidden_parameter.erring import Budgets, erring_bounds
 from meanbounds.logs.hidden_parameter.infinite import linear_bounds
 from meanbounds.logs.hidden_parameter.programs import MeanLimits, solve_programs
 from meanbounds.logs.hidden_parameter.result import LinearBounds
@@ -30,6 +32,7 @@ def linear_bounds_from_log(
     *,
     low: ArrayLike = 0.0,
     high: ArrayLike = 1.0,
+    assumption: Assumption | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     infinite: bool = False,
     interval: Interval = "bernstein",
@@ -47,6 +50,9 @@ def linear_bounds_from_log(
         ``interval="bernstein"`` needs squares.
     low, high
         Range of the rewards, one for all arms or one for each.
+    assumption
+        What is assumed of the expert, such as ``ErringExpert(0.05)``; by default ``OptimalExpert()``. See
+        `linear_bounds`.
     confidence
         Probability with which all bounds hold at once.
     infinite
@@ -84,16 +90,19 @@ def linear_bounds_from_log(
     [0.37 0.25] [0.63 0.63]
     """
     level = check_confidence(confidence, infinite)
+    budgets = Budgets.of(assumption)
     seen = _Seen.of(setting, sums, low, high, interval)
     if level is None:
         rows = seen.plays.sum()
         if not rows:
             raise ValueError("the log has no rows, so infinite=True gives no bounds; leave infinite=True out")
         means = np.divide(seen.total, seen.plays, out=np.zeros(seen.plays.size), where=seen.plays > 0)
-        return linear_bounds(setting, share=seen.plays / rows, mean=means, progress=progress)
+        return linear_bounds(setting, share=seen.plays / rows, mean=means, assumption=assumption, progress=progress)
     failure = (1.0 - level) / (4.0 * len(setting))  # of each side of each mean and of each share
     means_in = _mean_limits(seen, failure, interval)
     share_low, share_high = _share_limits(seen.plays, failure)
+    if budgets is not None:
+        return LinearBounds(setting, *erring_bounds(setting, means_in, share_low, share_high, budgets), level)
     everywhere = np.ones(len(setting), dtype=np.bool_)
     found = solve_programs(setting, means_in, solve=everywhere, certain=seen.plays > 0, progress=progress)
     can = found.possible

@@ -7,6 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from meanbounds.logs.assumptions import Assumption
+from meanbounds.logs.hidden_parameter.erring import Budgets, erring_bounds
 from meanbounds.logs.hidden_parameter.programs import MeanLimits, solve_programs
 from meanbounds.logs.hidden_parameter.result import LinearBounds
 from meanbounds.logs.hidden_parameter.setting import LinearSetting, check_setting
@@ -23,6 +25,7 @@ def linear_bounds(
     *,
     share: ArrayLike,
     mean: ArrayLike,
+    assumption: Assumption | None = None,
     method: Method = "sharp",
     progress: bool | None = None,
 ) -> LinearBounds:
@@ -36,9 +39,13 @@ def linear_bounds(
         p_k: how often each arm was played. They sum to 1.
     mean
         nu_k: mean reward of each arm when it was played, in reward units; ignored where the share is 0.
+    assumption
+        What is assumed of the expert: ``ErringExpert(0.05)`` lets the choice be wrong in 5% of the rounds, with any
+        hidden parameter in the box; gaps are in reward units. By default ``OptimalExpert()``, who is always right.
     method
         ``"sharp"``: the tightest bounds that hold, by linear programs. ``"corrected"``: the paper's, with its errors
-        corrected. ``"paper"``: as printed; these may exclude the truth, and the lower may exceed the upper bound.
+        corrected. ``"paper"``: as printed; these may exclude the truth, and the lower may exceed the upper bound. An
+        `assumption` needs ``"sharp"``.
     progress
         Show a progress bar; by default on a terminal, for anything over two seconds.
 
@@ -65,20 +72,33 @@ def linear_bounds(
     >>> corrected = mb.logs.linear_bounds(setting, share=[0.5, 0.5], mean=[0.75, 0.5], method="corrected")
     >>> corrected.lower, corrected.upper
     (array([0.375, 0.25 ]), array([0.875, 0.75 ]))
+
+    If one choice in ten may have been wrong:
+
+    >>> erring = mb.logs.ErringExpert(0.1)
+    >>> mb.logs.linear_bounds(setting, share=[0.5, 0.5], mean=[0.75, 0.5], assumption=erring).upper.round(3)
+    array([0.725, 0.725])
     """
     check_setting(setting)
     if not (isinstance(method, str) and method in ("sharp", "corrected", "paper")):
         raise ValueError(f'method must be "sharp", "corrected" or "paper"; got {shown(method)}')
+    budgets = Budgets.of(assumption)
+    if budgets is not None and method != "sharp":
+        raise ValueError(f'assumption={assumption!r} needs method="sharp"; got {method!r}')
     shares = _shares(setting, share)
     means = _means(setting, mean, shares)
     if method == "paper":
         return LinearBounds(setting, *_as_printed(setting, shares, means))
     lower, upper = _corrected(setting, shares, means)
+    if budgets is not None:
+        sides = erring_bounds(setting, MeanLimits(means, means), shares, shares, budgets)
+        lower, upper = (np.clip(side, lower, upper) for side in sides)
+        return LinearBounds(setting, lower, upper)
     if method == "sharp":
         seen = shares > 0.0
         found = solve_programs(setting, MeanLimits(means, means), solve=seen, certain=seen, progress=progress)
-        sides = (setting.offset + shares[seen] @ values[seen] for values in (found.least, found.most))
-        lower, upper = (np.clip(side, lower, upper) for side in sides)
+        known = (setting.offset + shares[seen] @ values[seen] for values in (found.least, found.most))
+        lower, upper = (np.clip(side, lower, upper) for side in known)
     return LinearBounds(setting, lower, upper)
 
 
