@@ -153,7 +153,8 @@ def test_every_public_name_is_fuzzed() -> None:
     names += [f"theory.{name}" for name in theory.__all__ if inspect.isfunction(getattr(theory, name))]
     names += [f"evidence.{name}" for name in evidence.__all__ if inspect.isfunction(getattr(evidence, name))]
     names += [
-        f"logs.{name}" for name in ("bounds", "sensitivity", "refute", "expert_bounds", "Counts", "LinearSetting")
+        f"logs.{name}"
+        for name in ("bounds", "prior", "agent", "sensitivity", "refute", "expert_bounds", "Counts", "LinearSetting")
     ]
     names += [f"MeanBounds.{name}" for name in _public(mb.MeanBounds)]
     assert all(hasattr(logs, name.removeprefix("logs.")) for name in names if name.startswith("logs."))
