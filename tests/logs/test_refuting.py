@@ -365,3 +365,15 @@ class TestCommandLine:
         (tmp_path / "log.csv").write_text("arm,reward\na,1\nb,0\n")
         assert main(["refute", str(tmp_path / "log.csv"), "--arm", "arm", "--reward", "reward"]) == 0
         assert "give --equal-cases, --time, --decider or --randomised" in capsys.readouterr().out
+
+    def test_time_sorts_rows_and_may_leave_some_out(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        week = np.repeat(np.arange(30), 40)
+        later = (week >= 15) & (np.arange(week.size) % 4 > 0)  # the habit changes after half of the time
+        pd.DataFrame({"week": week, "arm": later * 1, "reward": 1}).to_csv(tmp_path / "log.csv", index=False)
+        command = ["refute", str(tmp_path / "log.csv"), "--arm", "arm", "--reward", "reward", "--time", "week"]
+        assert main(command) == 0
+        assert "Nothing that was assumed is refuted" not in capsys.readouterr().out
+        assert main([*command, "--until", "15", "--arms", "0", "1"]) == 0
+        said = capsys.readouterr().out
+        assert "600 rows" in said
+        assert "Nothing that was assumed is refuted" in said

@@ -257,6 +257,14 @@ def test_rows_without_a_time_are_said_loudly() -> None:
         mb.logs.read(log.iloc[:-2], **NAMES, reward="few", time="week", since=1, on_bad="drop")
 
 
+def test_the_time_may_be_a_column_of_the_context() -> None:
+    log = LOG.iloc[:-3]
+    found = mb.logs.read(log, **NAMES, reward="few", time="z", since=1, until=3)
+    assert found.contexts == (1, 2)
+    inside = log[(log["z"] >= 1) & (log["z"] < 3)]
+    assert found.rows == len(inside)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -275,7 +283,7 @@ def test_rows_without_a_time_are_said_loudly() -> None:
         ({"time": "number", "since": FROM, "on_bad": "drop"}, "no rows from since= on .* left that can be counted"),
         ({"time": "week", "since": 500}, "no rows from since= on and before until="),
         ({"time": "nowhen", "since": 5}, "no column 'nowhen'"),
-        ({"time": "z", "since": 5}, "'z' is given twice"),
+        ({"time": "arm", "since": 5}, "'arm' is given twice"),
         ({"weight": "day"}, "'day' is of type DATE; weights must be numbers"),
         ({"weight": "z"}, "'z' is given twice; context, arm, weight and reward"),
         ({"weight": 5}, "names of columns; got 5"),

@@ -77,7 +77,10 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
         help="a column that says how many rows each row stands for, for example cases: 3 counts as three rows",
     )
     parser.add_argument(
-        "--time", metavar="COLUMN", help="the column of when each row was written, for --since and --until; such as day"
+        "--time",
+        metavar="COLUMN",
+        help="the column of when each row was written, for --since and --until; such as day. The command refute also "
+        "asks whether anything changed with it",
     )
     parser.add_argument(
         "--since",

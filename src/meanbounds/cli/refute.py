@@ -32,9 +32,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "also have been drawn first and decided several times, which refutes less",
     )
     parser.add_argument(
-        "--time", metavar="COLUMN", help="the column that sorts rows by time, for example month: did anything change?"
-    )
-    parser.add_argument(
         "--decider",
         metavar="COLUMN",
         help="the column that says who decided, for example doctor, if cases went to deciders as if by lot",
@@ -73,10 +70,14 @@ def _run(options: argparse.Namespace) -> None:
     assumed = assumption_of(options) or mb.logs.OptimalExpert()
     columns = {"equal_cases": options.equal_cases, "time": options.time, "decider": options.decider}
     more = [*propensity_columns(options), *(name for name in columns.values() if name)]
-    counts = read_log(options, more=[name for name in dict.fromkeys(more) if name not in (options.context or ())])
+    reading = dict(vars(options))
+    if options.since is None and options.until is None:
+        reading["time"] = None  # it sorts the rows, and leaves none out
+    names = [name for name in dict.fromkeys(more) if name not in (options.context or ())]
+    counts = read_log(argparse.Namespace(**reading), more=names)
     lot = None
     if options.randomised:
-        lot = read_log(argparse.Namespace(**{**vars(options), "log": str(options.randomised)}))
+        lot = read_log(argparse.Namespace(**{**reading, "log": str(options.randomised)}))
     found = mb.logs.refute(
         counts,
         assumed,

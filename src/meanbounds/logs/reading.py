@@ -338,12 +338,13 @@ def _percent(share: float) -> str:
 
 
 def _check_columns(context: Sequence[str], arm: str, reward: str, more: Mapping[str, str]) -> None:
+    """Refuse columns that are given twice; that of the times may be one of the context."""
     wanted = (*context, arm, reward, *more.values())
     said = "".join(f", {name}" for name in more)
     for name in wanted:
         if not isinstance(name, str) or not name or "\0" in name:
             raise LogError(f"context, arm{said} and reward are names of columns; got {name!r}")
-        if wanted.count(name) > 1:
+        if wanted.count(name) > 1 and not (name in context and name == more.get("time") and wanted.count(name) == 2):
             raise LogError(f"column {name!r} is given twice; context, arm{said} and reward must be different columns")
 
 

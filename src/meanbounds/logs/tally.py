@@ -53,8 +53,9 @@ class Layout:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """All columns: those of the context, the arm's and the reward's, then of weights and times if there are."""
-        return (*self.context, self.arm, self.reward, *(name for name in (self.weight, self.time) if name is not None))
+        """All columns, each once: those of the context, the arm's and the reward's, then of weights and times."""
+        more = (name for name in (self.weight, self.time) if name is not None)
+        return tuple(dict.fromkeys((*self.context, self.arm, self.reward, *more)))
 
     @property
     def numbers(self) -> tuple[str, ...]:
