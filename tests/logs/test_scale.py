@@ -121,6 +121,7 @@ NUMBERED = st.from_regex(r"(under|over|up to|<|>=|a|m)? ?0?[0-9]{0,3}(a| to |-)?
 
 @given(st.lists(st.one_of(st.text(max_size=9), NUMBERED), unique=True), st.lists(st.integers(), unique=True))
 def test_ranks_are_those_of_the_natural_order(texts: list[str], numbers: list[int]) -> None:
-    for names in (texts, numbers, [*texts, *numbers]):
+    several: tuple[list[Any], ...] = (texts, numbers, [*texts, *numbers])
+    for names in several:
         keys = sorted(map(natural_order, names))
         assert [keys[rank] for rank in natural_ranks(names)] == list(map(natural_order, names))
