@@ -13,6 +13,7 @@ from benchmarks.refuting import CONFIDENCE, WORLDS, counted, refuted
 from scipy import stats
 
 import meanbounds as mb
+from meanbounds import BoundsError
 from meanbounds.cli import main
 from meanbounds.logs import (
     AnyExpert,
@@ -276,6 +277,14 @@ class TestWhatIsReported:
         found = refute(counts, right & OptimalExpert(), time="month")
         assert {one.test for one in found.found} == {"crossing bounds"}
         assert refute(counts, right & OptimalExpert(), decider="month").found
+
+    def test_what_no_test_can_use_is_refused(self) -> None:
+        log = pd.DataFrame({"arm": [0, 1, 1], "reward": [1, 0, 1], "weight": [0.5, 1.25, 1.0]})
+        counts = mb.logs.read(log, arm="arm", reward="reward", weight="weight")
+        with pytest.raises(BoundsError, match="weights of column 'weight' are not whole numbers"):
+            refute(counts, OptimalExpert())
+        with pytest.raises(BoundsError, match="leave overall=True out"):
+            refute(counted(np.array([0, 1]), np.ones(2)), ErringExpert(0.1, overall=True))
 
     def test_a_log_of_counts_alone_says_so(self) -> None:
         counts = counted(np.array([0, 1]), np.ones(2))

@@ -8,7 +8,7 @@ import numpy as np
 
 from meanbounds.logs.confidence import Samples
 from meanbounds.logs.counts import Counts
-from meanbounds.support.types import Floats
+from meanbounds.support.types import Floats, Integers
 
 __all__ = ["Cells"]
 
@@ -52,7 +52,7 @@ class Cells:
         """Cells of which only sums are known."""
         return cls(rows, total, squares, np.zeros(0), np.zeros(0), np.zeros((*rows.shape, 0)))
 
-    def at(self, places: slice) -> Cells:
+    def at(self, places: slice | Integers) -> Cells:
         """The cells of some contexts."""
         rows, total, squares = (part[places] for part in (self.rows, self.total, self.squares))
         return Cells(rows, total, squares, self.values_low, self.values_high, self.counted[places])

@@ -59,8 +59,8 @@ def read(
 
     A single ``GROUP BY`` scans the log once and also finds the rows that cannot be counted. All engines give the same
     counts, and sums that agree to about the last digit: rounding errors are compensated, so that the order of the rows
-    does not matter. The rows stay in the engine. What comes back are groups of context, arm and perhaps reward, and
-    they and the counts need a few hundred bytes each: a million contexts of three arms fit into 1.5 GB.
+    does not matter. The rows stay in the engine. What comes back are groups of context, arm and perhaps reward, so that
+    memory grows with the number of these, not with that of the rows.
 
     Parameters
     ----------
@@ -103,7 +103,8 @@ def read(
     histogram
         Whether to count how often each reward occurs, which the method ``"betting"`` needs. True: always, by value
         where there are at most 256 different ones, else in 256 equal bins, which takes some ten times as long.
-        ``"auto"``: where it is cheap, that is if the first 2,000 rewards, and then all, have at most 256 values.
+        ``"auto"``: where it is cheap, that is if the first 2,000 rewards, and then all, have at most 256 values, and
+        contexts x arms x values are at most 50 million numbers.
         False: never.
     network
         Whether an address on the network, such as ``https://``, ``s3://`` or ``hf://``, may be read; otherwise it is

@@ -16,7 +16,7 @@ from meanbounds.logs.confidence import Samples, lower_limit, upper_limit
 from meanbounds.logs.counts import Counts
 from meanbounds.logs.merging import add_up, column_of, without_column
 from meanbounds.logs.weighted_bets import WeightedBets
-from meanbounds.support.types import Floats
+from meanbounds.support.types import Floats, Integers
 
 __all__ = ["Weights", "without_propensities"]
 
@@ -43,6 +43,10 @@ class Weights:
         """The sums of some contexts."""
         sums = {name: part[places] for name, part in vars(self).items() if name != "bets"}
         return Weights(**sums, bets=None if self.bets is None else self.bets.at(places))
+
+    def sums_at(self, places: Integers) -> Weights:
+        """The sums of contexts that need not follow each other, without what bets need."""
+        return Weights(*(getattr(self, name)[places] for name in vars(self) if name != "bets"))
 
     def plain_means(self) -> Floats:
         """The weighted mean of each arm; NaN for an arm that was never played."""

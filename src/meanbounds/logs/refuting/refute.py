@@ -111,6 +111,8 @@ def refute(
     ('errors of at least 0.04946', 'gap_low of at most 0')
     """
     check_assumption(assumption)
+    if assumption.needs_shares:
+        raise BoundsError("refute tests what is assumed of each context; leave overall=True out")
     check_choice("method", method, _METHODS)
     level = check_confidence(confidence, infinite=False) or 0.0
     counts = listed_arms(counts, arms)
@@ -139,6 +141,11 @@ def _check_columns(counts: Counts, columns: dict[str, str]) -> None:
 
 
 def _check_rows(counts: Counts) -> None:
+    if not counts.whole_weights:
+        raise BoundsError(
+            f"the weights of column {counts.weight_name!r} are not whole numbers: they do not say how many rows were "
+            f"seen, which every test needs; read the log without weight="
+        )
     if not np.all(counts.count == np.floor(counts.count)):
         raise BoundsError("the counts are shares, not whole numbers of rows; a log that is infinite cannot be tested")
 

@@ -18,7 +18,6 @@ from meanbounds.logs.judged import Judged, Log
 from meanbounds.logs.names import Context
 from meanbounds.logs.refuting.budgets import Budget
 from meanbounds.logs.refuting.strike import Strike, members_of
-from meanbounds.logs.weights import Weights
 from meanbounds.support.types import Floats
 
 __all__ = ["Deciders", "Sources", "lot_limits"]
@@ -136,8 +135,8 @@ class Sources:
         few = replace(
             log_of,
             world=replace(log_of.world, contexts=tuple(log_of.world.contexts[row] for row in rows)),
-            cells=Cells(*(part if part.ndim == 1 else part[rows] for part in vars(log_of.cells).values())),
-            weights=None if weights is None else Weights(*(part[rows] for part in vars(weights).values())),
+            cells=log_of.cells.at(rows),
+            weights=None if weights is None else weights.sums_at(rows),
         )
         lot = None if self.lot is None else (self.lot[0][[place]], self.lot[1][[place]])
         names = [self.names[row] for row in rows.tolist()] if self.names else ()
