@@ -152,7 +152,10 @@ def test_every_public_name_is_fuzzed() -> None:
     names = [name for name in mb.__all__ if not name.endswith("Error") and not name.startswith("__")]
     names += [f"theory.{name}" for name in theory.__all__ if inspect.isfunction(getattr(theory, name))]
     names += [f"evidence.{name}" for name in evidence.__all__ if inspect.isfunction(getattr(evidence, name))]
-    names += [f"logs.{name}" for name in ("bounds", "sensitivity", "expert_bounds", "Counts", "LinearSetting")]
+    names += [
+        f"logs.{name}"
+        for name in ("bounds", "prior", "agent", "sensitivity", "expert_bounds", "Counts", "LinearSetting")
+    ]
     names += [f"MeanBounds.{name}" for name in _public(mb.MeanBounds)]
     assert all(hasattr(logs, name.removeprefix("logs.")) for name in names if name.startswith("logs."))
     own = {*CALLS, *(f"Agent.{name}" for name in AGENT), *(f"ContextualAgent.{name}" for name in CONTEXTUAL)}

@@ -36,7 +36,7 @@ Maker = Callable[[Draw], Call]
 CALLS: dict[str, Maker] = {}
 SLOW = {
     *("simulate", "simulate_agents", "HiddenContexts.simulate", "logs.sensitivity", "logs.bounds"),
-    *("logs.linear_bounds", "logs.linear_bounds_from_log", "first_contradictions"),
+    *("logs.prior", "logs.agent", "logs.linear_bounds", "logs.linear_bounds_from_log", "first_contradictions"),
 }
 
 
@@ -712,6 +712,20 @@ def _(draw: Draw) -> Call:
         **draw.pick(({"gap_low": 0.0, "gap_high": 1.0}, *({"assumption": one} for one in _ASSUMPTIONS))),
     }
     return Call("", logs.bounds, [counts], more)
+
+
+@_add("logs.prior")
+def _(draw: Draw) -> Call:
+    counts = a_world(draw).sample(200, seed=draw.integer(0, 9))
+    more = {"strongest": draw.pick((8.0, 2.0, 1e9)), "wait": 10.0, "correlation": draw.share(), "confidence": 0.9}
+    return Call("", logs.prior, [counts, draw.pick(_ASSUMPTIONS)], more)
+
+
+@_add("logs.agent")
+def _(draw: Draw) -> Call:
+    counts = a_world(draw).sample(200, seed=draw.integer(0, 9))
+    more = {"trust": draw.pick((None, 0.9, 1.0)), "seed": 1, "floor": 0.01, "unknown": "vacuous", "shift": 0.05}
+    return Call("", logs.agent, [counts, draw.pick(_ASSUMPTIONS)], more)
 
 
 @_add("logs.sensitivity")

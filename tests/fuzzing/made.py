@@ -32,7 +32,7 @@ __all__ = [
 
 RANGES = [(0.0, 1.0), (0.0, 1.0), (-1.0, 0.0), (1.0, 5.0), (-1e6, 0.0), (0.0, 1e-6)]
 NAMES: list[list[str | int]] = [["a", "b", "c", "d"], [0, 1, 2, 3], ["tPA", 7, "watch", -1]]
-RATES = ["1 + t log(t)^2", "t", "t log(t)^3"]
+RATES = ["1 + t log(t)^2", "t", "t + 1000", "t log(t)^3"]
 
 
 def numbers(draw: Draw, size: int) -> list[float]:

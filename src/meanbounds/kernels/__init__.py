@@ -24,6 +24,7 @@ _FAST = {
     textbook.THOMPSON: fast.play_thompson,
     textbook.THOMPSON + textbook.LOGGED: fast.play_logged_thompson,
     textbook.GITTINS: fast.play_gittins,
+    textbook.GITTINS + textbook.LOGGED: fast.play_logged_gittins,
     textbook.IDS: fast.play_ids,
 }
 

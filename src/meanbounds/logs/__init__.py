@@ -5,6 +5,7 @@ which a different option would look best. Arms with features are in `hidden_para
 `linear_bounds_from_log`, `linear_agent`. Worlds whose truth is known, to try all this on, are in `meanbounds.worlds`.
 """
 
+from meanbounds.logs.agent import agent
 from meanbounds.logs.assumptions import (
     AnyExpert,
     Assumption,
@@ -28,6 +29,7 @@ from meanbounds.logs.hidden_parameter import (
 )
 from meanbounds.logs.histogram import Histogram
 from meanbounds.logs.names import Context, natural_order
+from meanbounds.logs.prior import prior
 from meanbounds.logs.reading import read
 from meanbounds.logs.sensitivity import Sensitivity, TippingPoint, sensitivity
 
@@ -51,6 +53,7 @@ __all__ = [
     "OptimalExpert",
     "Sensitivity",
     "TippingPoint",
+    "agent",
     "assumption_from_dict",
     "bounds",
     "expert_bounds",
@@ -59,6 +62,7 @@ __all__ = [
     "linear_bounds_from_log",
     "load_bounds",
     "natural_order",
+    "prior",
     "read",
     "save_bounds",
     "sensitivity",

@@ -22,9 +22,10 @@ DEFAULT = "1 + t log(t)^2"
 EXPLORATION: dict[str, Rate] = {
     DEFAULT: lambda t: 1.0 + t * np.log(t) ** 2,
     "t": lambda t: t,
+    "t + 1000": lambda t: t + 1000.0,
     "t log(t)^3": lambda t: np.maximum(1.0, t * np.log(t) ** 3),
 }
-"""The named choices of f(t): the paper's, OSSB's, and the one KL-UCB was published with."""
+"""The named choices of f(t): the paper's, KL-UCB's, one that explores more in the first rounds, and OSSB's."""
 
 
 def log_f(f: Exploration, first: int, last: int) -> NDArray[np.float64]:

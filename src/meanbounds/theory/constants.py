@@ -35,7 +35,7 @@ _RATES = {  # for which f the theorem holds: log f(t) / log t tends to 1, and fa
     textbook.GAUSSIAN: (DEFAULT, "t log(t)^3"),
     textbook.KL: (DEFAULT, "t log(t)^3"),
     textbook.OSSB: ("t",),
-    textbook.GITTINS: ("t", DEFAULT, "t log(t)^3"),
+    textbook.GITTINS: ("t", "t + 1000", DEFAULT, "t log(t)^3"),
 }
 
 
@@ -56,7 +56,7 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
     ----------
     policy
         A policy with the default f or ``"t log(t)^3"``; OSSB has its own, and needs gamma above 0 and one best arm;
-        OptimisticGittins may have ``"t"`` as well, and needs ``moments=1``.
+        OptimisticGittins may have ``"t"`` or ``"t + 1000"`` as well, and needs ``moments=1``.
         There is no such theorem for other policies: they raise a ValueError.
     means
         The true means, in reward units, in the order of the bounds' arms.

@@ -18,7 +18,7 @@ rounding error. Everything closer, ties above all, is solved and compared as the
 
 from __future__ import annotations
 
-from meanbounds.kernels.fast.gittins import play_gittins
+from meanbounds.kernels.fast.gittins import play_gittins, play_logged_gittins
 from meanbounds.kernels.fast.hold import play_gaussian, play_imed, play_kl
 from meanbounds.kernels.fast.ids import play_ids
 from meanbounds.kernels.fast.oful import play_linear
@@ -31,6 +31,7 @@ __all__ = [
     "play_imed",
     "play_kl",
     "play_linear",
+    "play_logged_gittins",
     "play_logged_thompson",
     "play_thompson",
 ]

@@ -26,9 +26,11 @@ from meanbounds.kernels.arms.gittins import (
     mass_of_law,
     tail_of_law,
 )
+from meanbounds.kernels.arms.logged import add_log, with_log
 from meanbounds.kernels.arms.quantile import FRACTION_TO
 from meanbounds.kernels.arms.tables import Plan, Seen, State, keep_seen, plan_of, seen_of, state_of
-from meanbounds.kernels.arms.textbook import GITTINS, play_for, regret
+from meanbounds.kernels.arms.textbook import GITTINS, LOGGED, regret
+from meanbounds.kernels.arms.textbook import play as play_textbook
 from meanbounds.kernels.arms.thompson import (
     FARTHER,
     HAT_SHAPE,
@@ -64,7 +66,7 @@ from meanbounds.kernels.random.rewards import UNIFORM, Rewards, draw, draw_simpl
 from meanbounds.kernels.random.stream import child, policy_key, reward_key, rounding_key, uniform
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["play_gittins"]
+__all__ = ["play_gittins", "play_logged_gittins"]
 
 _MARGIN = 1e-8  # between indices, in units of the range of rewards; within it the textbook's precision decides
 _LIMIT = 4e-9  # how far an index from an anchor may be off, in units of the range
@@ -81,9 +83,6 @@ _LINE_SIZE = 7
 
 _KNOWN = (1, 2, 3, 4, 6)  # rows of a plan that an index depends on: range and bounds
 _SEEN = (0, 1, 2, 5, 6)  # rows of a state that it depends on with two moments; with one: plays and ones, 0 and 3
-
-
-_play_textbook = play_for(GITTINS)
 
 
 @compiled
@@ -466,6 +465,7 @@ def _play_run(
     plan_table: Floats,
     parameters: Floats,
     table: Floats,
+    known: Floats,
     rewards: Rewards,
     keys: tuple[np.uint64, np.uint64, np.uint64],
     first_round: int,
@@ -476,8 +476,13 @@ def _play_run(
     curve: Floats,
     anchors: Floats,
     lines: Floats,
+    logged: bool,
 ) -> None:
-    """Play one run; `anchors` and `lines` are those of arms that were not played."""
+    """Play one run; `anchors` and `lines` are those of arms that were not played.
+
+    `table` has rewards alone. Decisions are made from `known`: the same table, or one in which the plays of a log or of
+    a prior come on top.
+    """
     plan, state, series = plan_of(plan_table), state_of(table), np.empty(MOST_TERMS)
     source, key, rounding = keys
     arms, span, size, margin = plan.arm, plan.span, plan.arm.size, _MARGIN * scale_of(plan)
@@ -494,12 +499,12 @@ def _play_run(
     for c in range(stops.size):
         while t <= stops[c]:
             f, wake = fs[t - first_round], -np.inf
-            k, second, steepest = _look(plan_table, parameters, table, f, shared, margin, anchors, lines, series)
+            k, second, steepest = _look(plan_table, parameters, known, f, shared, margin, anchors, lines, series)
             index = lines[_INDEX, k]
             second = max(second, index - span[k])
             if not index > second + margin:
                 budget = log_f[t - first_round]
-                k = _decide(plan_table, parameters, table, t, budget, shared, margin, k, key, lines)
+                k = _decide(plan_table, parameters, known, t, budget, shared, margin, k, key, lines)
             arm = int(arms[k])
             follows = anchors[k, DRIFT] < 1.0 and not (two_moments and _is_graded(state, arm))
             if follows and index > second + 4.0 * margin:
@@ -534,33 +539,34 @@ def _play_run(
                 lines[_STALE, k] = 1.0
                 if two_moments:
                     shared = _share(plan_table, parameters, table, k, shared, offered, lines)
+            if logged:
+                add_log(plan_table, table, known, k)
             if t <= last:
-                _refresh(plan_table, parameters, table, k, fs[t - first_round], shared, anchors, lines, series)
+                _refresh(plan_table, parameters, known, k, fs[t - first_round], shared, anchors, lines, series)
         curve[c] = regret(gaps, table)
 
 
 @compiled
-def play_gittins(plan_table: Floats, parameters: Floats, block: Block) -> None:
-    """`textbook.play` for the optimistic Gittins index."""
+def _play(plan_table: Floats, parameters: Floats, block: Block, logged: bool) -> None:
+    """Play all runs; the plays of a log or of a prior are in the last rows of the plan, if there are any."""
     log_f = block.log_f
-    if log_f.size == 0 or log_f[-1] > _LARGEST:
-        _play_textbook(plan_table, parameters, block)
-        return
     size = plan_of(plan_table).arm.size
     fs, series, nothing = np.empty(log_f.size), np.empty(MOST_TERMS), np.zeros_like(block.states[0])
     for i in range(log_f.size):
         fs[i] = exp(log_f[i])
     anchors, lines = np.zeros((size, ANCHOR_SIZE)), np.zeros((_LINE_SIZE, size))
+    start = with_log(plan_table, nothing) if logged else nothing
     for k in range(size):
-        _renew(plan_table, parameters, nothing, k, fs[0], -np.inf, -np.inf, anchors, lines, series)
+        _renew(plan_table, parameters, start, k, fs[0], -np.inf, -np.inf, anchors, lines, series)
     lines[_INTERCEPT], lines[_AT] = np.inf, 0.0
     for run in range(block.states.shape[0]):
-        number = block.first_run + run
+        number, table = block.first_run + run, block.states[run]
         keys = reward_key(block.seed, number), policy_key(block.seed, number), rounding_key(block.seed, number)
         _play_run(
             plan_table,
             parameters,
-            block.states[run],
+            table,
+            with_log(plan_table, table) if logged else table,
             block.rewards,
             keys,
             block.first_round,
@@ -571,4 +577,30 @@ def play_gittins(plan_table: Floats, parameters: Floats, block: Block) -> None:
             block.curves[run],
             anchors.copy(),
             lines.copy(),
+            logged,
         )
+
+
+def _too_large(log_f: Floats) -> bool:
+    return log_f.size == 0 or bool(log_f[-1] > _LARGEST)
+
+
+def play_gittins(plan_table: Floats, parameters: Floats, block: Block) -> None:
+    """`textbook.play` for the optimistic Gittins index."""
+    if _too_large(block.log_f):
+        play_textbook(GITTINS, plan_table, parameters, block)
+    else:
+        _play(plan_table, parameters, block, False)
+
+
+def play_logged_gittins(plan_table: Floats, parameters: Floats, block: Block) -> None:
+    """The same with plays from a log or a prior.
+
+    By the textbook where a posterior may have a parameter below 1, so that its density is not log-concave, and with two
+    moments, where prior and rewards have no units in common that an anchor could follow.
+    """
+    weak = parameters[0] + plan_table[-2:].min() < 1.0
+    if weak or parameters[2] == 2.0 or _too_large(block.log_f):
+        play_textbook(GITTINS + LOGGED, plan_table, parameters, block)
+    else:
+        _play(plan_table, parameters, block, True)

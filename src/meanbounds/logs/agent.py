@@ -1,0 +1,153 @@
+"""From a log to an agent, in one call: hard bounds from what is certain, a prior from what is judged."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Literal
+
+from meanbounds.agents import Agent, ContextualAgent
+from meanbounds.bounds import Arm
+from meanbounds.knowledge import Knowledge
+from meanbounds.logs.assumptions import AnyExpert, Assumption, KnownPropensity, OptimalExpert, check_assumption
+from meanbounds.logs.confidence import DEFAULT_CONFIDENCE, check_confidence
+from meanbounds.logs.counts import Counts
+from meanbounds.logs.expert import judged_log, listed_arms
+from meanbounds.logs.names import Context
+from meanbounds.logs.prior import found_prior
+from meanbounds.policies import OptimisticGittins, Policy
+from meanbounds.support.checks import as_float
+from meanbounds.support.seeding import Seed
+
+__all__ = ["agent", "knowledge_of"]
+
+
+def agent(
+    counts: Counts,
+    assumption: Assumption | None = None,
+    *,
+    trust: float | None = None,
+    policy: Policy | None = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+    infinite: bool = False,
+    method: str = "bernstein",
+    shift: float = 0.0,
+    arms: Iterable[Arm] | None = None,
+    seed: Seed = None,
+    unknown: Literal["error", "vacuous"] = "error",
+    floor: float = 0.0,
+) -> Agent | ContextualAgent:
+    """Make an agent that starts from a log.
+
+    Its bounds hold whoever wrote the log. What you judge of the experts goes into a prior, which rewards correct. Say
+    how far you `trust` the judgement, and it gives bounds as well: they save far more where they hold.
+
+    Parameters
+    ----------
+    counts
+        The counts of a log, from `meanbounds.logs.read`.
+    assumption
+        What you judge of who wrote the log, such as ``ErringExpert(0.05)``. By default ``OptimalExpert()``: the arm
+        that was played was the best one for its case, by whatever gap.
+    trust
+        How probable it is that the assumption holds, such as 0.99. The agent then starts from the bounds that it gives;
+        all contexts share the evidence against it (docs/trust.md). By default the assumption gives no bounds, only the
+        prior.
+    policy
+        How to decide: one that can use a prior. By default ``OptimisticGittins(f="t + 1000")``, which measured best
+        (docs/agents.md).
+    confidence, infinite, method, shift, arms
+        As for `meanbounds.logs.bounds`.
+    seed, floor
+        As for `meanbounds.Agent`.
+    unknown
+        As for `meanbounds.ContextualAgent`; not used if the log has a single context.
+
+    Returns
+    -------
+    Agent or ContextualAgent
+        An `Agent` for a log with one context, and a `ContextualAgent` for one with several.
+
+    Raises
+    ------
+    BoundsError
+        If the log contradicts the assumption; the message says what the log would allow.
+
+    See Also
+    --------
+    meanbounds.logs.prior : the prior alone.
+    meanbounds.logs.bounds : bounds alone, for any policy.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> world = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.75, 0.25]], arms=["tPA", "watch"])
+    >>> agent = mb.logs.agent(world.sample(10_000, seed=7), seed=1)
+    >>> agent.pull()
+    'tPA'
+    >>> agent.update("tPA", 1.0)
+    >>> agent.bounds.upper.round(2)  # whoever wrote the log
+    array([0.94, 0.91])
+
+    The same for an expert who may have erred in one case of twenty, which you think is true with probability 0.99:
+
+    >>> trusting = mb.logs.agent(world.sample(10_000, seed=7), mb.logs.ErringExpert(0.05), trust=0.99, seed=1)
+    >>> trusting.bounds.upper.round(2)
+    array([0.89, 0.89])
+    """
+    known = knowledge_of(
+        counts,
+        assumption,
+        trust=trust,
+        confidence=confidence,
+        infinite=infinite,
+        method=method,
+        shift=shift,
+        arms=arms,
+    )
+    plays = OptimisticGittins(f="t + 1000") if policy is None else policy
+    if len(known) == 1:
+        (only,) = known.values()
+        return Agent(plays, only, seed=seed, floor=floor)
+    return ContextualAgent(plays, known, seed=seed, unknown=unknown, floor=floor)
+
+
+def knowledge_of(
+    counts: Counts,
+    assumption: Assumption | None = None,
+    *,
+    trust: float | None = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+    infinite: bool = False,
+    method: str = "bernstein",
+    shift: float = 0.0,
+    arms: Iterable[Arm] | None = None,
+) -> dict[Context, Knowledge]:
+    """What the agent of each context starts from: the parameters are those of `agent`.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.logs.agent import knowledge_of
+    >>> counts = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]]).counts()
+    >>> knowledge_of(counts, trust=0.9, infinite=True)["z0"].assumption
+    'the expert always played the best arm'
+    """
+    level = check_confidence(confidence, infinite)
+    judged = OptimalExpert() if assumption is None else check_assumption(assumption)
+    sure = None if trust is None else as_float("trust", trust)
+    counts = listed_arms(counts, arms)
+    weigh = functools.partial(judged_log, counts, level=level, method=method, shift=shift)
+    likely = weigh(assumed=judged)
+    priors = found_prior(likely)
+    found = (weigh(assumed=_certain(judged)) if sure is None else likely).bounds()
+    name = None if sure is None else judged.in_words()
+    return {
+        context: Knowledge(own, prior=priors[context], trust=sure, assumption=name) for context, own in found.items()
+    }
+
+
+def _certain(judged: Assumption) -> Assumption:
+    """What holds whoever chose: nothing of experts, and the propensities of a program, which were written down."""
+    parts: list[Assumption] = [part for part in judged.parts if isinstance(part, KnownPropensity)]
+    return functools.reduce(lambda one, other: one & other, parts) if parts else AnyExpert()
