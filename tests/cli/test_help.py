@@ -28,7 +28,9 @@ def options() -> list[tuple[str, argparse.Action]]:
 
 def test_there_is_a_parser_for_each_command() -> None:
     assert list(commands()) == [command.name for command in COMMANDS]
-    assert list(commands()) == ["demo", "lab", "bounds", "sensitivity", "simulate", "reproduce", "proxy", "prune"]
+    assert list(commands()) == [
+        *("demo", "lab", "bounds", "sensitivity", "agent", "simulate", "reproduce", "proxy", "prune")
+    ]
 
 
 @pytest.mark.parametrize(("name", "action"), options())

@@ -16,7 +16,7 @@ from meanbounds.cli.messages import quantity
 from meanbounds.logs.merging import without_column
 from meanbounds.support.tables import text_table
 
-__all__ = ["COMMAND"]
+__all__ = ["COMMAND", "context_as_text"]
 
 _NAIVE = (
     "naive mean: the plain average of the arm's rows. It is not an estimate of the arm's mean, because the expert "
@@ -102,14 +102,21 @@ def _table(options: argparse.Namespace, counts: mb.logs.Counts, found: mb.logs.C
             row = [str(own.arms[k]), f"{played:,.0f}", f"{played / everything:.1%}", average]
             row += [f"{end:.{decimals}f}" for end in (own.lower[k], own.upper[k])]
             row.append("yes" if own.possible[k] else "no")
-            rows.append(row if options.context is None else [_name(context), *row])
+            rows.append(row if options.context is None else [context_as_text(context), *row])
     if options.context is None:
         return text_table(header, rows, align="lrrrrrl")
     return text_table(["context", *header], rows, align="llrrrrrl")
 
 
-def _name(context: mb.logs.Context) -> str:
-    """A context as text; several columns are joined by a slash."""
+def context_as_text(context: mb.logs.Context) -> str:
+    """A context as text; several columns are joined by a slash.
+
+    Examples
+    --------
+    >>> from meanbounds.cli.bounds import context_as_text
+    >>> context_as_text(("old", 3))
+    'old / 3'
+    """
     return " / ".join(map(str, context)) if isinstance(context, tuple) else str(context)
 
 

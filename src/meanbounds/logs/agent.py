@@ -19,7 +19,13 @@ from meanbounds.policies import OptimisticGittins, Policy
 from meanbounds.support.checks import as_float
 from meanbounds.support.seeding import Seed
 
-__all__ = ["agent", "knowledge_of"]
+__all__ = ["POLICY", "TRUSTING", "agent", "knowledge_of"]
+
+POLICY = OptimisticGittins(f="t + 1000")
+"""The policy that measured best with bounds for any expert, see docs/agents_of_logs.md."""
+
+TRUSTING = OptimisticGittins()
+"""The one that measured best with bounds that the assumption gives: they leave less to explore in the first rounds."""
 
 
 def agent(
@@ -54,8 +60,8 @@ def agent(
         all contexts share the evidence against it (docs/trust.md). By default the assumption gives no bounds, only the
         prior.
     policy
-        How to decide: one that can use a prior. By default ``OptimisticGittins(f="t + 1000")``, which measured best
-        (docs/agents.md).
+        How to decide: one that can use a prior. By default the one that measured best (docs/agents_of_logs.md):
+        ``OptimisticGittins(f="t + 1000")`` without `trust`, ``OptimisticGittins()`` with it.
     confidence, infinite, method, shift, arms
         As for `meanbounds.logs.bounds`.
     seed, floor
@@ -105,7 +111,8 @@ def agent(
         shift=shift,
         arms=arms,
     )
-    plays = OptimisticGittins(f="t + 1000") if policy is None else policy
+    usual = POLICY if trust is None else TRUSTING
+    plays = usual if policy is None else policy
     if len(known) == 1:
         (only,) = known.values()
         return Agent(plays, only, seed=seed, floor=floor)
