@@ -22,6 +22,7 @@ from benchmarks.estimates import ratio_limits
 from benchmarks.pages import items, paragraph, table, today
 from benchmarks.played import release_seed
 from meanbounds.logs.agent import POLICY, TRUSTING, knowledge_of
+from meanbounds.logs.prior import STRONGEST, WAIT
 from meanbounds.support.types import Floats
 from meanbounds.support.writing import write_text_atomically
 
@@ -48,7 +49,8 @@ def perfect(means: Floats, _weights: Floats, _rng: np.random.Generator) -> Float
 def errs(share: float, means: Floats, weights: Floats, rng: np.random.Generator) -> Floats:
     """Another arm, drawn uniformly, in this share of the cases."""
     best = perfect(means, weights, rng)
-    return (1.0 - share) * best + share * (1.0 - best) / (means.shape[1] - 1)
+    chances: Floats = (1.0 - share) * best + share * (1.0 - best) / (means.shape[1] - 1)
+    return chances
 
 
 def partial(means: Floats, weights: Floats, _rng: np.random.Generator) -> Floats:
@@ -65,7 +67,8 @@ def prefers(means: Floats, _weights: Floats, rng: np.random.Generator) -> Floats
     favourite = int(rng.integers(means.shape[1]))
     doubtful = means.max(axis=1) - means[:, favourite] < 0.1
     chosen = np.where(doubtful, favourite, means.argmax(axis=1))
-    return (np.arange(means.shape[1]) == chosen[:, None]).astype(np.float64)
+    chances: Floats = (np.arange(means.shape[1]) == chosen[:, None]).astype(np.float64)
+    return chances
 
 
 def wrong_idea(means: Floats, weights: Floats, rng: np.random.Generator) -> Floats:
@@ -286,10 +289,10 @@ def write_calibration(size: Size) -> str:
     for effect in EFFECTS:
         for place, (name, expert) in enumerate({**EXPERTS, **OTHERS}.items()):
             cells = []
-            for more in ({}, {"strongest": 1e6, "wait": np.inf}):
+            for strongest, wait in ((STRONGEST, WAIT), (1e6, np.inf)):
                 hits = np.zeros(len(SHARES))
                 for world in size.worlds_of(effect):
-                    (prior,) = mb.logs.prior(world.log(expert, place), **more).values()
+                    (prior,) = mb.logs.prior(world.log(expert, place), strongest=strongest, wait=wait).values()
                     hits += [inside(prior, world.truth, share).mean() for share in SHARES]
                 cells += [" / ".join(f"{100.0 * hit:.0f}%" for hit in hits / size.worlds)]
             rows.append([f"{effect}, {name}", *cells])

@@ -61,7 +61,9 @@ def _run(options: argparse.Namespace) -> None:
         arms=listed_arms(options, counts),
         seed=options.seed,
     )
-    agents = {context: made[context] for context in made} if isinstance(made, mb.ContextualAgent) else {"all": made}
+    agents: dict[mb.logs.Context, mb.Agent] = (
+        {"all": made} if isinstance(made, mb.Agent) else {z: made[z] for z in made}
+    )
     arms = {arm for agent in agents.values() for arm in agent.bounds.arms}
     sizes = (quantity(len(part), word) for part, word in ((agents, "context"), (arms, "arm")))
     print(f"{', '.join([quantity(counts.rows, 'row'), *sizes])}; {made.policy}")
