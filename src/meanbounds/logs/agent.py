@@ -56,9 +56,9 @@ def agent(
         What you judge of who wrote the log, such as ``ErringExpert(0.05)``. By default ``OptimalExpert()``: the arm
         that was played was the best one for its case, by whatever gap.
     trust
-        How probable it is that the assumption holds, such as 0.99. The agent then starts from the bounds that it gives;
-        all contexts share the evidence against it (docs/trust.md). By default the assumption gives no bounds, only the
-        prior.
+        How probable it is that the assumption holds, such as 0.99. The agent then starts from the bounds that it gives.
+        If there are several contexts, they share the evidence against it (docs/trust.md); in a single one the bounds of
+        each arm are doubted by themselves. By default the assumption gives no bounds, only the prior.
     policy
         How to decide: one that can use a prior. By default the one that measured best (docs/agents_of_logs.md):
         ``OptimisticGittins(f="t + 1000")`` without `trust`, ``OptimisticGittins()`` with it.
@@ -136,7 +136,7 @@ def knowledge_of(
     --------
     >>> import meanbounds as mb
     >>> from meanbounds.logs.agent import knowledge_of
-    >>> counts = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]], [[0.5, 0.5]]).counts()
+    >>> counts = mb.HiddenContexts.random(visible=2, seed=1).counts()
     >>> knowledge_of(counts, trust=0.9, infinite=True)["z0"].assumption
     'the expert always played the best arm'
     """
@@ -148,7 +148,7 @@ def knowledge_of(
     likely = weigh(assumed=judged)
     priors = found_prior(likely)
     found = (weigh(assumed=_certain(judged)) if sure is None else likely).bounds()
-    name = None if sure is None else judged.in_words()
+    name = judged.in_words() if sure is not None and len(found) > 1 else None
     return {
         context: Knowledge(own, prior=priors[context], trust=sure, assumption=name) for context, own in found.items()
     }
