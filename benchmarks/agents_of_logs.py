@@ -317,8 +317,9 @@ def page(bodies: Mapping[str, str], seed: int) -> str:
     same for all types, and the rest is drawn for each type, both uniformly; that rest is
     {", ".join(f"{effect:g} ({name})" for name, effect in EFFECTS.items())}. An expert who knows the types, more or
     less, writes a log of {ROWS:,} rows with rewards of 0 and 1. An agent, who sees no type, starts from it. Defaults
-    were chosen on other seeds. Written by `python -m benchmarks.agents_of_logs --worlds 200 --runs 20` on {today()}
-    with meanbounds {mb.__version__}, seed {seed}."""
+    were chosen on other seeds, except that arms of a single context do not share their trust: these worlds were looked
+    at for that. Written by `python -m benchmarks.agents_of_logs --worlds 200 --runs 20` on {today()} with meanbounds
+    {mb.__version__}, seed {seed}."""
     kinds = items(f"**{name}**: {_doc(expert)}" for name, expert in {**EXPERTS, **OTHERS}.items())
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in bodies.items())
     return f"# What an agent that starts from a log loses\n\n{paragraph(about)}\n\n{kinds}\n\n{body}\n"

@@ -50,7 +50,10 @@ def test_with_trust_the_assumption_gives_the_bounds_and_contexts_share_it() -> N
         assert (known.bounds, known.trust, known.assumption) == (found[context], 0.95, name)
     assert agent.assumptions() == {name: 0.0}
     worst = int(found[COUNTS.contexts[0]].upper.argmin())
-    with pytest.warns(mb.evidence.ContradictionWarning, match="in all but at most 10% of the cases"):
+    with (
+        pytest.warns(mb.evidence.AssumptionWarning),
+        pytest.warns(mb.evidence.ContradictionWarning, match="in all but at most 10% of the cases"),
+    ):
         _praise(agent, COUNTS.contexts[0], worst)
     assert agent.assumptions()[name] > 3.0
     assert mb.ContextualAgent.from_dict(agent.to_dict()).assumptions() == agent.assumptions()
