@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import meanbounds as mb
+from meanbounds import kernels
 from meanbounds.kernels.arms import textbook
 from meanbounds.kernels.arms.block import Block
 from meanbounds.kernels.arms.doubted_laws import log_bayes_factor
@@ -46,15 +47,17 @@ def doubted_cases(draw: st.DrawFn) -> tuple[strategies.Case, naive_doubt.Trust]:
     return case._replace(bounds=bounds), trust
 
 
-def states_after(policy: mb.Policy, case: strategies.Case, known: mb.Knowledge) -> np.ndarray:
-    """State of run 0 after all rounds."""
+def states_after(
+    policy: mb.Policy, case: strategies.Case, known: mb.Knowledge, fast: bool, stops: tuple[int, ...] = ()
+) -> np.ndarray:
+    """State of run 0 after all rounds, interrupted at some."""
     state = np.zeros((1, len(State._fields), len(case.bounds)))
     law = case.environment.rewards(case.bounds.low, case.bounds.high)
-    stops, curves = np.array([case.horizon]), np.empty((1, 1))
+    rounds, curves = np.array([*stops, case.horizon]), np.empty((1, len(stops) + 1))
     seed, table = np.uint64(case.seed), policy.log_f(1, case.horizon)
-    block = Block(state, law, seed, 0, table, 1, stops, case.environment.gaps, curves)
-    plan = policy.plan(known)
-    textbook.play(policy.code(plan), plan.table, policy.parameters, block)
+    block = Block(state, law, seed, 0, table, 1, rounds, case.environment.gaps, curves)
+    plan, play = policy.plan(known), kernels.play if fast else textbook.play
+    play(policy.code(plan), plan.table, policy.parameters_for(known), block)
     after: np.ndarray = state[0]
     return after
 
@@ -68,9 +71,29 @@ def test_twins(policy: mb.Policy, drawn: tuple[strategies.Case, naive_doubt.Trus
     twin = naive_doubt.twin_for(policy, trust)
     history = naive.play(policy, case.environment, case.bounds, rounds, case.seed, twin=twin)
     for stop in {len(history), (len(history) + 1) // 2} - {0}:
-        played = states_after(policy, case._replace(horizon=stop), mb.Knowledge(case.bounds, trust=trust))
-        assert played[0].tolist() == history[stop - 1].plays
-        assert played[1].tolist() == history[stop - 1].total
+        for fast in (True, False):
+            played = states_after(policy, case._replace(horizon=stop), mb.Knowledge(case.bounds, trust=trust), fast)
+            assert played[0].tolist() == history[stop - 1].plays
+            assert played[1].tolist() == history[stop - 1].total
+
+
+@pytest.mark.parametrize("f", ["t", "t + 1000"])
+@pytest.mark.parametrize("strength", [None, 0.7, 8.0])
+def test_long_runs_of_the_gittins_index_are_the_textbooks(f: str, strength: float | None) -> None:
+    draw, policy = np.random.default_rng(5), mb.OptimisticGittins(f=f)
+    for number in range(1 if INTERPRETED else 12):
+        means = draw.random(int(draw.integers(1, 7)))
+        size = means.size
+        around = np.clip(np.sort(means + draw.normal(0.0, 0.2, (2, size)), axis=0), 0.0, 1.0)
+        environment = mb.Bernoulli(means) if number % 3 else mb.Beta(means)
+        prior = None if strength is None else mb.Prior(draw.uniform(0.1, 0.9, size), strength)
+        trust = draw.choice([0.5, 0.9, 0.99, 0.9999, 1.0], size)
+        known = mb.Knowledge(mb.MeanBounds(*around), prior=prior, trust=trust)
+        rounds = 60 if INTERPRETED else 900
+        case = strategies.Case(environment, known.bounds, rounds, number)
+        for stops in ((), (rounds // 7, rounds // 2)):
+            one, other = (states_after(policy, case, known, fast, stops) for fast in (True, False))
+            assert one.tolist() == other.tolist()
 
 
 PARTLY = mb.MeanBounds([0.5, 0.1, 0.3, 0.9, 0.6], [0.7, 0.45, 0.8, 0.95, 0.6], arms=["a", "b", "c", "d", "e"])
@@ -170,7 +193,7 @@ def test_index_policies_do_not_doubt_before_f_reaches_n(
 ) -> None:
     case, _ = drawn
     late = mb.Knowledge(case.bounds, doubt_after=np.exp(policy.log_f(ROUNDS, ROUNDS)[0]) * 1.01)
-    one, other = (states_after(policy, case, known) for known in (mb.Knowledge(case.bounds), late))
+    one, other = (states_after(policy, case, known, fast=True) for known in (mb.Knowledge(case.bounds), late))
     assert one.tolist() == other.tolist()
 
 

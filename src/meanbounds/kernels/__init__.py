@@ -25,6 +25,8 @@ _FAST = {
     textbook.THOMPSON + textbook.LOGGED: fast.play_logged_thompson,
     textbook.GITTINS: fast.play_gittins,
     textbook.GITTINS + textbook.LOGGED: fast.play_logged_gittins,
+    textbook.DOUBTED + textbook.GITTINS: fast.play_doubted_gittins,
+    textbook.DOUBTED + textbook.GITTINS + textbook.LOGGED: fast.play_doubted_logged_gittins,
     textbook.IDS: fast.play_ids,
 }
 

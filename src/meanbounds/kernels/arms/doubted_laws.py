@@ -49,6 +49,8 @@ __all__ = [
     "doubted_gittins",
     "doubted_ids_chances",
     "doubted_thompson_chances",
+    "fill_mixture",
+    "index_of_mixture",
     "log_bayes_factor",
     "trust_under_hat",
 ]
@@ -153,6 +155,49 @@ def choose_doubted_draws(
 
 
 @compiled
+def fill_mixture(
+    told: Floats,
+    bare: Floats,
+    log_n: Floats,
+    parameters: Floats,
+    state_table: Floats,
+    k: int,
+    shared: float,
+    laws: Floats,
+) -> tuple[float, tuple[float, float]]:
+    """Fill the laws of an arm's mean within its bounds and without them; return the weight of the first, and the floor.
+
+    The floor is that of `posterior_hat`. Where the weight is 1, both laws are the first.
+    """
+    bounded, whole, state = plan_of(told), plan_of(bare), state_of(state_table)
+    hat = np.empty(HAT_SHAPE)
+    floor = posterior_hat(hat, bounded, parameters, state, k, shared)
+    law_under_hat(laws[0], hat)
+    prior, unit = prior_in(told, parameters, k), _unit_bounds(told, k)
+    weight = trust_under_hat(hat, prior, unit, state.plays[int(whole.arm[k])], log_n[k])
+    if weight < 1.0:
+        posterior_hat(hat, whole, parameters, state, k, shared)
+        law_under_hat(laws[1], hat)
+    else:
+        laws[1] = laws[0]
+    return weight, floor
+
+
+@compiled
+def index_of_mixture(
+    told: Floats, bare: Floats, k: int, laws: Floats, weight: float, floor: tuple[float, float], f: float
+) -> tuple[float, float]:
+    """The optimistic Gittins index of what `fill_mixture` has filled in, and its expectation, in raw units."""
+    if weight < 1.0:
+        index, mean = mixed_index(laws[0], laws[1], weight, f, PRECISION)
+        ends = _ends(plan_of(bare), k)
+    else:
+        index, mean = index_of_law(laws[0], f, PRECISION), expectation(laws[0])
+        ends = _ends(plan_of(told), k)
+    return in_raw_units(index, floor, ends[0], ends[1]), in_raw_units(mean, floor, ends[0], ends[1])
+
+
+@compiled
 def doubted_gittins(
     told: Floats,
     bare: Floats,
@@ -164,23 +209,11 @@ def doubted_gittins(
     means: Floats,
 ) -> None:
     """Write the optimistic Gittins index of each arm's mixture, and its expectation, in raw units."""
-    bounded, whole, state = plan_of(told), plan_of(bare), state_of(state_table)
-    hat, law, other, f = np.empty(HAT_SHAPE), np.empty(LAW_SIZE), np.empty(LAW_SIZE), exp(log_f)
-    shared = shared_floor(whole, parameters, state)
+    laws, f = np.empty((2, LAW_SIZE)), exp(log_f)
+    shared = shared_floor(plan_of(bare), parameters, state_of(state_table))
     for k in range(scores.size):
-        floor = posterior_hat(hat, bounded, parameters, state, k, shared)
-        law_under_hat(law, hat)
-        prior, unit, ends = prior_in(told, parameters, k), _unit_bounds(told, k), _ends(bounded, k)
-        weight = trust_under_hat(hat, prior, unit, state.plays[int(whole.arm[k])], log_n[k])
-        if weight < 1.0:
-            ends = _ends(whole, k)
-            posterior_hat(hat, whole, parameters, state, k, shared)
-            law_under_hat(other, hat)
-            index, mean = mixed_index(law, other, weight, f, PRECISION)
-        else:
-            index, mean = index_of_law(law, f, PRECISION), expectation(law)
-        scores[k] = in_raw_units(index, floor, ends[0], ends[1])
-        means[k] = in_raw_units(mean, floor, ends[0], ends[1])
+        weight, floor = fill_mixture(told, bare, log_n, parameters, state_table, k, shared, laws)
+        scores[k], means[k] = index_of_mixture(told, bare, k, laws, weight, floor, f)
 
 
 @compiled

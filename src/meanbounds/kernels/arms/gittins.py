@@ -46,6 +46,7 @@ __all__ = [
     "law_under_hat",
     "mass_of_law",
     "mixed_index",
+    "mixed_tail",
     "optimistic_index",
     "tail_of_law",
 ]
@@ -218,7 +219,7 @@ def index_of_law(law: Floats, f: float, precision: float) -> float:
 
 
 @compiled
-def _mixed_tail(law: Floats, other: Floats, weight: float, v: float) -> tuple[float, float]:
+def mixed_tail(law: Floats, other: Floats, weight: float, v: float) -> tuple[float, float]:
     """P(mean > v) and E[(mean - v)+] if the mean has the first law with this probability, else the other."""
     chance, gain = 0.0, 0.0
     for n in range(2):
@@ -244,7 +245,7 @@ def mixed_index(law: Floats, other: Floats, weight: float, f: float, precision: 
     v = _first_guess(other, f * (1.0 - weight))
     v = v if below < v < above else 0.5 * (below + above)
     for _ in range(_MOST_STEPS):
-        chance, gain = _mixed_tail(law, other, weight, v)
+        chance, gain = mixed_tail(law, other, weight, v)
         lead = v - mean
         surplus = f * gain - lead
         if surplus > 0.0:

@@ -18,6 +18,7 @@ rounding error. Everything closer, ties above all, is solved and compared as the
 
 from __future__ import annotations
 
+from meanbounds.kernels.fast.doubted_gittins import play_doubted_gittins, play_doubted_logged_gittins
 from meanbounds.kernels.fast.gittins import play_gittins, play_logged_gittins
 from meanbounds.kernels.fast.hold import play_gaussian, play_imed, play_kl
 from meanbounds.kernels.fast.ids import play_ids
@@ -25,6 +26,8 @@ from meanbounds.kernels.fast.oful import play_linear
 from meanbounds.kernels.fast.thompson import play_logged_thompson, play_thompson
 
 __all__ = [
+    "play_doubted_gittins",
+    "play_doubted_logged_gittins",
     "play_gaussian",
     "play_gittins",
     "play_ids",
