@@ -19,7 +19,7 @@ from scipy import stats
 
 import meanbounds as mb
 from benchmarks.estimates import ratio_limits
-from benchmarks.pages import items, paragraph, table, today
+from benchmarks.pages import items, kept_part, paragraph, table, today
 from benchmarks.played import release_seed
 from meanbounds.logs.agent import POLICY, TRUSTING, knowledge_of
 from meanbounds.logs.prior import STRONGEST, WAIT
@@ -255,19 +255,18 @@ TRUSTED: Mapping[str, mb.logs.Assumption] = {
 def write_trusting(size: Size) -> str:
     """Agents that trust the experts, where the hidden type matters little."""
     rows, missed, effect, optimal = [], [], "little", mb.logs.OptimalExpert()
-    few = Size(max(2, 2 * size.worlds // 5), max(1, size.runs // 20), size.seed)
     for name, true in TRUSTED.items():
         for assumption in dict.fromkeys((optimal, true)):
-            for trust, part in ((1.0, size), (0.99, few))[: 2 if assumption == optimal else 1]:
+            for trust in (1.0, 0.99):
                 starts = functools.partial(_trusting, assumption, trust)
-                own, other = regrets(TRUSTING, starts, effect, name, part), nothing(effect, size)[: part.worlds]
+                own, other = regrets(TRUSTING, starts, effect, name, size), nothing(effect, size)
                 rows.append([f"{name}: `{assumption}`, {trust:g}", *_cells(own, other)])
                 if assumption == optimal and own.mean() > TRUSTED_GOAL * other.mean():
                     missed.append(f"{name}, trust {trust:g}: the ratio is above {TRUSTED_GOAL:g}")
     about = f"""`mb.logs.agent(counts, assumption, trust=...)`, which plays `{TRUSTING}`, where the hidden type matters
-    little: with the bounds of an expert who is always right, and with those that are true of the expert. Rounds with a
-    trust below 1 are slow to play, so {few.worlds} worlds are played for them, with {few.runs} of {size.runs} runs in
-    each. Goal: a ratio of at most {TRUSTED_GOAL:g} with `{optimal}`, whoever of these the expert is."""
+    little: with the bounds of an expert who is always right, and with those that are true of the expert. {size.worlds}
+    worlds, {size.runs} runs in each. Goal: a ratio of at most {TRUSTED_GOAL:g} with `{optimal}`, whoever of these the
+    expert is."""
     met = "The goal is met." if not missed else "Missed:\n\n" + items(missed)
     return f"{paragraph(about)}\n\n{table(('expert: assumption, trust', *_HEADER[1:]), rows)}\n\n{met}"
 
@@ -343,13 +342,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     size, bodies = Size(given.worlds, given.runs, given.seed), {}
     for letter in given.parts or PARTS:
         title, write = PARTS[letter]
-        kept = given.kept / f"{letter}-{size.worlds}-{size.runs}-{size.seed}.md" if given.kept else None
-        if kept is not None and kept.exists():
-            bodies[title] = kept.read_text(encoding="utf-8")
-        else:
-            bodies[title] = write(size)
-            if kept is not None:
-                write_text_atomically(kept, bodies[title])
+        name = f"{letter}-{size.worlds}-{size.runs}-{size.seed}"
+        bodies[title] = kept_part(given.kept, name, functools.partial(write, size))
         print(f"## {title}\n\n{bodies[title]}\n", flush=True)
     whole = given.worlds == 200 and given.runs == 20 and not given.parts
     output = given.output or (PAGE if whole else None)

@@ -7,6 +7,7 @@ writes docs/doubt.md. Letters after it choose the parts: `python -m benchmarks.d
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 
 import meanbounds as mb
 from benchmarks.contenders import contenders, share_of, starts_from_log
-from benchmarks.pages import paragraph, table, today
+from benchmarks.pages import kept_part, paragraph, table, today
 from benchmarks.played import release_seed
 from meanbounds.paper.base import expecting
 from meanbounds.support.types import Floats
@@ -174,16 +175,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--share", type=float, default=0.1, help="share of the runs to play; 1 writes the page")
     parser.add_argument("--policies", nargs="*", help="labels of policies to play; all by default")
     parser.add_argument("-o", "--output", type=Path, help="the page to write; docs/doubt.md if everything is played")
+    parser.add_argument("--kept", type=Path, help="folder of parts that were played before, and that are kept there")
     parser.add_argument("--seed", type=int, default=release_seed(), help="of the rewards; by the release by default")
     given = parser.parse_args(arguments)
     policies = {label: own for label, own in doubting().items() if given.policies is None or label in given.policies}
-    bodies = {}
+    bodies, who = {}, "all" if given.policies is None else "+".join(policies)
     for letter in given.parts or PARTS:
         part = PARTS[letter]
-        bodies[part.title] = part.write(policies, max(2, round(given.share * part.runs)), given.seed)
+        runs = max(2, round(given.share * part.runs))
+        write = functools.partial(part.write, policies, runs, given.seed)
+        bodies[part.title] = kept_part(given.kept, f"{letter}-{runs}-{given.seed}-{who}", write)
     about = f"""Every policy that uses bounds, with bounds that are right or wrong, trusted more or less; docs/trust.md
-    says what trust is. Written by `python -m benchmarks.doubt --share 1` on {today()} with meanbounds {mb.__version__},
-    seed {given.seed}. Slow policies play fewer of the runs."""
+    says what trust is. Written by `python -m benchmarks.doubt --share {given.share:g}` on {today()} with meanbounds
+    {mb.__version__}, seed {given.seed}. Slow policies play fewer of the runs."""
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in bodies.items())
     text = f"# What trust costs and saves\n\n{paragraph(about)}\n\n{body}\n"
     print(text)

@@ -1,10 +1,13 @@
-"""What the pages that commands write have in common: tables, lists, paragraphs."""
+"""What the pages that commands write have in common: tables, lists, paragraphs, and parts that take long."""
 
 from __future__ import annotations
 
 import datetime
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from meanbounds.support.writing import write_text_atomically
 
 WIDTH = 118
 
@@ -33,3 +36,14 @@ def items(parts: Iterable[str]) -> str:
 def today() -> str:
     """The date, as in 2026-11-15."""
     return f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
+
+
+def kept_part(folder: Path | None, name: str, write: Callable[[], str]) -> str:
+    """The text of a part of a page, from the folder if it was written there before; else it is written, and kept."""
+    path = None if folder is None else folder / f"{name}.md"
+    if path is not None and path.exists():
+        return path.read_text(encoding="utf-8")
+    text = write()
+    if path is not None:
+        write_text_atomically(path, text)
+    return text
