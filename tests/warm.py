@@ -26,7 +26,10 @@ from tests import naive, naive_doubt
 from tests.conftest import drop_stale_kernels
 
 BOUNDS = mb.MeanBounds([0.3, 0.2], [0.8, 0.9])
+PRIOR = mb.Prior(0.5, 8.0)
 DOUBTED = mb.Knowledge(BOUNDS, trust=0.9)
+EXPECTED = mb.Knowledge(BOUNDS, prior=PRIOR)
+BOTH = mb.Knowledge(BOUNDS, prior=PRIOR, trust=0.9)
 WORLD = mb.Bernoulli([0.5, 0.6])
 
 Job = tuple[Callable[[Any, mb.Knowledge], None], AnyPolicy, mb.Knowledge]
@@ -47,8 +50,8 @@ def compile_loops(policy: mb.Policy, known: mb.Knowledge) -> None:
     block = Block(state, law, np.uint64(1), 0, policy.log_f(1, 3), 1, rounds, WORLD.gaps, np.empty((1, 1)))
     code = policy.code(plan)
     for play in (kernels.play, textbook.play):
-        play(code, plan.table, policy.parameters, block)
-    textbook.choose(code, plan.table, policy.parameters, state[0], 1.0, 3, np.uint64(1))
+        play(code, plan.table, policy.parameters_for(known), block)
+    textbook.choose(code, plan.table, policy.parameters_for(known), state[0], 1.0, 3, np.uint64(1))
 
 
 def compile_delays(policy: mb.Policy, known: mb.Knowledge) -> None:
@@ -79,6 +82,8 @@ def jobs() -> list[Job]:
     for step in (compile_agent, compile_loops, compile_delays):
         found += [(step, policy, certain) for policy in plain if (step, policy, certain) not in found]
         found += [(step, policy, DOUBTED) for policy in doubting]
+    for step in (compile_agent, compile_loops):
+        found += [(step, policy, known) for policy in plain if policy.takes_prior for known in (EXPECTED, BOTH)]
     return found
 
 
