@@ -37,18 +37,12 @@ SURE = 1e-6  # how often a test of this file that draws logs may fail although a
 
 
 class TestFalseAlarms:
-    """Worlds in which what is assumed is just true."""
+    """Worlds in which what is assumed is just true; `python -m benchmarks.refuting` draws 2,000 logs of each."""
 
     @pytest.mark.parametrize("name", WORLDS)
     def test_few_logs(self, name: str) -> None:
         alarms = refuted(name, 1.0, 60, seed=3)
         assert stats.binom.sf(alarms - 1, 60, 1.0 - CONFIDENCE) > SURE
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("name", WORLDS)
-    def test_many_logs(self, name: str) -> None:
-        alarms = refuted(name, 1.0, 2000, seed=4)
-        assert stats.binom.sf(alarms - 1, 2000, 1.0 - CONFIDENCE) > SURE
 
     @pytest.mark.parametrize("name", WORLDS)
     def test_what_is_false_is_found(self, name: str) -> None:
