@@ -249,3 +249,24 @@ def test_log_masses_and_bayes_factors() -> None:
             density = mpmath.mpf(x) ** (a - 1) * (1 - mpmath.mpf(x)) ** (b - 1) / whole
             point = log_bayes_factor(a, b, (1.0, 1.0), x, x)
             assert point == pytest.approx(float(mpmath.log(density)), rel=1e-9, abs=1e-7)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_rewards_at_an_end_favour_bounds_that_leave_that_end(value: float) -> None:
+    """Sums of plays and priors are rounded; what is left when the prior is taken off again is no reward."""
+    rng = np.random.default_rng(3)
+    for mean, strength, n in zip(
+        rng.random(200), rng.choice([0.7, 2.0, 8.0], 200), rng.integers(1, 10**6, 200), strict=True
+    ):
+        a, b = float(strength * mean), float(strength - strength * mean)
+        # What a kernel has: the prior's share is in the sum of rewards, and b is all plays less that sum.
+        ones = a + float(n) * value
+        found = log_bayes_factor(ones, strength + float(n) - ones, (a, b), value, value)
+        prior, plays = mpmath.mpf(a if value else b), mpmath.mpf(int(n))
+        exact = mpmath.loggamma(prior) - mpmath.loggamma(prior + plays)
+        exact += mpmath.loggamma(strength + plays) - mpmath.loggamma(strength)
+        assert found == pytest.approx(float(exact), rel=1e-6, abs=1e-6)
+        contradicted = log_bayes_factor(
+            ones - (value - 0.5), strength + float(n) - ones + value - 0.5, (a, b), value, value
+        )
+        assert contradicted == -np.inf

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import meanbounds as mb
 from meanbounds.logs import AnyExpert, ErringExpert, KnownPropensity, OptimalExpert
-from tests.logs.test_prior import log_of
+from tests.logs.test_prior import log_of, lottery
 
 LAB = mb.HiddenContexts.random(visible=3, hidden=4, arms=3, seed=2)
 COUNTS = LAB.sample(6_000, seed=1)
@@ -117,16 +116,10 @@ def test_rewards_in_any_range() -> None:
 
 
 def test_propensities_that_a_program_wrote_down_are_certain() -> None:
-    rng = np.random.default_rng(1)
-    tried = rng.random(5_000) < 0.25
-    bought = rng.random(5_000) < np.where(tried, 0.3, 0.2)
-    log = pd.DataFrame(
-        {"page": np.where(tried, "new", "old"), "p": np.where(tried, 0.25, 0.75), "bought": bought * 1.0}
-    )
-    counts = mb.logs.read(log, context="p", arm="page", reward="bought", low=0, high=1)
-    lottery = KnownPropensity("p", 0.25)
-    agent = one(counts, lottery, seed=1)
-    assert agent.bounds == mb.logs.bounds(counts, lottery)["all"]
+    counts = lottery()
+    drawn = KnownPropensity("p", 0.25)
+    agent = one(counts, drawn, seed=1)
+    assert agent.bounds == mb.logs.bounds(counts, drawn)["all"]
     assert agent.pull() == "new"
 
 

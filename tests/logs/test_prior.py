@@ -43,6 +43,17 @@ def log_of(count: Any, total: Any, low: float = 0.0, high: float = 1.0) -> mb.lo
     return mb.logs.Counts(names, list(range(rows.shape[1])), count=rows, **sums, low=low, high=high, arms_listed=True)
 
 
+def lottery() -> mb.logs.Counts:
+    """A program drew the new page with probability 0.25 and wrote that down; 0.3 and 0.2 of the visitors buy."""
+    rng = np.random.default_rng(1)
+    tried = rng.random(5_000) < 0.25
+    bought = rng.random(5_000) < np.where(tried, 0.3, 0.2)
+    log = pd.DataFrame(
+        {"page": np.where(tried, "new", "old"), "p": np.where(tried, 0.25, 0.75), "bought": bought * 1.0}
+    )
+    return mb.logs.read(log, context="p", arm="page", reward="bought", low=0, high=1)
+
+
 def mean_of(own: mb.Prior) -> Any:
     """The means of a prior, as an array."""
     return np.array(own.mean)
@@ -158,16 +169,10 @@ def test_wait_limits_the_strength_near_the_top_of_the_range() -> None:
 
 
 def test_propensities_give_the_weighted_means() -> None:
-    rng = np.random.default_rng(1)
-    tried = rng.random(5_000) < 0.25
-    bought = rng.random(5_000) < np.where(tried, 0.3, 0.2)
-    log = pd.DataFrame(
-        {"page": np.where(tried, "new", "old"), "p": np.where(tried, 0.25, 0.75), "bought": bought * 1.0}
-    )
-    counts = mb.logs.read(log, context="p", arm="page", reward="bought", low=0, high=1)
+    counts = lottery()
     (own,) = mb.logs.prior(counts, KnownPropensity("p", 0.25), strongest=1e6, wait=math.inf).values()
     assert own.mean == pytest.approx((0.3, 0.2), abs=0.03)
-    rows = np.array([tried.sum(), (~tried).sum()])
+    rows = counts.count.sum(axis=0)
     np.testing.assert_allclose(own.strength, rows + 2.0, rtol=0.01)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 from meanbounds.agents.agent import Agent
 from meanbounds.agents.arms import ArmsLearner
 from meanbounds.agents.columns import Columns, check_columns
+from meanbounds.agents.contexts import Context, as_lists, as_tuples, check_context
 from meanbounds.agents.learner import Pending, check_floor
 from meanbounds.agents.together import Ledger, place_of
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, UnknownArmError
@@ -32,11 +32,7 @@ from meanbounds.support.types import Floats, Integers
 
 __all__ = ["Context", "ContextualAgent"]
 
-Context = Any
-"""The name of a context: a text, a number, or a tuple of these."""
-
 _FORMAT = 2
-_DEEPEST = 20  # tuples within tuples in the name of a saved context
 _MOST = 10**8  # rows of a saved agent: more would not fit in memory
 _SAVED = ("policy", "seed", "floor", "unknown", "arms", "low", "high", "contexts", "rows", "lower", "upper", "told")
 _AWAKE = 4096  # contexts held as agents at a time; the others are stored in columns
@@ -797,7 +793,7 @@ class ContextualAgent(Saved):
             "arms": list(columns.arms),
             "low": columns.low.tolist(),
             "high": columns.high.tolist(),
-            "contexts": [_listed(context) for context in self._rows],
+            "contexts": [as_lists(context) for context in self._rows],
             "rows": rows,
             "next_row": self._next_row(),
             "lower": columns.lower[rows].tolist(),
@@ -825,7 +821,7 @@ class ContextualAgent(Saved):
         if data.get("format") != _FORMAT:
             raise ValueError(f"this is no contextual agent in format 1 or {_FORMAT}: it has {sorted(map(str, data))}")
         saved.need(_SAVED)
-        contexts = [check_context(_hashable(context)) for context in saved.sequence("contexts")]
+        contexts = [check_context(as_tuples(context)) for context in saved.sequence("contexts")]
         size, rows = saved.whole("next_row", high=_MOST), saved.wholes("rows", len(contexts)).tolist()
         if len(set(contexts)) < len(contexts) or rows != sorted(set(rows)) or (rows and rows[-1] >= size):
             raise saved.fail("contexts must differ, and rows must rise and be below next_row")
@@ -863,7 +859,7 @@ class ContextualAgent(Saved):
         entries = saved.sequence("agents")
         if not all(isinstance(entry, list | tuple) and len(entry) == 2 for entry in entries):
             raise saved.fail("agents must be a list of pairs, each of a context and its agent")
-        agents = {check_context(_hashable(context)): Agent.from_dict(own) for context, own in entries}
+        agents = {check_context(as_tuples(context)): Agent.from_dict(own) for context, own in entries}
         bounds = {context: agent.knowledge for context, agent in agents.items()}
         whole = cls(Policy.from_saved(saved.mapping("policy")), bounds, seed=saved["seed"], unknown="vacuous")
         for context, agent in agents.items():
@@ -892,30 +888,6 @@ class ContextualAgent(Saved):
         return f"ContextualAgent({self._policy!r}, {len(self._rows)} contexts)"
 
 
-def check_context(context: Context) -> Context:
-    """Check the name of a context and return it with numpy's numbers made plain.
-
-    Names that cannot be compared or saved, such as NaN and None, are refused.
-
-    Examples
-    --------
-    >>> check_context((np.int64(3), "old"))
-    (3, 'old')
-    >>> check_context(float("nan"))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    TypeError: a context is a text, a number or a tuple of these; got nan. A missing value (NaN, None) needs...
-    """
-    if isinstance(context, tuple):
-        return tuple(check_context(part) for part in context)
-    plain = context.item() if isinstance(context, np.generic) else context
-    if not isinstance(plain, str | int | float) or (isinstance(plain, float) and math.isnan(plain)):
-        raise TypeError(
-            f"a context is a text, a number or a tuple of these; got {context!r}. A missing value (NaN, None) needs a "
-            f'name of its own, such as "unknown"'
-        )
-    return plain
-
-
 def _made(kind: type[ContextualAgent], state: dict[str, Any], kept: dict[Context, ArmsLearner]) -> ContextualAgent:
     """The agent of which `ContextualAgent.__reduce__` took the state."""
     agent = kind.__new__(kind)
@@ -934,13 +906,3 @@ def _learner_of(agent: Agent) -> ArmsLearner:
     if not isinstance(agent.inside, ArmsLearner):
         raise TypeError(f"contexts need a policy on arms, such as mb.GLUE(); got {agent.policy!r}")
     return agent.inside
-
-
-def _listed(context: Context) -> Context:
-    return [_listed(part) for part in context] if isinstance(context, tuple) else context
-
-
-def _hashable(context: Context, depth: int = 0) -> Context:
-    if depth > _DEEPEST:
-        raise ValueError(f"the name of a saved context is nested more than {_DEEPEST} times: {shown(context)}")
-    return tuple(_hashable(part, depth + 1) for part in context) if isinstance(context, list) else context

@@ -19,7 +19,7 @@ from meanbounds.prior import Prior
 from meanbounds.support.checks import as_float
 from meanbounds.support.types import Floats
 
-__all__ = ["CORRELATION", "STRONGEST", "WAIT", "prior"]
+__all__ = ["CORRELATION", "STRONGEST", "WAIT", "found_prior", "prior"]
 
 CORRELATION = 0.5
 STRONGEST = 8.0

@@ -29,10 +29,8 @@ __all__ = ["Sensitivity", "TippingPoint", "sensitivity"]
 
 _STEPS = 24  # on the way from the base to the end of an assumption
 _HALVINGS = 25
-_WEAKEST = {
-    **{"gap_low": 0.0, "gap_high": 1.0, "errors": 1.0, "loss": 1.0, "odds": 1000.0},
-    **{"shift": 1.0, "confidence": 1.0 - 1e-9},
-}
+_LARGEST = 1000.0  # of a number that has no end
+_WEAKEST = {"shift": 1.0, "confidence": 1.0 - 1e-9}  # beside the numbers of assumptions
 _STRONGEST = {
     **{"gap_low": 1.0, "gap_high": 0.0, "errors": 0.0, "loss": 0.0, "odds": 1.0},
     **{"shift": 0.0, "confidence": 0.0},
@@ -303,6 +301,7 @@ def sensitivity(
         here = dict(zip(grids, point, strict=True))
         rows += [{"context": ask.context, **ask.own(here), **ask.judge(here)} for ask in questions]
     base = {name: grid[0] for name, grid in grids.items()}
+    nothing = {name: min(end, _LARGEST) for part in assumed.parts for name, end in part.weaker.items()}
     weaker, stronger = (
         {
             ask.context: {
@@ -312,7 +311,7 @@ def sensitivity(
             }
             for ask in questions
         }
-        for ends in (_WEAKEST, _STRONGEST)
+        for ends in ({**nothing, **_WEAKEST}, _STRONGEST)
     )
     return Sensitivity(tuple(rows), weaker, stronger, base)
 

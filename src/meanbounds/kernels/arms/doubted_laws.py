@@ -57,6 +57,7 @@ __all__ = [
 
 _PLAN = 7  # rows of a plan without a log
 _POINT = 1e-9  # width in units of the range that bounds which leave one value get where laws are integrated
+_ROUNDING = 1e-13  # part of all plays below which a sum of rewards less its prior may be a rounding error: none
 _NEVER = 1e-15  # a part of a mixture with less weight is left out
 
 
@@ -84,12 +85,12 @@ def _log_factor(
         flat = prior[0] == 1.0 and prior[1] == 1.0
         start = log(upper - lower) if flat else _log_mass(prior[0], prior[1], before[0], before[1])
         return _log_mass(a, b, lower, upper) - start
-    ones, zeros = a - prior[0], b - prior[1]
+    ones, zeros, rounding = a - prior[0], b - prior[1], _ROUNDING * (a + b)
     value = lgamma(prior[0]) + lgamma(prior[1]) - lgamma(prior[0] + prior[1])
     value -= lgamma(a) + lgamma(b) - lgamma(a + b)
-    if ones > 0.0:
+    if ones > rounding:
         value += ones * log(lower) if lower > 0.0 else -np.inf
-    if zeros > 0.0:
+    if zeros > rounding:
         value += zeros * log1p(-lower) if lower < 1.0 else -np.inf
     return value
 

@@ -1,8 +1,9 @@
 """Whole simulated runs, faster than `meanbounds.kernels.arms.textbook` plays them and with the same decisions.
 
 Nothing here defines a policy, and no agent uses it: an agent plays one round at a time. `hold` is for UCB, KL-UCB and
-indexed minimum empirical divergence, and rests on two ideas, both exact; `thompson` and `ids` keep what is costly to
-compute; `inversion` compares the draws of Thompson sampling without making them.
+indexed minimum empirical divergence, and rests on two ideas, both exact; `gittins` and `doubted_gittins` hold as well;
+`thompson` and `ids` keep what is costly to compute; `inversion` compares the draws of Thompson sampling without making
+them.
 
 **Hold.** After looking at all arms, put a level between the best and the second-best index. While the leader stays
 above it and every other arm below, the leader is played again, and only the leader has to be looked at. The index of an

@@ -49,54 +49,59 @@ def _reaches_at(laws: Floats, weight: float, x: float) -> float:
 
 
 @compiled
+def _put_level(bare: Floats, scores: Floats, chosen: int, laws: Floats, weights: Floats) -> tuple[float, float]:
+    """What the leader's index has to be, in units of its range, and the f from which on another arm may lead."""
+    whole = plan_of(bare)
+    margin, second = _MARGIN * scale_of(whole), scores[chosen] - whole.span[chosen]
+    for k in range(scores.size):
+        if k != chosen:
+            second = max(second, scores[k])
+    level, wake = 0.5 * (scores[chosen] + second), np.inf
+    for k in range(scores.size):
+        if k != chosen:
+            x = (level - margin - whole.low[k]) / whole.span[k]
+            wake = min(wake, _SURE * _reaches_at(laws[k], weights[k], x))
+    needed = (level + margin - whole.low[chosen]) / whole.span[chosen]
+    return needed, wake if scores[chosen] - second > 4.0 * margin else 0.0
+
+
+@compiled
 def _play(table: Floats, parameters: Floats, block: Block, logged: bool) -> None:
+    """Play all runs; with `logged`, the plays of a log or of a prior are in the last rows of both plans."""
     told, bare, _, log_n = parts_of(table)
-    whole, size, log_f = plan_of(bare), log_n.size, block.log_f
-    margin = _MARGIN * scale_of(whole)
+    arms, size, log_f, first = plan_of(bare).arm, log_n.size, block.log_f, block.first_round
     laws, weights, stale = np.empty((size, 2, LAW_SIZE)), np.empty(size), np.empty(size, np.bool_)
     scores, means = np.empty(size), np.empty(size)
     for run in range(block.states.shape[0]):
-        number, own = block.first_run + run, block.states[run]
+        number, own, t = block.first_run + run, block.states[run], first
         source, key = reward_key(block.seed, number), policy_key(block.seed, number)
-        rounding, state, t = rounding_key(block.seed, number), state_of(own), block.first_round
+        rounding, state = rounding_key(block.seed, number), state_of(own)
         seen = with_log(told, own) if logged else own
         stale[:] = True
         for c in range(block.stops.size):
-            stop = block.stops[c]
-            while t <= stop:
-                f = exp(log_f[t - block.first_round])
+            while t <= block.stops[c]:
                 for k in range(size):
                     if stale[k]:
                         weights[k], _ = fill_mixture(told, bare, log_n, parameters, seen, k, -np.inf, laws[k])
                         stale[k] = False
-                    scores[k], means[k] = index_of_mixture(told, bare, k, laws[k], weights[k], (0.0, 1.0), f)
-                chosen, second = largest_by_mean(scores, means, key, t - 1), -np.inf
-                for k in range(size):
-                    if k != chosen:
-                        second = max(second, scores[k])
-                wake, level = 0.0, 0.5 * (scores[chosen] + max(second, scores[chosen] - whole.span[chosen]))
-                if scores[chosen] - second > 4.0 * margin:
-                    wake = np.inf
-                    for k in range(size):
-                        if k != chosen:
-                            x = (level - margin - whole.low[k]) / whole.span[k]
-                            wake = min(wake, _SURE * _reaches_at(laws[k], weights[k], x))
-                arm, needed = int(whole.arm[chosen]), (level + margin - whole.low[chosen]) / whole.span[chosen]
-                stream, leads = child(source, arm), True
+                    scores[k], means[k] = index_of_mixture(
+                        told, bare, k, laws[k], weights[k], (0.0, 1.0), exp(log_f[t - first])
+                    )
+                chosen = largest_by_mean(scores, means, key, t - 1)
+                needed, wake = _put_level(bare, scores, chosen, laws, weights)
+                arm, leads = int(arms[chosen]), True
                 while leads:
                     ones = state.ones[arm]
-                    reward = draw(block.rewards, arm, stream, int(state.plays[arm]))
+                    reward = draw(block.rewards, arm, child(source, arm), int(state.plays[arm]))
                     observe(own, arm, reward, 1.0 - reward, t - 1, rounding)
                     t += 1
-                    stale[chosen] = True
-                    if t > stop or not exp(log_f[t - block.first_round]) < wake:
-                        break
-                    if state.ones[arm] == ones:
+                    leads = t <= block.stops[c] and exp(log_f[t - first]) < wake
+                    if leads and state.ones[arm] == ones:
                         if logged:
                             add_log(told, own, seen, chosen)
                         weight, _ = fill_mixture(told, bare, log_n, parameters, seen, chosen, -np.inf, laws[chosen])
-                        reached = _reaches_at(laws[chosen], weight, needed)
-                        leads = reached < _SURE * exp(log_f[t - block.first_round])
+                        leads = _reaches_at(laws[chosen], weight, needed) < _SURE * exp(log_f[t - first])
+                stale[chosen] = True
                 if logged:
                     add_log(told, own, seen, chosen)
             block.curves[run, c] = regret(block.gaps, own)
