@@ -17,7 +17,7 @@ import numpy as np
 
 import meanbounds as mb
 from benchmarks.contenders import contenders, share_of, starts_from_log
-from benchmarks.pages import kept_part, paragraph, table, today
+from benchmarks.pages import kept_part, paragraph, table, table_rows, today
 from benchmarks.played import release_seed
 from meanbounds.paper.base import expecting
 from meanbounds.support.types import Floats
@@ -46,10 +46,12 @@ WRONG = tuple(name for name in CASES if name not in RIGHT)
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the page: how to play it and write about it, and how many runs that takes."""
+    """A part of the page: what it is about, its columns, the rows of a policy, and how many runs that takes."""
 
     title: str
-    write: Callable[[Mapping[str, mb.Policy], int, int], str]
+    about: str
+    columns: Sequence[str]
+    rows: Callable[[str, mb.Policy, int, int], Sequence[Sequence[str]]]
     runs: int
 
 
@@ -82,31 +84,23 @@ def regret(policy: mb.Policy, case: str, trust: float, rounds: Sequence[int], ru
     return played.curves["policy"]
 
 
-def write_table(policies: Mapping[str, mb.Policy], runs: int, seed: int) -> str:
-    """The mean regret in each case, by policy and trust."""
+def table_of(label: str, policy: mb.Policy, runs: int, seed: int) -> list[list[str]]:
+    """The mean regret in each case, by trust."""
     rows = []
-    for label, policy in policies.items():
-        print(label, file=sys.stderr, flush=True)
-        for trust in TRUSTS:
-            found = [regret(policy, case, trust, ROUNDS, runs, seed).mean(axis=0) for case in CASES]
-            rows.append([f"{label}, {trust:g}", *(" / ".join(f"{value:.0f}" for value in means) for means in found)])
-    about = f"""Mean regret after {" / ".join(f"{t:,}" for t in ROUNDS)} rounds over {runs} runs, by policy and trust; a
-    trust of 0 is no bounds. Rewards are 0 and 1, and the means are {", ".join(f"{mean:g}" for mean in MEANS)}."""
-    return f"{paragraph(about)}\n\n{table(['policy, trust', *CASES], rows)}"
+    for trust in TRUSTS:
+        found = [regret(policy, case, trust, ROUNDS, runs, seed).mean(axis=0) for case in CASES]
+        rows.append([f"{label}, {trust:g}", *(" / ".join(f"{value:.0f}" for value in means) for means in found)])
+    return rows
 
 
-def write_late(policies: Mapping[str, mb.Policy], runs: int, seed: int) -> str:
+def late_rows(label: str, policy: mb.Policy, runs: int, seed: int) -> list[list[str]]:
     """By how much regret grows from 100,000 to a million rounds where bounds are wrong."""
     rows = []
-    for label, policy in policies.items():
-        for trust in DOUBTS:
-            print(label, trust, file=sys.stderr, flush=True)
-            found = [regret(policy, case, trust, LATE, runs, seed).mean(axis=0) for case in WRONG]
-            cells = [f"{early:.0f} / {late:.0f}: {late / early:.2f}" for early, late in found]
-            rows.append([f"{label}, {trust:g}", *cells])
-    about = f"""Where bounds are wrong: mean regret after {LATE[0]:,} and {LATE[1]:,} rounds over {runs} runs, and their
-    ratio. A policy that keeps losing at the same rate would have a ratio of 10."""
-    return f"{paragraph(about)}\n\n{table(['policy, trust', *WRONG], rows)}"
+    for trust in DOUBTS:
+        found = [regret(policy, case, trust, LATE, runs, seed).mean(axis=0) for case in WRONG]
+        cells = [f"{early:.0f} / {late:.0f}: {late / early:.2f}" for early, late in found]
+        rows.append([f"{label}, {trust:g}", *cells])
+    return rows
 
 
 def allowed(policy: mb.Policy, trust: float, rounds: Sequence[int]) -> Floats:
@@ -116,32 +110,21 @@ def allowed(policy: mb.Policy, trust: float, rounds: Sequence[int]) -> Floats:
     return plays @ (max(MEANS) - np.array(MEANS))
 
 
-def write_price(policies: Mapping[str, mb.Policy], runs: int, seed: int) -> str:
+def price_rows(label: str, policy: mb.Policy, runs: int, seed: int) -> list[list[str]]:
     """What doubt costs while bounds hold, beside what theory allows."""
     rows = []
-    for label, policy in policies.items():
-        print(label, file=sys.stderr, flush=True)
-        certain = regret(policy, RIGHT[1], 1.0, ROUNDS, runs, seed).mean(axis=0)
-        for trust in TRUSTS[1:-1]:
-            own = regret(policy, RIGHT[1], trust, ROUNDS, runs, seed).mean(axis=0) - certain
-            limits = allowed(policy, trust, ROUNDS)
-            cells = [f"{value:.1f} of {limit:.1f}" for value, limit in zip(own, limits, strict=True)]
-            rows.append([f"{label}, {trust:g}", *cells])
-    about = f"""What doubt costs while bounds hold, three of five arms pruned: regret beyond that of certain bounds, and
-    the most that docs/trust.md allows to first order, after so many rounds; means over {runs} runs."""
-    return f"{paragraph(about)}\n\n{table(['policy, trust', *(f'{t:,}' for t in ROUNDS)], rows)}"
+    certain = regret(policy, RIGHT[1], 1.0, ROUNDS, runs, seed).mean(axis=0)
+    for trust in TRUSTS[1:-1]:
+        own = regret(policy, RIGHT[1], trust, ROUNDS, runs, seed).mean(axis=0) - certain
+        limits = allowed(policy, trust, ROUNDS)
+        cells = [f"{value:.1f} of {limit:.1f}" for value, limit in zip(own, limits, strict=True)]
+        rows.append([f"{label}, {trust:g}", *cells])
+    return rows
 
 
-def write_alarms(policies: Mapping[str, mb.Policy], runs: int, seed: int) -> str:
+def alarm_rows(label: str, policy: mb.Policy, runs: int, seed: int) -> list[list[str]]:
     """In how many runs wrong bounds are contradicted, and when."""
-    rows = []
-    for label, policy in policies.items():
-        for trust in DOUBTS:
-            print(label, trust, file=sys.stderr, flush=True)
-            rows.append([f"{label}, {trust:g}", *(_alarms(policy, case, trust, runs, seed) for case in WRONG)])
-    about = f"""Where bounds are wrong: the share of runs in which a bound that does not hold is contradicted within
-    {ROUNDS[-1]:,} rounds, with an error of 0.01, and the median round of the first such alarm; {runs} runs."""
-    return f"{paragraph(about)}\n\n{table(['policy, trust', *WRONG], rows)}"
+    return [[f"{label}, {trust:g}", *(_alarms(policy, case, trust, runs, seed) for case in WRONG)] for trust in DOUBTS]
 
 
 def _alarms(policy: mb.Policy, case: str, trust: float, runs: int, seed: int) -> str:
@@ -161,10 +144,38 @@ def _alarms(policy: mb.Policy, case: str, trust: float, runs: int, seed: int) ->
 
 
 PARTS: Mapping[str, Part] = {
-    "a": Part("Right and wrong bounds, by trust", write_table, 20),
-    "b": Part("Does the loss end?", write_late, 10),
-    "c": Part("The price of doubt", write_price, 50),
-    "d": Part("Do wrong bounds come to light?", write_alarms, 100),
+    "a": Part(
+        "Right and wrong bounds, by trust",
+        f"""Mean regret after {" / ".join(f"{t:,}" for t in ROUNDS)} rounds, by policy and trust; a trust of 0 is no
+        bounds. Rewards are 0 and 1, and the means are {", ".join(f"{mean:g}" for mean in MEANS)}.""",
+        list(CASES),
+        table_of,
+        runs=20,
+    ),
+    "b": Part(
+        "Does the loss end?",
+        f"""Where bounds are wrong: mean regret after {LATE[0]:,} and {LATE[1]:,} rounds, and their ratio. A policy that
+        keeps losing at the same rate would have a ratio of 10.""",
+        WRONG,
+        late_rows,
+        runs=10,
+    ),
+    "c": Part(
+        "The price of doubt",
+        """What doubt costs while bounds hold, three of five arms pruned: regret beyond that of certain bounds, and the
+        most that docs/trust.md allows to first order, after so many rounds.""",
+        [f"{t:,}" for t in ROUNDS],
+        price_rows,
+        runs=50,
+    ),
+    "d": Part(
+        "Do wrong bounds come to light?",
+        f"""Where bounds are wrong: the share of runs in which a bound that does not hold is contradicted within
+        {ROUNDS[-1]:,} rounds, with an error of 0.01, and the median round of the first such alarm.""",
+        WRONG,
+        alarm_rows,
+        runs=100,
+    ),
 }
 
 
@@ -179,12 +190,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=release_seed(), help="of the rewards; by the release by default")
     given = parser.parse_args(arguments)
     policies = {label: own for label, own in doubting().items() if given.policies is None or label in given.policies}
-    bodies, who = {}, "all" if given.policies is None else "+".join(policies)
+    bodies = {}
     for letter in given.parts or PARTS:
         part = PARTS[letter]
         runs = max(2, round(given.share * part.runs))
-        write = functools.partial(part.write, policies, runs, given.seed)
-        bodies[part.title] = kept_part(given.kept, f"{letter}-{runs}-{given.seed}-{who}", write)
+        lines = [table(["policy, trust", *part.columns], [])]
+        for label, policy in policies.items():
+            print(letter, label, file=sys.stderr, flush=True)
+            rows = functools.partial(_rows, part, label, policy, runs, given.seed)
+            lines.append(kept_part(given.kept, f"{letter}-{runs}-{given.seed}-{label}", rows))
+        bodies[part.title] = "\n".join([paragraph(f"{part.about} Figures are of {runs} runs."), "", *lines])
     about = f"""Every policy that uses bounds, with bounds that are right or wrong, trusted more or less; docs/trust.md
     says what trust is. Written by `python -m benchmarks.doubt --share {given.share:g}` on {today()} with meanbounds
     {mb.__version__}, seed {given.seed}. Slow policies play fewer of the runs."""
@@ -195,6 +210,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     output = given.output or (PAGE if whole else None)
     if output is not None:
         write_text_atomically(output, text)
+
+
+def _rows(part: Part, label: str, policy: mb.Policy, runs: int, seed: int) -> str:
+    return table_rows(part.rows(label, policy, runs, seed))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,12 @@ WIDTH = 118
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of Markdown with numbers to the right of a first column of names."""
-    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return table_rows([header, ["---"] + ["---:"] * (len(header) - 1), *rows])
+
+
+def table_rows(rows: Iterable[Sequence[str]]) -> str:
+    """Rows of a table of Markdown, without a header."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def listed(labels: Sequence[str]) -> str:
