@@ -2,7 +2,17 @@
 
 # Kernels first: numba takes three times as long to import from deep inside the others.
 from meanbounds import evidence, kernels, logs, theory
-from meanbounds.agents import Agent, ArtificialReplay, Candidate, ContextualAgent, NoIndexError, RewardError
+from meanbounds.agents import (
+    Agent,
+    ArtificialReplay,
+    Candidate,
+    ContextualAgent,
+    Decision,
+    Journal,
+    JournalError,
+    NoIndexError,
+    RewardError,
+)
 from meanbounds.bounds import BoundsError, MeanBounds, UnknownArmError
 from meanbounds.divergence import bernoulli_kl, bernoulli_kl_upper
 from meanbounds.knowledge import Knowledge
@@ -73,11 +83,14 @@ __all__ = [
     "Candidate",
     "Changing",
     "ContextualAgent",
+    "Decision",
     "Environment",
     "FeasibleSet",
     "HiddenContexts",
     "ImprovedUCB",
     "Instance",
+    "Journal",
+    "JournalError",
     "Knowledge",
     "Linear",
     "LinearArms",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import meanbounds as mb
 from meanbounds.cli import COMMANDS, main
 
 JUNK = random.Random(7).randbytes(5000)
@@ -54,6 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_files(path)
     (path / "good.toml").write_text(STUDY)
     (path / "good.csv").write_text("arm,reward\na,1\nb,0\n")
+    mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8]), seed=7).save(path / "agent.json")
     return path
 
 
@@ -80,9 +82,9 @@ ARGUMENTS = [
     "refute good.csv --arm arm --reward reward --time arm",
     "refute good.csv --arm arm --reward reward --randomised nowhere.csv",
     *(f"refute good.csv --arm arm --reward reward --confidence {number}" for number in ("nan", "1", "-1e308", "1e999")),
-    "agent good.csv --arm arm --reward reward -o .",
-    "agent good.csv --arm arm --reward reward -o nowhere/agent.json",
-    *(f"agent good.csv --arm arm --reward reward -o agent.json --trust {number}" for number in ("nan", "2", "-1e308")),
+    "start good.csv --arm arm --reward reward -o .",
+    "start good.csv --arm arm --reward reward -o nowhere/agent.json",
+    *(f"start good.csv --arm arm --reward reward -o agent.json --trust {number}" for number in ("nan", "2", "-1e308")),
     "simulate good.toml -o good.csv",
     "simulate good.toml -o good.csv/below",
     "simulate good.toml --backend nonsense -o out",
@@ -97,6 +99,11 @@ ARGUMENTS = [
     "lab -o out --visible -5",
     "lab -o out --seed -1",
     f"lab -o out --seed {2**63}",
+    *(f"decide {name}" for name in ("nowhere.json", "good.csv", ".", "agent.json --context north")),
+    "decide agent.json --eligible 7",
+    "decide agent.json --id ''",
+    "decide agent.json --events nowhere/events",
+    *(f"reward {name}" for name in ("nowhere.json", "good.csv", "agent.json 1", "agent.json 1 1", "agent.json 1 nan")),
     f"lab -o out --arms {10**30}",
     f"lab -o out --hidden {10**13}",
     f"lab -o out --visible {10**13}",

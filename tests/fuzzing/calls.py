@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +40,9 @@ CALLS: dict[str, Maker] = {}
 SLOW = {
     *("simulate", "simulate_agents", "HiddenContexts.simulate", "logs.sensitivity", "logs.bounds", "logs.refute"),
     *("logs.prior", "logs.agent", "logs.linear_bounds", "logs.linear_bounds_from_log", "first_contradictions"),
+    *("Journal", "Journal.decide", "Journal.reward", "Journal.cancel"),
 }
+_FOLDER, _NUMBERS = tempfile.TemporaryDirectory(), itertools.count()
 
 
 def a_call(draw: Draw) -> Call:
@@ -386,6 +391,36 @@ def _(draw: Draw) -> Call:
     return Call("", mb.ArtificialReplay, [agent, {0: [0.5, 1.0], 1: numbers(draw, 2)}])
 
 
+def a_journal(draw: Draw) -> mb.Journal:
+    """The journal of an agent in a folder that ends with the process."""
+    path = Path(_FOLDER.name, f"agent {next(_NUMBERS)}.json")
+    mb.Agent(a_policy(draw), mb.MeanBounds([0.2, 0.3], [0.9, 0.8]), seed=7).save(path)
+    journal = mb.Journal(path)
+    journal.decide(id="first")
+    return journal
+
+
+@_add("Journal")
+def _(draw: Draw) -> Call:
+    return Call("", mb.Journal, [a_journal(draw).path, draw.pick((None, "events.jsonl"))])
+
+
+@_add("Journal.decide")
+def _(draw: Draw) -> Call:
+    more = {"eligible": draw.pick((None, [1], [0, 1])), "id": draw.pick((None, "first", "second"))}
+    return Call("", a_journal(draw).decide, [None], more)
+
+
+@_add("Journal.reward")
+def _(draw: Draw) -> Call:
+    return Call("", a_journal(draw).reward, [draw.pick(("first", "other")), draw.share()])
+
+
+@_add("Journal.cancel")
+def _(draw: Draw) -> Call:
+    return Call("", a_journal(draw).cancel, [draw.pick(("first", "other"))])
+
+
 @_add("ArtificialReplay.pull")
 def _(draw: Draw) -> Call:
     replay = mb.ArtificialReplay(mb.Agent(a_policy(draw), mb.MeanBounds.vacuous(2), seed=7), {0: [0.5, 1.0]})
@@ -712,6 +747,12 @@ def _(draw: Draw) -> Call:
         **draw.pick(({"gap_low": 0.0, "gap_high": 1.0}, *({"assumption": one} for one in _ASSUMPTIONS))),
     }
     return Call("", logs.bounds, [counts], more)
+
+
+@_add("logs.baselines")
+def _(draw: Draw) -> Call:
+    counts = a_world(draw).sample(200, seed=draw.integer(0, 9))
+    return Call("", logs.baselines, [counts], {"confidence": 0.9, "method": draw.pick(("bernstein", "kl", "betting"))})
 
 
 @_add("logs.prior")

@@ -10,7 +10,20 @@ import warnings
 from collections.abc import Sequence
 
 import meanbounds as mb
-from meanbounds.cli import agent, bounds, demo, lab, proxy, prune, refute, reproduce, sensitivity, simulate
+from meanbounds.cli import (
+    bounds,
+    decide,
+    demo,
+    lab,
+    proxy,
+    prune,
+    refute,
+    reproduce,
+    reward,
+    sensitivity,
+    simulate,
+    start,
+)
 from meanbounds.cli.command import Command
 from meanbounds.cli.messages import in_options
 from meanbounds.cli.streams import guarded_output, tell
@@ -18,7 +31,8 @@ from meanbounds.cli.streams import guarded_output, tell
 __all__ = ["COMMANDS", "main", "make_parser"]
 
 COMMANDS: tuple[Command, ...] = tuple(
-    module.COMMAND for module in (demo, lab, bounds, sensitivity, refute, agent, simulate, reproduce, proxy, prune)
+    module.COMMAND
+    for module in (demo, lab, bounds, sensitivity, refute, start, decide, reward, simulate, reproduce, proxy, prune)
 )
 
 

@@ -58,10 +58,16 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
         "without it all rows are one context",
     )
     parser.add_argument(
-        "--arm", required=True, metavar="COLUMN", help="the column of what the expert chose, for example treatment"
+        "--arm",
+        default="arm",
+        metavar="COLUMN",
+        help="the column of what the expert chose, for example treatment; default: arm",
     )
     parser.add_argument(
-        "--reward", required=True, metavar="COLUMN", help="the column of how it went, a number; for example recovered"
+        "--reward",
+        default="reward",
+        metavar="COLUMN",
+        help="the column of how it went, a number; for example recovered; default: reward",
     )
     parser.add_argument(
         "--range",

@@ -16,6 +16,7 @@ from meanbounds.logs.assumptions import (
     OptimalExpert,
     assumption_from_dict,
 )
+from meanbounds.logs.baselines import Baseline, baselines
 from meanbounds.logs.context_bounds import ContextBounds, load_bounds, save_bounds
 from meanbounds.logs.counts import ArmSums, Counts
 from meanbounds.logs.errors import BadRows, LogError, LogWarning
@@ -39,6 +40,7 @@ __all__ = [
     "ArmSums",
     "Assumption",
     "BadRows",
+    "Baseline",
     "Context",
     "ContextBounds",
     "Counts",
@@ -58,6 +60,7 @@ __all__ = [
     "TippingPoint",
     "agent",
     "assumption_from_dict",
+    "baselines",
     "bounds",
     "expert_bounds",
     "linear_agent",

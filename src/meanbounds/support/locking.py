@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-__all__ = ["LOCK", "FolderInUseError", "locked"]
+__all__ = ["LOCK", "FolderInUseError", "locked", "open_locked"]
 
 LOCK = ".meanbounds-lock"
 """Name of the file that is locked while a process works in a folder."""
@@ -70,12 +70,27 @@ def locked(folder: str | Path) -> Iterator[None]:
                 folder.rmdir()
 
 
-def _lock(path: Path) -> IO[bytes]:
+def open_locked(path: Path) -> IO[bytes]:
+    """Open a file, which is made if it is not there, to read it and to add to it; others wait until it is closed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from meanbounds.support.locking import open_locked
+    >>> with tempfile.TemporaryDirectory() as folder, open_locked(Path(folder, "events")) as file:
+    ...     file.write(b"one")
+    3
+    """
+    return _lock(path, wait=True)
+
+
+def _lock(path: Path, *, wait: bool = False) -> IO[bytes]:
     """Open and lock a file; again if its owner removed it in between: a lock on a removed file is worth nothing."""
     while True:
-        file = path.open("ab")
+        file = path.open("a+b")
         try:
-            _lock_file(file)
+            _lock_file(file, wait)
             with suppress(FileNotFoundError):
                 if os.path.samestat(path.stat(), os.fstat(file.fileno())):
                     return file
@@ -89,14 +104,14 @@ def _lock(path: Path) -> IO[bytes]:
         file.close()
 
 
-def _lock_file(file: IO[bytes]) -> None:
-    """Lock an open file, or raise BlockingIOError if it is locked already."""
+def _lock_file(file: IO[bytes], wait: bool) -> None:
+    """Lock an open file; unless this is to wait, raise BlockingIOError if it is locked already."""
     try:
         import fcntl
     except ImportError:
         return
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise
     except OSError:  # a file system without locks

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from meanbounds.support.writing import write_text_atomically
 
-__all__ = ["Saved"]
+__all__ = ["Saved", "read_saved"]
 
 
 class Saved(ABC):
@@ -83,10 +83,26 @@ class Saved(ABC):
         ...     mb.Policy.load(Path(folder) / "policy.json")
         OSSB(gamma=0.1)
         """
-        try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, or brackets that are too deep
-            raise ValueError(f"{path} holds no saved {cls.__name__}: it is not JSON ({error})") from None
-        if not isinstance(data, Mapping):
-            raise ValueError(f"{path} holds no saved {cls.__name__}: expected a JSON object, got {type(data).__name__}")
-        return cls.from_dict(data)
+        return cls.from_dict(read_saved(path, cls.__name__))
+
+
+def read_saved(path: str | Path, what: str) -> Mapping[str, Any]:
+    """The dictionary in a file that `Saved.save` wrote; `what` it holds is for messages.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import meanbounds as mb
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mb.OSSB(gamma=0.1).save(Path(folder) / "policy.json")
+    ...     read_saved(Path(folder) / "policy.json", "policy")["gamma"]
+    0.1
+    """
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, or brackets that are too deep
+        raise ValueError(f"{path} holds no saved {what}: it is not JSON ({error})") from None
+    if not isinstance(data, Mapping):
+        raise ValueError(f"{path} holds no saved {what}: expected a JSON object, got {type(data).__name__}")
+    return data
