@@ -7,7 +7,10 @@ BIN := .venv/bin
 COVERED := 98
 COVERAGE_CORE = $(shell $(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
-.PHONY: demo test test-lowest soak lint size bench picture choices pending rivals gain doubt reproduce clean kernels
+.PHONY: install demo test test-lowest soak lint size bench picture choices pending rivals gain doubt reproduce clean kernels
+
+install: .venv/.demo kernels  ## the packages, into .venv
+	@echo "installed: $(BIN)/meanbounds --help says what it can do"
 
 demo: .venv/.demo kernels  ## from a log to decisions, with pictures
 	$(BIN)/meanbounds demo -o demo

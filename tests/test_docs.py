@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import meanbounds as mb
+from meanbounds.cli import main
 from meanbounds.policies import AnyPolicy
 from meanbounds.simulation.study import read_study
 from tests.contract import check_policy
@@ -25,14 +27,15 @@ def pages(folder: Path) -> list[str]:
 
 PAGES = ["README.md", "CONTRIBUTING.md", *pages(ROOT / "docs")]  # whose examples run
 ALL_PAGES = pages(ROOT)
-BLOCK = re.compile(r"^```(python|toml)( no-run)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|toml|console)( no-run| run)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)[^)]*\)|(?:src|href)=\"([^\"]+)\"")
 
 
 def blocks(page: str) -> list[tuple[str, bool, str]]:
     text = (ROOT / page).read_text(encoding="utf-8")
-    return [(kind, bool(skipped), code) for kind, skipped, code in BLOCK.findall(text)]
+    found = BLOCK.findall(text)  # commands run where it says so: many show what a user does with files of their own
+    return [(kind, how == (" no-run" if kind != "console" else ""), code) for kind, how, code in found]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -43,6 +46,11 @@ def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         if kind == "toml":
             (tmp_path / "study.toml").write_text(code)
             assert read_study(tmp_path / "study.toml").horizon > 0
+        elif kind == "console":
+            for line in [] if skipped else code.splitlines():
+                name, *arguments = shlex.split(line, comments=True)
+                assert name == "meanbounds", f"only commands of meanbounds run here: {line}"
+                assert main(arguments) == 0, line
         else:
             program = compile(code, f"{page}, block {number}", "exec", dont_inherit=True)
             if not skipped:
