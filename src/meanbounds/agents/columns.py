@@ -17,6 +17,7 @@ from meanbounds.kernels.arms.tables import ADDED, State, complete
 from meanbounds.kernels.tally import new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Policy
+from meanbounds.prior import Prior
 from meanbounds.support.entries import Entries
 from meanbounds.support.types import Booleans, Floats, Integers
 
@@ -60,6 +61,7 @@ class Columns:
         self.retired: Booleans = np.zeros(lower.shape, dtype=np.bool_)
         self.pulls, self.updates = (np.zeros(size, dtype=np.int64) for _ in range(2))
         self.seed: Integers = np.full(size, _NO_SEED, dtype=np.int64)
+        self._prior: Floats | None = None  # mean and strength, contexts x 2 x arms; NaN where there is no prior
         self.seen: dict[int, Floats] = {}  # of the few contexts with contradicted bounds: see `ArmsLearner`
         self.size = size
 
@@ -90,6 +92,35 @@ class Columns:
             and np.array_equal(self.high, bounds.high)
         )
 
+    def takes(self, known: Knowledge) -> bool:
+        """Whether a row can hold all of this: bounds that fit and are certain, and perhaps a prior for each arm.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = mb.MeanBounds([0.1, 0.2], [0.3, 0.4])
+        >>> columns = Columns(mb.MeanBounds.vacuous(2), np.array([[0.7, 0.2]]), np.array([[0.9, 0.6]]))
+        >>> columns.takes(mb.Knowledge(bounds)), columns.takes(mb.Knowledge(bounds, trust=0.9))
+        (True, False)
+        """
+        prior = known.prior
+        listed = prior is None or (isinstance(prior.mean, tuple) and isinstance(prior.strength, tuple))
+        return listed and known.is_certain and known.expires is None and self.fits(known.bounds)
+
+    def put(self, row: int, known: Knowledge) -> None:
+        """Write what is known of a context, which `takes` allows, to its row."""
+        self.lower[row], self.upper[row] = known.bounds.lower, known.bounds.upper
+        if known.prior is not None:
+            self._priors()[row] = known.prior.mean, known.prior.strength
+        elif self._prior is not None:
+            self._prior[row] = np.nan
+
+    def _priors(self) -> Floats:
+        """The column of priors, which is made when the first one comes."""
+        if self._prior is None:
+            self._prior = np.full((len(self.lower), 2, len(self._place)), np.nan)
+        return self._prior
+
     def place(self, arm: Arm) -> int | None:
         """The column of an arm; None if there is no such arm."""
         return self._place.get(arm)
@@ -110,11 +141,29 @@ class Columns:
         if row >= len(self.lower):
             grown = {name: _longer(getattr(self, name), row) for name in _BY_ROW}
             grown["seed"][len(self.seed) :] = _NO_SEED
+            if self._prior is not None:
+                grown["_prior"] = _longer(self._prior, row)
+                grown["_prior"][len(self._prior) :] = np.nan
             self.__dict__.update(grown)
 
     def bounds(self, row: int) -> MeanBounds:
         """The bounds of a context."""
         return checked_before(self._place, self.lower[row].copy(), self.upper[row].copy(), self.low, self.high)
+
+    def knowledge(self, row: int) -> Knowledge:
+        """What is known of a context.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> columns = Columns(mb.MeanBounds.vacuous(1), np.array([[0.7]]), np.array([[0.9]]))
+        >>> columns.put(0, mb.Knowledge(mb.MeanBounds([0.6], [0.9]), prior=mb.Prior([0.8], [3])))
+        >>> columns.knowledge(0)
+        Knowledge(bounds=MeanBounds([0.6], [0.9]), prior=Prior(mean=(0.8,), strength=(3.0,)))
+        """
+        if self._prior is None or np.isnan(self._prior[row, 0, 0]):
+            return Knowledge(self.bounds(row))
+        return Knowledge(self.bounds(row), prior=Prior(*self._prior[row]))
 
     def wake(
         self, row: int, policy: Policy, floor: float, seed: int, *, error: float = WATCHED_ERROR, where: str = ""
@@ -143,7 +192,7 @@ class Columns:
         used = seed if own == _NO_SEED else own
         return ArmsLearner(
             policy,
-            Knowledge(self.bounds(row)),
+            self.knowledge(row),
             used,
             floor,
             table=self._state[row].copy(),
@@ -156,7 +205,7 @@ class Columns:
 
     def rest(self, row: int, learner: ArmsLearner) -> None:
         """Write a learner back to its row; the inverse of `wake`."""
-        self.lower[row], self.upper[row] = learner.bounds.lower, learner.bounds.upper
+        self.put(row, learner.known)
         self._state[row] = learner.table
         self.pending[row] = learner.pending
         self.retired[row] = False
@@ -171,6 +220,8 @@ class Columns:
         for column in (self.lower, self.upper, self._state, self.pending, self.retired, self.pulls, self.updates):
             column[row] = 0
         self.seed[row] = _NO_SEED
+        if self._prior is not None:
+            self._prior[row] = np.nan
         self.seen.pop(row, None)
 
     def _keep_seen(self, row: int, seen: Floats) -> None:
@@ -209,14 +260,56 @@ class Columns:
             setattr(grown, name, np.column_stack([old, np.full(len(old), value, dtype=old.dtype)]))
         grown.seen = {row: np.hstack([seen, np.zeros((2, 1))]) for row, seen in self.seen.items()}
         grown._state = np.concatenate([self._state, np.zeros((*self._state.shape[:2], 1))], axis=2)
+        if self._prior is not None:
+            nothing = np.array([0.5 * (bounds.low[0] + bounds.high[0]), 2.0])  # as `Knowledge.with_arm` has it
+            new = np.where(np.isnan(self._prior[:, :, 0]), np.nan, nothing)
+            grown._prior = np.concatenate([self._prior, new[:, :, None]], axis=2)
         return grown
 
     def with_own_bounds(self) -> Columns:
         """The same contexts, with bounds and retired arms that can be changed without changing these."""
         own = copy.copy(self)
         own.lower, own.upper, own.retired = self.lower.copy(), self.upper.copy(), self.retired.copy()
+        own._prior = None if self._prior is None else self._prior.copy()
         own.seen = dict(self.seen)
         return own
+
+    def told_priors(self, rows: list[int]) -> dict[str, Any]:
+        """The priors of these contexts in values that JSON can hold, None where there is none; nothing if all are."""
+        if self._prior is None or np.isnan(self._prior[rows]).all():
+            return {}
+        listed = [None if np.isnan(own[0, 0]) else own.tolist() for own in self._prior[rows]]
+        return {"priors": listed}
+
+    def recall_priors(self, rows: list[int], saved: Entries) -> None:
+        """Restore priors from the result of `told_priors`; the policy must be able to use them."""
+        listed, shape = saved.sequence("priors"), (2, len(self._place))
+        if len(listed) != len(rows):
+            raise saved.fail(f"priors has {len(listed)} entries for {len(rows)} contexts")
+        for row, own in zip(rows, listed, strict=True):
+            if own is not None:
+                numbers = Entries({"priors": own}, saved.what).numbers("priors", shape)
+                self._priors()[row] = numbers
+        like = MeanBounds.vacuous(self.arms, low=self.low, high=self.high)
+        for row in self._suspects(rows):
+            Prior(*self._priors()[row]).rows(like)
+
+    def _suspects(self, rows: list[int]) -> list[int]:
+        """Contexts whose prior may be refused; to make an object of every one would take minutes for a million."""
+        prior = self._priors()
+        some = [row for row in rows if not np.isnan(prior[row, 0, 0])]
+        mean, strength = prior[some, 0], prior[some, 1]
+        share = (mean - self.low) / (self.high - self.low)
+        least = strength * np.minimum(share, 1.0 - share)
+        usual = np.all((share > 0.0) & (share < 1.0) & (least >= 1e-5) & (strength <= 1e11), axis=1)
+        return [some[k] for k in np.flatnonzero(~usual)]
+
+    def first_prior(self) -> int | None:
+        """The first row that has a prior; None if there is none."""
+        if self._prior is None:
+            return None
+        found = np.flatnonzero(~np.isnan(self._prior[:, 0, 0]))
+        return int(found[0]) if found.size else None
 
     def told(self, row: int) -> dict[str, Any] | None:
         """The rewards and pulls of a context, in values that JSON can hold; None if it was never used.

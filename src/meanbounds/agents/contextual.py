@@ -59,7 +59,8 @@ class ContextualAgent(Saved):
     Notes
     -----
     Contexts are stored in columns, a few hundred bytes each, and become agents when they are used. A million contexts
-    with five arms fit in 1 GB; `from_columns` builds them without an object for each.
+    with five arms fit in 1 GB; `from_columns` builds them without an object for each. Contexts with other arms, or
+    with bounds that may be wrong or expire, are agents from the start, some kilobytes each.
 
     Contexts whose `Knowledge` names the same assumption share the evidence against it, see docs/trust.md.
 
@@ -96,10 +97,17 @@ class ContextualAgent(Saved):
         if len(self._rows) < len(known):
             raise ValueError("two contexts have the same name once numpy numbers are made plain ones")
         for row, (context, own) in enumerate(zip(self._rows, known, strict=True)):
-            if own.has_only_bounds and columns.fits(own.bounds):
-                columns.lower[row], columns.upper[row] = own.bounds.lower, own.bounds.upper
+            if columns.takes(own):
+                columns.put(row, own)
             else:
                 self._kept[context] = self._agent_on(own, row, context)
+        self._check_policy()
+
+    def _check_policy(self) -> None:
+        """Refuse a policy that cannot use priors where contexts have them."""
+        informed = self._columns.first_prior()
+        if informed is not None:
+            self._policy.plan(self._columns.knowledge(informed))
 
     @classmethod
     def from_columns(
@@ -778,7 +786,7 @@ class ContextualAgent(Saved):
         self._rest_all()
         columns, own = self._columns, {}
         for key, agent in self._kept.items():
-            if agent.knowledge.has_only_bounds and columns.fits(agent.bounds):
+            if columns.takes(agent.knowledge):
                 columns.rest(self._rows[key], _learner_of(agent))
             else:
                 own[self._rows[key]] = agent.to_dict()
@@ -798,6 +806,7 @@ class ContextualAgent(Saved):
             "next_row": self._next_row(),
             "lower": columns.lower[rows].tolist(),
             "upper": columns.upper[rows].tolist(),
+            **columns.told_priors(rows),
             "told": {str(row): entry for row, entry in told.items() if entry is not None},
             "agents": {str(row): saved for row, saved in own.items()},
             "withdrawn": [arm for arm in columns.arms if arm in self._withdrawn],
@@ -834,6 +843,9 @@ class ContextualAgent(Saved):
         agent = cls.__new__(cls)
         agent._begin(policy, Columns(like, lower, upper), [], saved["seed"], saved["unknown"], saved["floor"])
         agent._rows = dict(zip(contexts, rows, strict=True))
+        if "priors" in saved:
+            agent._columns.recall_priors(rows, saved)
+            agent._check_policy()
         agent._withdrawn = {like.arms[like.position(arm)] for arm in saved.sequence("withdrawn")}
         names = {str(row): context for context, row in agent._rows.items()}
         for name in ("told", "agents"):
