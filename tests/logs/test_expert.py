@@ -714,10 +714,11 @@ class TestLaboratory:
             place = counts.contexts.index(row["context"]), counts.arms.index(row["arm"])
             assert counts.count[place] == row["count"]
             assert counts.total[place] == row["sum"]
-        lab.write_log(tmp_path / "log.parquet", 20_000, seed=2)
         import pandas as pd
 
-        pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "log.parquet"), frame)
+        for name, read in (("log.parquet", pd.read_parquet), ("log.csv", pd.read_csv)):
+            lab.write_log(tmp_path / name, 20_000, seed=2)
+            pd.testing.assert_frame_equal(read(tmp_path / name), frame)
 
     def test_a_long_log_has_the_shares_of_an_infinite_one(self) -> None:
         lab = mb.HiddenContexts.random(seed=4)

@@ -462,9 +462,10 @@ class HiddenContexts:
         return {"context": names[z], "arm": options[arm], "reward": self.values[place]}
 
     def write_log(self, path: str | Path, rows: int, *, seed: Seed = None) -> None:
-        """Write the expert's log of this many rows to a Parquet file, a million rows at a time.
+        """Write the expert's log of this many rows to a file, a million rows at a time.
 
-        With the same seed it has the rows that `log` returns, and memory does not grow with their number.
+        A name that ends in ``.csv`` makes a CSV file, any other one a Parquet file. With the same seed it has the rows
+        that `log` returns, and memory does not grow with their number.
 
         Examples
         --------
@@ -476,14 +477,16 @@ class HiddenContexts:
         """
         with optional("worlds", "Parquet files"):
             import pyarrow as pa
+            import pyarrow.csv
             import pyarrow.parquet as pq
 
         def write(partial: Path) -> None:
+            make: Any = pyarrow.csv.CSVWriter if partial.suffix.lower() == ".csv" else pq.ParquetWriter
             with ExitStack() as stack:
                 writer = None
                 for z, arm, place in self._chunks(rows, seed):
                     table = pa.table(self._columns(z, arm, place))
-                    writer = writer or stack.enter_context(pq.ParquetWriter(partial, table.schema))
+                    writer = writer or stack.enter_context(make(partial, table.schema))
                     writer.write_table(table)
 
         write_atomically(path, write)
