@@ -21,6 +21,7 @@ from meanbounds.logs.context_bounds import ContextBounds, load_bounds, save_boun
 from meanbounds.logs.counts import ArmSums, Counts
 from meanbounds.logs.errors import BadRows, LogError, LogWarning
 from meanbounds.logs.expert import bounds, expert_bounds
+from meanbounds.logs.explaining import Explanation, explain
 from meanbounds.logs.hidden_parameter import (
     LinearBounds,
     LinearSetting,
@@ -45,6 +46,7 @@ __all__ = [
     "ContextBounds",
     "Counts",
     "ErringExpert",
+    "Explanation",
     "Histogram",
     "KnownPropensity",
     "LinearBounds",
@@ -63,6 +65,7 @@ __all__ = [
     "baselines",
     "bounds",
     "expert_bounds",
+    "explain",
     "linear_agent",
     "linear_bounds",
     "linear_bounds_from_log",

@@ -18,7 +18,7 @@ from meanbounds.logs.counts import Counts
 from meanbounds.logs.expert import judged_log, listed_arms
 from meanbounds.logs.judged import Judged, Log
 from meanbounds.logs.names import Context
-from meanbounds.support.checks import as_float, as_mapping, shown
+from meanbounds.support.checks import as_float, as_list, as_mapping, shown
 from meanbounds.support.optional import optional
 
 if TYPE_CHECKING:
@@ -236,6 +236,8 @@ def sensitivity(
     shift: float | Sequence[float] = 0.0,
     method: str = "bernstein",
     arms: Sequence[Arm] | None = None,
+    contexts: Sequence[Context] | None = None,
+    numbers: Sequence[str] | None = None,
 ) -> Sensitivity:
     """Find at which value of each assumption a different option would look best, and which one.
 
@@ -262,6 +264,11 @@ def sensitivity(
         True treats the log as infinite; there is no confidence then.
     method, arms
         As for `meanbounds.logs.bounds`.
+    contexts
+        Look at these contexts alone, for logs with thousands of them; the confidence is still that of all contexts at
+        once. All by default.
+    numbers
+        Find the tipping points of these numbers alone, such as ``["errors", "shift"]``. All by default.
 
     Examples
     --------
@@ -287,33 +294,59 @@ def sensitivity(
     assumed, tried = _tried(assumption, values, gap_low, gap_high)
     levels = [check_confidence(level, infinite) for level in _listed(confidence)]
     log = judged_log(counts, assumed, levels[0], method, 0.0).log
-    contexts = log.world.contexts
+    every = log.world.contexts
     grids: dict[str, list[Any]] = {
-        **{
-            name: _several(name, given, contexts) for name, given in _numbers_of(assumed, tried, contexts, span).items()
-        },
+        **{name: _several(name, given, every) for name, given in _numbers_of(assumed, tried, every, span).items()},
         "confidence": levels,
-        "shift": _several("shift", shift, contexts),
+        "shift": _several("shift", shift, every),
     }
-    questions = [_Question(context, log.at(place), assumed) for place, context in enumerate(contexts)]
+    looked_at = set(every if contexts is None else _chosen("context", contexts, every))
+    moved = list(grids) if numbers is None else _chosen("number", numbers, list(grids))
+    questions = [
+        _Question(context, log.at(place), assumed) for place, context in enumerate(every) if context in looked_at
+    ]
     rows = []
     for point in product(*grids.values()):
         here = dict(zip(grids, point, strict=True))
         rows += [{"context": ask.context, **ask.own(here), **ask.judge(here)} for ask in questions]
     base = {name: grid[0] for name, grid in grids.items()}
-    nothing = {name: min(end, _LARGEST) for part in assumed.parts for name, end in part.weaker.items()}
     weaker, stronger = (
         {
-            ask.context: {
-                name: ask.tip(base, name, ends[name] * (span if name in IN_REWARD_UNITS else 1.0))
-                for name in grids
-                if base[name] is not None
-            }
+            ask.context: {name: ask.tip(base, name, ends[name]) for name in moved if base[name] is not None}
             for ask in questions
         }
-        for ends in ({**nothing, **_WEAKEST}, _STRONGEST)
+        for ends in ends_of(assumed, span)
     )
     return Sensitivity(tuple(rows), weaker, stronger, base)
+
+
+def ends_of(assumed: Assumption, span: float) -> tuple[dict[str, float], dict[str, float]]:
+    """How far each number of an assumption can move, to the weakest and to the strongest; gaps in reward units.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.logs.sensitivity import ends_of
+    >>> weakest, strongest = ends_of(mb.logs.OptimalExpert(), span=4.0)
+    >>> weakest["gap_high"], strongest["gap_high"], strongest["shift"]
+    (4.0, 0.0, 0.0)
+    """
+    nothing = {name: min(end, _LARGEST) for part in assumed.parts for name, end in part.weaker.items()}
+    weakest, strongest = (
+        {name: end * (span if name in IN_REWARD_UNITS else 1.0) for name, end in ends.items()}
+        for ends in ({**nothing, **_WEAKEST}, _STRONGEST)
+    )
+    return weakest, strongest
+
+
+def _chosen(what: str, names: Sequence[Any], known: Sequence[Any]) -> list[Any]:
+    """Names that a user picks out of those that there are."""
+    wanted = as_list(f"{what}s", names)
+    for name in wanted:
+        if name not in known:
+            some = ", ".join(map(repr, known[:10])) + ", ..." * (len(known) > 10)
+            raise ValueError(f"{what}s has {shown(name)}, which is none of {some}")
+    return wanted
 
 
 def _tried(

@@ -1,0 +1,1 @@
+"""The parts of the page, one file for each, in the order in which it shows them."""

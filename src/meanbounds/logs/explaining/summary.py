@@ -1,0 +1,127 @@
+"""The three sentences that matter most, as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from meanbounds.bounds import Arm
+from meanbounds.logs.explaining.basis import Basis
+from meanbounds.logs.explaining.costs import FROM_NOTHING, WITH_LOG, Costs
+from meanbounds.logs.explaining.ladder import Rung
+from meanbounds.logs.explaining.turning import Turn
+from meanbounds.logs.explaining.words import CLAUSES, Words, amount, name_of, said, shortened, some, total
+
+__all__ = ["change_of", "misleading", "sentences", "where"]
+
+_NAME = 60  # columns of a name in a sentence
+
+
+def sentences(basis: Basis, own: Rung, turns: Sequence[Turn], costs: Sequence[Costs]) -> tuple[str, str, str]:
+    """What the log has, when the decision tips, and what starting from it saves."""
+    return _has(basis, own), _tips(basis, own, turns), _saves(basis, costs)
+
+
+def _has(basis: Basis, own: Rung) -> str:
+    contexts = f", {_number(len(basis.contexts), 'context')}" if len(basis.contexts) > 1 else ""
+    sizes = f"{_number(basis.counts.rows, 'row')}{contexts} and {_number(len(basis.arms), 'option')}"
+    return f"The log has {sizes}. {misleading(basis, own)}"
+
+
+def misleading(basis: Basis, own: Rung) -> str:
+    """An average that the bounds rule out, or the widest open question."""
+    words = Words.of(basis.arms, basis.span)
+    inside = ~own.contradicted[:, None] & ~np.isnan(basis.naive)
+    if not inside.any():
+        return f"It contradicts what is assumed: {said(own.assumption)}."
+    above = np.where(inside, np.maximum(basis.naive - own.upper, own.lower - basis.naive), -np.inf)
+    place, arm = (int(part) for part in np.unravel_index(above.argmax(), above.shape))
+    average, option = words.reward(float(basis.naive[place, arm])), _quoted(basis.arms[arm])
+    ends = f"between {words.reward(float(own.lower[place, arm]))} and {words.reward(float(own.upper[place, arm]))}"
+    if above[place, arm] > 0.0:
+        return (
+            f"Averages mislead: {option}{where(basis, place)} averages {average} where it was chosen, but for all "
+            f"cases its mean lies {ends}, if {said(own.assumption)}."
+        )
+    width = np.where(inside, own.upper - own.lower, -np.inf)
+    place, arm = (int(part) for part in np.unravel_index(width.argmax(), width.shape))
+    average, option = words.reward(float(basis.naive[place, arm])), _quoted(basis.arms[arm])
+    ends = f"anywhere between {words.reward(float(own.lower[place, arm]))} and "
+    ends += words.reward(float(own.upper[place, arm]))
+    return (
+        f"Averages say little: {option}{where(basis, place)} averages {average} where it was chosen, and for all cases "
+        f"its mean can lie {ends}, if {said(own.assumption)}."
+    )
+
+
+def where(basis: Basis, place: int) -> str:
+    """In which context; nothing where there is one alone."""
+    return f" in “{shortened(name_of(basis.contexts[place]), _NAME)}”" if len(basis.contexts) > 1 else ""
+
+
+def _tips(basis: Basis, own: Rung, turns: Sequence[Turn]) -> str:
+    sure = ~own.contradicted
+    decided = int(((own.possible.sum(axis=1) == 1) & sure).sum())
+    fewer = int(((~own.possible).any(axis=1) & sure).sum())
+    contexts = len(basis.contexts)
+    if contexts == 1:
+        left = [_quoted(arm) for arm in own.best(basis.contexts[0])]
+        if own.contradicted[0]:
+            start = f"The log contradicts that {said(own.assumption)}"
+        elif len(left) == len(basis.arms):
+            start = "On that assumption every option can still be the best one"
+        else:
+            start = f"On that assumption only {some(left)} can be the best option"
+    elif not fewer and own.contradicted.all():
+        start = f"The log contradicts in every context that {said(own.assumption)}"
+    elif not fewer:
+        start = "On that assumption every option can still be the best one, in every context"
+    else:
+        start = (
+            f"On that assumption some options are out in {fewer:,} of {contexts:,} contexts, and a single one "
+            f"is left in {decided:,}"
+        )
+    if not turns:
+        return f"{start}, and no other value of any one judgement changes that in the contexts shown."
+    near = min(turns, key=lambda turn: (turn.point.assumption == "confidence", turn.way))
+    place = basis.contexts.index(near.point.context)
+    return f"{start}. That tips soonest{where(basis, place)} {_moved(near)}."
+
+
+def _moved(turn: Turn) -> str:
+    point = turn.point
+    side = "less than" if point.direction == "below" else "more than"
+    return f"if {CLAUSES[point.assumption]} {side} {amount(point.assumption, point.value)}: then {change_of(turn)}"
+
+
+def change_of(turn: Turn) -> str:
+    """What changes beyond a tipping point."""
+    point = turn.point
+    said_of = []
+    if point.enter:
+        said_of.append(f"{some([_quoted(arm) for arm in point.enter])} can be best too")
+    if point.leave:
+        said_of.append(f"{some([_quoted(arm) for arm in point.leave])} can no longer be best")
+    return " and ".join(said_of)
+
+
+def _saves(basis: Basis, costs: Sequence[Costs]) -> str:
+    first = costs[0]
+    place = first.decisions.index(1_000)
+    with_log, nothing = (float(first.mean[label][place]) for label in (WITH_LOG, FROM_NOTHING))
+    saved = first.saved(1_000)
+    basis_of = "if that is true" if first.assumption == basis.assumption else "whoever chose"
+    change = f"{saved:.0%} less" if saved >= 0.0 else f"{-saved:.0%} more"
+    return (
+        f"The first 1,000 decisions can be expected to cost {total(with_log)} with this log and "
+        f"{total(nothing)} without it ({change}), in units of the reward, {basis_of}."
+    )
+
+
+def _quoted(arm: Arm) -> str:
+    return f"“{shortened(str(arm), _NAME)}”"
+
+
+def _number(size: int, word: str) -> str:
+    return f"{size:,} {word}" + "s" * (size != 1)
