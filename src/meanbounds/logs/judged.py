@@ -210,15 +210,16 @@ class Judged:
 
     def contradiction(self) -> Contradiction | None:
         """The first contradiction between log and assumption; None if there is none."""
-        return min(self._all(), key=lambda one: one.place, default=None)
+        return min(self._all, key=lambda one: one.place, default=None)
 
     def contradictions(self) -> list[Contradiction]:
         """The first contradiction of each context that has one."""
         found: dict[int, Contradiction] = {}
-        for one in self._all():
+        for one in self._all:
             found.setdefault(one.place, one)
         return [found[place] for place in sorted(found)]
 
+    @cached_property
     def _all(self) -> list[Contradiction]:
         return [*self._refuted(), *self._crossed()]
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from meanbounds.logs.explaining.words import safe, shortened
+from meanbounds.logs.explaining.words import safe
+from meanbounds.support.text import visible
 
 __all__ = ["Bar", "Interval", "Pin", "bars", "intervals", "pins"]
 
 _WIDTH = 358.0  # of a phone's window of 390 pixels, less its margins
 _EDGE = 10.0
 _INSIDE = _WIDTH - 2.0 * _EDGE
-_COLUMNS = 33  # of a name that has a number to its right
+_BETWEEN = 10.0  # a name and the number to its right
+_NARROW, _BROAD = frozenset("iljtfr.,:;'|!()[] "), frozenset("mwMW@%…")
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def intervals(title: str, words: str, rows: Sequence[Interval], ticks: Sequence[
     bottom = height * len(rows) + 4.0
     for place, row in enumerate(rows):
         top = place * height
-        parts += [_text(_EDGE, top + 15.0, shortened(row.name, _COLUMNS)), _right(top + 15.0, row.label)]
+        parts += _named(top + 15.0, row.name, row.label)
         parts.append(_bar(row.wide, top + 21.0, 14.0, f"k{row.colour} pale"))
         if row.narrow is not None:
             parts.append(_bar(row.narrow, top + 24.0, 8.0, f"k{row.colour}"))
@@ -71,7 +73,7 @@ def pins(title: str, words: str, rows: Sequence[Pin], ticks: Sequence[str]) -> s
     for place, row in enumerate(rows):
         top = place * height
         middle = top + 26.0
-        parts += [_text(_EDGE, top + 14.0, shortened(row.name, _COLUMNS)), _right(top + 14.0, row.label)]
+        parts += _named(top + 14.0, row.name, row.label)
         parts.append(_line(0.0, middle, 1.0, middle, "rule"))
         parts.append(_line(row.start, middle, row.value, middle, "way"))
         parts.append(f'<circle class="start" cx="{_x(row.start):.1f}" cy="{middle:.1f}" r="4"/>')
@@ -91,7 +93,7 @@ def bars(title: str, words: str, panels: Sequence[tuple[str, Sequence[Bar]]]) ->
         parts.append(_text(_EDGE, top + 16.0, heading, "head"))
         top += 24.0
         for row in rows:
-            parts += [_text(_EDGE, top + 12.0, shortened(row.name, 42)), _right(top + 12.0, row.label)]
+            parts += _named(top + 12.0, row.name, row.label)
             parts.append(_bar((0.0, row.value), top + 17.0, 10.0, row.kind))
             ends = max(row.value - row.error, 0.0), min(row.value + row.error, 1.0)
             parts.append(_line(ends[0], top + 22.0, ends[1], top + 22.0, "error"))
@@ -108,8 +110,33 @@ def _text(x: float, y: float, text: str, kind: str = "name") -> str:
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{safe(text)}</text>'
 
 
-def _right(y: float, text: str) -> str:
-    return f'<text class="soft" text-anchor="end" x="{_WIDTH - _EDGE:.1f}" y="{y:.1f}">{safe(text)}</text>'
+def _named(y: float, name: str, label: str) -> list[str]:
+    """A name on the left, as much of it as there is room for, and a label on the right."""
+    right = f'<text class="soft" text-anchor="end" x="{_WIDTH - _EDGE:.1f}" y="{y:.1f}">{safe(label)}</text>'
+    return [_text(_EDGE, y, _fitted(name, _INSIDE - _BETWEEN - _across(label))), right]
+
+
+def _fitted(name: str, room: float) -> str:
+    """As much of a name as fits into so many units."""
+    name = visible(name).replace("\n", " ")
+    if _across(name) <= room:
+        return name
+    while name and _across(f"{name}…") > room:
+        name = name[:-1]
+    return f"{name.rstrip()}…"
+
+
+def _across(text: str) -> float:
+    """About how wide a text is, rather too wide: fonts differ."""
+    return sum(map(_width, text))
+
+
+def _width(letter: str) -> float:
+    if letter in _NARROW:
+        return 5.0
+    if letter in _BROAD or ord(letter) > 0x1100:
+        return 13.0
+    return 9.8 if letter.isupper() else 8.0
 
 
 def _bar(ends: tuple[float, float], y: float, height: float, kind: str) -> str:

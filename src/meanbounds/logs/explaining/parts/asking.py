@@ -33,8 +33,8 @@ People give it readily, and the bounds cannot use it: in some kinds of cases the
 equal.</p>
 <p>An <strong>extreme gap</strong> is the smallest or the largest over <em>all</em> kinds of cases. The bounds need
 these two: the smallest gap between the best option and the second best (<code>gap-low</code>), and the largest between
-the best and the worst (<code>gap-high</code>). The smallest is at most the typical one and often 0; taking the typical one
-for it makes bounds that are wrong.</p>
+the best and the worst (<code>gap-high</code>). The smallest is at most the typical one and often 0; taking the typical
+one for it makes bounds that are wrong.</p>
 <p>Ask each expert by themselves, before they see this page:</p>
 <ol>
 <li>Which kinds of cases{where} would you treat differently? Name the rare ones too.</li>

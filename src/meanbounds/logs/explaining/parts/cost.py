@@ -31,9 +31,9 @@ sums of that, in units of <code>{safe(basis.counts.reward_name)}</code>, over th
 They come up in the contexts as often as in the log, and each context learns by itself.</p>
 <p>Nobody knows the true means, so {first.worlds:,} worlds that the log allows were drawn by lot, in {which}. In each,
 the mean of every option is drawn evenly between its bounds, by itself, and each decision brings either the lowest or
-the highest reward, with that mean. The agent is <code>meanbounds.logs.agent</code>, which starts from this log and {agent}.
-The one that learns from nothing is Thompson sampling, a good method that has not seen the log. The other two never
-learn.</p>{wrong}
+the highest reward, with that mean. The agent is <code>meanbounds.logs.agent</code>, which starts from this log and
+{agent}. The one that learns from nothing is Thompson sampling, a good method that has not seen the log. The other two
+never learn.</p>{wrong}
 <div class="grid">{"".join(_costs(view, one) for one in view.costs)}</div>"""
 
 

@@ -11,7 +11,7 @@ from meanbounds.logs.explaining.words import name_of, safe
 __all__ = ["every"]
 
 _GROUP = 100  # contexts in one folded table
-_LARGEST = 1_500_000  # characters of all of them
+_LARGEST = 2_000_000  # bytes of all of them
 _HEAD = ("context", "rows", "chosen most often", "best average", "can be best", "tips")
 
 
@@ -26,7 +26,7 @@ def every(view: View) -> str:
         names = (safe(name_of(contexts[place]), 40) for place in (listed, end - 1))
         body = table(f"Contexts {listed + 1:,} to {end:,}", _HEAD, rows)
         part = f"<details><summary>{' … '.join(names)}</summary>{body}</details>"
-        size += len(part)
+        size += len(part.encode())
         if size > _LARGEST:
             break
         parts.append(part)

@@ -50,10 +50,11 @@ def _judgement(view: View, name: str, turns: Sequence[Turn]) -> str:
     ]
     marks = [f'data-turn="{view.turns.index(turn)}" data-value="{turn.point.value!r}"' for turn in turns]
     starts = sorted({amount(name, turn.start) for turn in turns})
+    caption = "The circle is what is assumed, the diamond where the decision tips."
+    listed = table(f"{heading}: where the decision tips", head, rows, marks=marks)
     return (
         f"<h3>{heading}</h3><p>{meaning} Assumed: {' to '.join(starts[:: max(1, len(starts) - 1)])}.</p>"
-        f"<figure>{_picture(name, turns)}<figcaption>The circle is what is assumed, the diamond where the decision "
-        f"tips.</figcaption></figure>{table(f'{heading}: where the decision tips', head, rows, marks=marks)}"
+        f'<div class="grid"><figure>{_picture(name, turns)}<figcaption>{caption}</figcaption></figure>{listed}</div>'
     )
 
 
