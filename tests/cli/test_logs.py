@@ -245,6 +245,7 @@ def test_examples_of_the_help_are_true_in_the_lab(tmp_path: Path, monkeypatch: p
     assert main([*examples["bounds"], "-o", "bounds.json"]) == 0
     assert main(examples["sensitivity"]) == 0
     assert main(examples["refute"]) == 0
+    assert main(examples["explain"]) == 0
     found = mb.logs.load_bounds("bounds.json")
     for row in pd.read_csv("lab/truth.csv").to_dict("records"):
         own = found[row["context"]]

@@ -40,7 +40,7 @@ CALLS: dict[str, Maker] = {}
 SLOW = {
     *("simulate", "simulate_agents", "HiddenContexts.simulate", "logs.sensitivity", "logs.bounds", "logs.refute"),
     *("logs.prior", "logs.agent", "logs.linear_bounds", "logs.linear_bounds_from_log", "first_contradictions"),
-    *("Journal", "Journal.decide", "Journal.reward", "Journal.cancel"),
+    *("Journal", "Journal.decide", "Journal.reward", "Journal.cancel", "logs.explain"),
 }
 _FOLDER, _NUMBERS = tempfile.TemporaryDirectory(), itertools.count()
 
@@ -782,6 +782,13 @@ def _(draw: Draw) -> Call:
     own: dict[str, Any] = {draw.pick(("equal_cases", "time", "decider")): names[0]} if names else {"randomised": counts}
     more: dict[str, Any] = {"confidence": 0.9, "method": draw.pick(("bernstein", "kl", "hoeffding")), **own}
     return Call("", logs.refute, [counts, draw.pick((logs.OptimalExpert(0.0), *_ASSUMPTIONS))], more)
+
+
+@_add("logs.explain")
+def _(draw: Draw) -> Call:
+    counts = a_world(draw).sample(200, seed=draw.integer(0, 9))
+    more: dict[str, Any] = {"worlds": 2, "confidence": 0.9, "shift": 0.05, "seed": draw.integer(0, 9)}
+    return Call("", logs.explain, [counts, draw.pick(_ASSUMPTIONS)], more)
 
 
 @_add("logs.expert_bounds")

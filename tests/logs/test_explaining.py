@@ -28,8 +28,8 @@ ASSUMPTIONS = (
     mb.logs.OptimalExpert(gap_low=0.3),
     mb.logs.OptimalExpert(gap_low={"north": 0.3, "south": 0.25}, gap_high=0.85),
     mb.logs.NearlyOptimalExpert(0.01, gap_low=0.3),
-    mb.logs.AnyExpert(gap_high=0.3),
     mb.logs.MarginalSensitivity(1.5) & mb.logs.AnyExpert(),
+    mb.logs.AnyExpert(gap_high=0.8),  # without a gap every option can be best, whoever chose
 )
 
 
@@ -63,7 +63,7 @@ def _start(turn: Turn, context: mb.logs.Context) -> float:
 @pytest.mark.parametrize("place", range(len(ASSUMPTIONS)))
 def test_the_bounds_just_before_and_after_each_tipping_point_give_the_two_decisions(place: int) -> None:
     found, assumption = explained(place), ASSUMPTIONS[place]
-    assert found.turns
+    assert bool(found.turns) == (place < 5)
     for turn in found.turns:
         value, little = turn.point.value, step(turn)
         assert turn.before != turn.after
