@@ -116,7 +116,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Shown]
             found = mb.logs.explain(counts, assumption, worlds=worlds)
             path = folder / f"{name}.html"
             found.save(path, f"{name}<b>.csv")
-            tab, said = window.new_page(viewport={"width": PHONE, "height": 800}), []
+            tab = window.new_page(viewport={"width": PHONE, "height": 800})
+            said: list[str] = []
             tab.on("console", lambda message, to=said: to.append(message.text))
             tab.on("pageerror", lambda error, to=said: to.append(str(error)))
             tab.on("dialog", lambda dialog, to=said: to.append(dialog.message))
@@ -224,8 +225,8 @@ def test_numbers_are_those_of_the_library(pages: dict[str, Shown], name: str) ->
                 assert names(page, decisions[0][place][1]) == tuple(map(shown, own.pruned().arms))
             else:
                 assert own.possible.all()
-            for arm, lower, upper in zip(own.arms, own.lower, own.upper, strict=True):
-                assert listed[shown(context), shown(arm)] == (f"{lower:.2f}", f"{upper:.2f}")
+            for option_of, lower, upper in zip(own.arms, own.lower, own.upper, strict=True):
+                assert listed[shown(context), shown(option_of)] == (f"{lower:.2f}", f"{upper:.2f}")
 
 
 @pytest.mark.parametrize("name", NAMES)

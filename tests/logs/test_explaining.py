@@ -233,8 +233,8 @@ def test_refused() -> None:
 
 def test_small_and_odd_logs() -> None:
     """One option, two options, an option without rows, a context without rows, another range, numbers as names."""
-    sums = {"count": [[4]], "total": [[2]], "squares": [[2]]}
-    assert "1 option" in mb.logs.explain(mb.logs.Counts(["all"], [7], **sums), worlds=2).html()
+    one = mb.logs.Counts(["all"], [7], count=[[4]], total=[[2]], squares=[[2]])
+    assert "1 option" in mb.logs.explain(one, worlds=2).html()
     count, total = [[40, 0], [0, 0], [3, 9]], [[80, 0], [0, 0], [7, 41]]
     counts = mb.logs.Counts(
         [1, 2, 3], ["", "b"], count=count, total=total, squares=[[240, 0], [0, 0], [19, 190]], low=1.0, high=5.0

@@ -58,6 +58,11 @@ class Basis:
         rows: Floats = self.counts.count.sum(axis=1)
         return rows
 
+    @property
+    def whole(self) -> bool:
+        """Whether the counts are numbers of rows, rather than shares of an infinite log."""
+        return bool(np.all(self.counts.count == np.floor(self.counts.count)))
+
     @cached_property
     def share(self) -> Floats:
         """Each context's share of all rows."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -166,11 +165,9 @@ def decisions(judged: Judged) -> tuple[Floats, Floats, Booleans, Booleans]:
 
 
 def _refuted(basis: Basis, assumption: Assumption) -> Refutations | None:
-    counts: Any = basis.counts
-    whole = counts.whole_weights and bool(np.all(counts.count == np.floor(counts.count)))
-    if basis.level is None or not whole or assumption.needs_shares:
+    if basis.level is None or not basis.whole or not basis.counts.whole_weights or assumption.needs_shares:
         return None
-    return refute(counts, assumption, confidence=basis.level)
+    return refute(basis.counts, assumption, confidence=basis.level)
 
 
 def in_order(arms: Sequence[Arm], kept: Sequence[Arm]) -> tuple[Arm, ...]:

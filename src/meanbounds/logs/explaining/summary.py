@@ -7,15 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from meanbounds.bounds import Arm
+from meanbounds.logs.assumptions import AnyExpert
 from meanbounds.logs.explaining.basis import Basis
 from meanbounds.logs.explaining.costs import FROM_NOTHING, WITH_LOG, Costs
 from meanbounds.logs.explaining.ladder import Rung
 from meanbounds.logs.explaining.turning import Turn
-from meanbounds.logs.explaining.words import CLAUSES, Words, amount, name_of, said, shortened, some, total
+from meanbounds.logs.explaining.words import CLAUSES, Words, amount, condition, name_of, said, shortened, some, total
 
 __all__ = ["change_of", "misleading", "sentences", "where"]
 
 _NAME = 60  # columns of a name in a sentence
+_FEW = 4  # options that a sentence lists
 
 
 def sentences(basis: Basis, own: Rung, turns: Sequence[Turn], costs: Sequence[Costs]) -> tuple[str, str, str]:
@@ -24,9 +26,9 @@ def sentences(basis: Basis, own: Rung, turns: Sequence[Turn], costs: Sequence[Co
 
 
 def _has(basis: Basis, own: Rung) -> str:
-    contexts = f", {_number(len(basis.contexts), 'context')}" if len(basis.contexts) > 1 else ""
-    sizes = f"{_number(basis.counts.rows, 'row')}{contexts} and {_number(len(basis.arms), 'option')}"
-    return f"The log has {sizes}. {misleading(basis, own)}"
+    sizes = [_number(basis.counts.rows, "row")] if basis.whole else []
+    sizes += [_number(len(basis.contexts), "context")] if len(basis.contexts) > 1 else []
+    return f"The log has {some([*sizes, _number(len(basis.arms), 'option')])}. {misleading(basis, own)}"
 
 
 def misleading(basis: Basis, own: Rung) -> str:
@@ -42,7 +44,7 @@ def misleading(basis: Basis, own: Rung) -> str:
     if above[place, arm] > 0.0:
         return (
             f"Averages mislead: {option}{where(basis, place)} averages {average} where it was chosen, but for all "
-            f"cases its mean lies {ends}, if {said(own.assumption)}."
+            f"cases its mean lies {ends}, {condition(own.assumption)}."
         )
     width = np.where(inside, own.upper - own.lower, -np.inf)
     place, arm = (int(part) for part in np.unravel_index(width.argmax(), width.shape))
@@ -51,7 +53,7 @@ def misleading(basis: Basis, own: Rung) -> str:
     ends += words.reward(float(own.upper[place, arm]))
     return (
         f"Averages say little: {option}{where(basis, place)} averages {average} where it was chosen, and for all cases "
-        f"its mean can lie {ends}, if {said(own.assumption)}."
+        f"its mean can lie {ends}, {condition(own.assumption)}."
     )
 
 
@@ -66,13 +68,13 @@ def _tips(basis: Basis, own: Rung, turns: Sequence[Turn]) -> str:
     fewer = int(((~own.possible).any(axis=1) & sure).sum())
     contexts = len(basis.contexts)
     if contexts == 1:
-        left = [_quoted(arm) for arm in own.best(basis.contexts[0])]
+        left = own.best(basis.contexts[0])
         if own.contradicted[0]:
             start = f"The log contradicts that {said(own.assumption)}"
         elif len(left) == len(basis.arms):
             start = "On that assumption every option can still be the best one"
         else:
-            start = f"On that assumption only {some(left)} can be the best option"
+            start = f"On that assumption only {_several(left)} can be the best option"
     elif not fewer and own.contradicted.all():
         start = f"The log contradicts in every context that {said(own.assumption)}"
     elif not fewer:
@@ -82,6 +84,9 @@ def _tips(basis: Basis, own: Rung, turns: Sequence[Turn]) -> str:
             f"On that assumption some options are out in {fewer:,} of {contexts:,} contexts, and a single one "
             f"is left in {decided:,}"
         )
+    wrong = int(own.contradicted.sum())
+    if wrong and contexts > 1 and not own.contradicted.all():
+        start += f"; the log contradicts it in {wrong:,}"
     if not turns:
         return f"{start}, and no other value of any one judgement changes that in the contexts shown."
     near = min(turns, key=lambda turn: (turn.point.assumption == "confidence", turn.way))
@@ -100,9 +105,9 @@ def change_of(turn: Turn) -> str:
     point = turn.point
     said_of = []
     if point.enter:
-        said_of.append(f"{some([_quoted(arm) for arm in point.enter])} can be best too")
+        said_of.append(f"{_several(point.enter)} can be best too")
     if point.leave:
-        said_of.append(f"{some([_quoted(arm) for arm in point.leave])} can no longer be best")
+        said_of.append(f"{_several(point.leave)} can no longer be best")
     return " and ".join(said_of)
 
 
@@ -111,12 +116,20 @@ def _saves(basis: Basis, costs: Sequence[Costs]) -> str:
     place = first.decisions.index(1_000)
     with_log, nothing = (float(first.mean[label][place]) for label in (WITH_LOG, FROM_NOTHING))
     saved = first.saved(1_000)
-    basis_of = "if that is true" if first.assumption == basis.assumption else "whoever chose"
+    judged = first.assumption == basis.assumption != AnyExpert()
+    basis_of = "if that is true" if judged else "whoever chose"
     change = f"{saved:.0%} less" if saved >= 0.0 else f"{-saved:.0%} more"
     return (
         f"The first 1,000 decisions can be expected to cost {total(with_log)} with this log and "
         f"{total(nothing)} without it ({change}), in units of the reward, {basis_of}."
     )
+
+
+def _several(arms: Sequence[Arm]) -> str:
+    """Options in a sentence; of many, the first few."""
+    if len(arms) <= _FEW:
+        return some([_quoted(arm) for arm in arms])
+    return f"{', '.join(_quoted(arm) for arm in arms[: _FEW - 1])} and {len(arms) - _FEW + 1} other options"
 
 
 def _quoted(arm: Arm) -> str:

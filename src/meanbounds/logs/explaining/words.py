@@ -19,7 +19,9 @@ __all__ = [
     "NUMBERS",
     "Words",
     "amount",
+    "condition",
     "name_of",
+    "plain",
     "safe",
     "said",
     "shortened",
@@ -29,6 +31,15 @@ __all__ = [
 ]
 
 _LONGEST = 200  # characters of a name on the page
+_WHOLE = 24  # characters of a name that is not broken into lines
+_SHORT = 60  # characters of an option in a list
+_PLAIN = (
+    (r"\b(was|were) played\b", r"\1 chosen"),
+    (r"\barm played\b", "option chosen"),
+    (r"\bplayed\b", "chose"),
+    (r"\barm(s?)\b", r"option\1"),
+    (r"\bgap_(low|high)\b", r"gap-\1"),
+)
 _PERCENT = ("errors", "shift", "confidence")
 
 NUMBERS = {
@@ -130,8 +141,22 @@ def some(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def plain(text: str) -> str:
+    """A message of the library about options that were chosen, rather than arms that were played.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.explaining.words import plain
+    >>> plain("gap_low=0.9 is more than the log allows: where the arm was played it was better than others")
+    'gap-low=0.9 is more than the log allows: where the option was chosen it was better than others'
+    """
+    for pattern, word in _PLAIN:
+        text = re.sub(pattern, word, text)
+    return text
+
+
 def said(assumption: Assumption) -> str:
-    """What is assumed, with the words of someone who decides: options that were chosen, not arms that were played.
+    """What is assumed, with the words of someone who decides.
 
     Examples
     --------
@@ -144,7 +169,20 @@ def said(assumption: Assumption) -> str:
     """
     if assumption == AnyExpert():
         return "whoever chose, and however"
-    return re.sub(r"\barm\b", "option", re.sub(r"\bplayed\b", "chose", assumption.in_words()))
+    return plain(assumption.in_words())
+
+
+def condition(assumption: Assumption) -> str:
+    """Under which condition something holds, as the end of a sentence.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.logs.explaining.words import condition
+    >>> condition(mb.logs.AnyExpert()), condition(mb.logs.OptimalExpert())
+    ('whoever chose, and however', 'if the expert always chose the best option')
+    """
+    return said(assumption) if assumption == AnyExpert() else f"if {said(assumption)}"
 
 
 def title_of(assumption: Assumption) -> str:
@@ -219,9 +257,10 @@ class Words:
         """A reward, or a mean of rewards; a dash for one that is not known."""
         return "-" if value != value else f"{value:.{self.decimals}f}"
 
-    def option(self, arm: Arm) -> str:
+    def option(self, arm: Arm, longest: int = _SHORT) -> str:
         """An option with its colour, as HTML."""
-        return f'<span class="o k{self.colour(arm)}">{safe(arm)}</span>'
+        whole = " w" * (len(str(arm)) <= _WHOLE)  # the colour stays beside the name
+        return f'<span class="o k{self.colour(arm)}{whole}">{safe(arm, longest)}</span>'
 
     def colour(self, arm: Arm) -> int:
         """The number of an option's colour."""

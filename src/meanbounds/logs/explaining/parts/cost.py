@@ -63,10 +63,12 @@ def _worlds(one: Costs, right: bool) -> tuple[str, str]:
     """A heading for the worlds, and what they are."""
     if one.assumption == AnyExpert():
         heading = "Whoever chose" if right else "If the judgement may be wrong in any way"
-        return heading, (
+        words = (
             "Every mean lies within the bounds that hold whoever chose. Here those who chose may have overlooked an "
-            "option that is far better for everyone. The agent expects otherwise, and may take long to notice."
+            "option that is far better for everyone."
         )
+        expects = "" if one.judged == AnyExpert() else " The agent expects otherwise, and may take long to notice."
+        return heading, words + expects
     return "If the judgement of this page is right", "Every mean lies within the bounds of the judgement."
 
 

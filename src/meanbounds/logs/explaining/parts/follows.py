@@ -8,7 +8,7 @@ from meanbounds.logs.assumptions import AnyExpert
 from meanbounds.logs.explaining.ladder import Rung
 from meanbounds.logs.explaining.parts.view import MOST_LISTED, View
 from meanbounds.logs.explaining.tables import cell, table
-from meanbounds.logs.explaining.words import name_of, safe, said, title_of
+from meanbounds.logs.explaining.words import name_of, plain, safe, said, title_of
 
 __all__ = ["follows"]
 
@@ -56,11 +56,11 @@ def _refuted(view: View, one: Rung) -> str:
         return "The log does not refute this, which does not confirm it."
     first = tests.found[0]
     where = f" (context {view.name(first.context)})" if view.several and first.context is not None else ""
-    allowed = f" It would allow {safe(' or '.join(first.allowed), _REASON)}." if first.allowed else ""
+    allowed = f" It would allow {safe(plain(' or '.join(first.allowed)), _REASON)}." if first.allowed else ""
     others = len(tests.found) - 1
     more = f" So do {others:,} more findings." if others > 1 else " So does another finding." if others else ""
     return (
-        f'<span class="wrong">The log itself speaks against this</span>{where}: {safe(first.reason, _REASON)}.'
+        f'<span class="wrong">The log itself speaks against this</span>{where}: {safe(plain(first.reason), _REASON)}.'
         f"{allowed}{more}"
     )
 
@@ -73,7 +73,7 @@ def _decisions(view: View, one: Rung) -> str:
     rows = []
     for context in view.shown:
         if one.contradicted[view.places[context]]:
-            reason = f'<span class="wrong">The log contradicts this:</span> {safe(one.reason(context), _REASON)}'
+            reason = f'<span class="wrong">The log contradicts this:</span> {safe(plain(one.reason(context)), _REASON)}'
             rows.append([view.name(context), reason, "-"])
         else:
             options = (view.words.options(arms) for arms in (one.best(context), one.out(context)))

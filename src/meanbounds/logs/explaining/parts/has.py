@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from meanbounds.logs.explaining.parts.view import MOST_LISTED, View, quantity
+from meanbounds.logs.explaining.parts.view import MOST_LISTED, SENTENCE, View, quantity
 from meanbounds.logs.explaining.pictures import Interval, intervals
 from meanbounds.logs.explaining.tables import cell, table
-from meanbounds.logs.explaining.words import name_of, safe, said
+from meanbounds.logs.explaining.words import condition, name_of, safe
 from meanbounds.logs.names import Context
 
 __all__ = ["has"]
@@ -22,18 +22,19 @@ def has(view: View) -> str:
     counts = view.basis.counts
     dropped = sum(counts.dropped.values())
     left = f" {quantity(dropped, 'row')} could not be used and were left out." if dropped else ""
+    rows = quantity(counts.rows, "row") if view.basis.whole else "Shares of an infinite log"
     pictures = "".join(_context(view, context) for context in view.shown)
     return f"""<h2>1. What the log has</h2>
-<p>{quantity(counts.rows, "row")}: what was chosen (<code>{safe(counts.arm_name)}</code>) and how it went
+<p>{rows}: what was chosen (<code>{safe(counts.arm_name)}</code>) and how it went
 (<code>{safe(counts.reward_name)}</code>, from {counts.low:g} to {counts.high:g}; more is
 better){_contexts(view)}.{left}</p>
 <p>Those who chose saw more than was recorded, and chose accordingly. So the average of an option tells how it went in
 the cases it was chosen for. It does not tell how it would go if all cases got that option, and that is what you have to
 know to choose one for the next case.</p>
 <p>In the pictures the <span class="cross">✕</span> is that average. The pale bar is where the mean of the option for
-<em>all</em> cases of the context can lie, whoever chose. The strong bar is where it lies if
-{safe(said(view.own.assumption))}: the <strong>judgement of this page</strong>. {_sure(view)} The best option's mean is
-right of the dashed line, so an option whose strong bar ends left of it is out.</p>
+<em>all</em> cases of the context can lie, whoever chose. The strong bar is where it lies
+{safe(condition(view.own.assumption))}: the <strong>judgement of this page</strong>. {_sure(view)} The best option's
+mean is right of the dashed line, so an option whose strong bar ends left of it is out.</p>
 {_selection(view)}<div class="grid">{pictures}</div>"""
 
 
@@ -75,7 +76,9 @@ def _context(view: View, context: Context) -> str:
         None if wrong else _share(view, float(view.own.lower[place].max())),
     )
     heading = f"<h3>{view.name(context)}</h3>" if view.several else ""
-    caption = quantity(round(float(basis.rows[place])), "row")
+    caption = (
+        quantity(round(float(basis.rows[place])), "row") if basis.whole else f"{basis.share[place]:.1%} of the log"
+    )
     if len(order) > len(rows):
         caption += f", the {len(rows)} options chosen most often of {len(order)}"
     caption += '. <span class="wrong">The log contradicts the judgement here.</span>' if wrong else "."
@@ -113,9 +116,13 @@ def _numbers(view: View, context: Context, order: Sequence[int]) -> str:
         count = float(basis.counts.count[place, arm])
         share = count / max(float(basis.rows[place]), 1.0)
         ends = (np.nan, np.nan) if own.contradicted[place] else (own.lower[place, arm], own.upper[place, arm])
-        numbers = [f"{count:,.0f}", f"{share:.1%}", words.reward(float(basis.naive[place, arm]))]
+        numbers = [
+            f"{count:,.0f}" if basis.whole else f"{count:.3g}",
+            f"{share:.1%}",
+            words.reward(float(basis.naive[place, arm])),
+        ]
         numbers += [words.reward(float(end)) for end in ends]
-        rows.append([words.option(basis.arms[arm]), *(cell(text) for text in numbers)])
+        rows.append([words.option(basis.arms[arm], SENTENCE), *(cell(text) for text in numbers)])
     more = len(order) - MOST_LISTED
     cut = f'<p class="soft">{more:,} more options are not listed; <code>meanbounds bounds</code> has them.</p>'
     caption = f"{view.name(context)}: at least and at most are bounds under the judgement of this page"

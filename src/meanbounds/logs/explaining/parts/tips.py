@@ -23,7 +23,7 @@ def tips(view: View) -> str:
     found = {name: [turn for turn in view.turns if turn.point.assumption == name] for name in names}
     parts = [
         "<h2>3. When the decision tips</h2>",
-        "<p>The decision is which options can be best. The judgement of this page is that "
+        "<p>The decision is which options can be best. The judgement of this page: "
         f"{safe(said(basis.assumption))}. Here one number at a time moves, and everything else stays. Where the "
         "decision changes, you see at which value, for which context, and which options are left then. Ask yourself on "
         "which side of the value the truth is.</p>",
@@ -38,7 +38,7 @@ def tips(view: View) -> str:
 def _judgement(view: View, name: str, turns: Sequence[Turn]) -> str:
     """One judgement: where it tips, in a picture and in a table."""
     heading, meaning = NUMBERS[name]
-    head = ["context", "tips", "can be best as assumed", "can be best beyond that value"]
+    head = ["context", "tips", "before", "beyond"]
     rows = [
         [
             view.name(turn.point.context),
@@ -51,7 +51,7 @@ def _judgement(view: View, name: str, turns: Sequence[Turn]) -> str:
     marks = [f'data-turn="{view.turns.index(turn)}" data-value="{turn.point.value!r}"' for turn in turns]
     starts = sorted({amount(name, turn.start) for turn in turns})
     caption = "The circle is what is assumed, the diamond where the decision tips."
-    listed = table(f"{heading}: where the decision tips", head, rows, marks=marks)
+    listed = table(f"{heading}: which options can be best before and beyond that value", head, rows, marks=marks)
     return (
         f"<h3>{heading}</h3><p>{meaning} Assumed: {' to '.join(starts[:: max(1, len(starts) - 1)])}.</p>"
         f'<div class="grid"><figure>{_picture(name, turns)}<figcaption>{caption}</figcaption></figure>{listed}</div>'
