@@ -10,6 +10,7 @@ import numpy as np
 
 from meanbounds.bounds import Arm
 from meanbounds.logs.assumptions import Assumption
+from meanbounds.logs.baselines import Baseline, baselines
 from meanbounds.logs.counts import Counts
 from meanbounds.logs.expert import judged_log
 from meanbounds.logs.judged import Judged
@@ -73,6 +74,11 @@ class Basis:
         """The plain average of each option's rewards, contexts x options; NaN where it was never chosen."""
         count = self.counts.count
         return np.where(count > 0.0, self.counts.total / np.where(count > 0.0, count, 1.0), np.nan)
+
+    @cached_property
+    def baselines(self) -> dict[Context, Baseline]:
+        """What the log says at its face value, for each context that has rows."""
+        return baselines(self.counts, **self.size, method=self.method)
 
     @property
     def size(self) -> dict[str, Any]:

@@ -131,8 +131,10 @@ def _costs(
             (FROM_NOTHING, ThompsonSampling(), None),
         ):
             cost[label][world] = _played(policy, environment, start, share[world], seed + world)
-        for label, arm in zip(_FIXED, _usual(basis, int(place)), strict=True):
-            cost[label][world] = (own.max() - own[arm]) * share[world] * np.array(DECISIONS)
+        usual = basis.baselines[basis.contexts[place]]
+        for label, arm in zip(_FIXED, (usual.naive_best, usual.most_frequent), strict=True):
+            lost = own.max() - own[basis.arms.index(arm)]
+            cost[label][world] = lost * share[world] * np.array(DECISIONS)
     # A context is drawn as often as its share of the rows says, so its cost counts as many times as it stands for.
     weighted = {label: own / share[:, None] for label, own in cost.items()}
     error = {label: own.std(axis=0, ddof=1) / np.sqrt(len(places)) for label, own in weighted.items()}
@@ -167,9 +169,3 @@ def _played(
     )
     cost: Floats = np.interp(wanted, [0.0, *found.rounds.tolist()], [0.0, *found.curves["it"][0].tolist()])
     return cost
-
-
-def _usual(basis: Basis, place: int) -> tuple[int, int]:
-    """The option with the best plain average, and the one that was chosen most often, in a context."""
-    naive = basis.naive[place]
-    return int(np.nanargmax(naive)), int(basis.counts.count[place].argmax())

@@ -42,9 +42,8 @@ bounds.</p>{more}{"".join(parts)}"""
 
 def _row(view: View, place: int, first: float) -> list[str]:
     basis, own, words = view.basis, view.own, view.words
-    naive = basis.naive[place]
-    most = words.option(basis.arms[int(basis.counts.count[place].argmax())])
-    best = "-" if np.isnan(naive).all() else words.option(basis.arms[int(np.nanargmax(naive))])
+    usual = basis.baselines.get(basis.contexts[place])
+    most, best = ("-", "-") if usual is None else map(words.option, (usual.most_frequent, usual.naive_best))
     arms = [arm for arm, can in zip(basis.arms, own.possible[place], strict=True) if can]
     left = '<span class="wrong">contradicted</span>' if own.contradicted[place] else words.options(arms)
     way = f"{first:.0%}" if np.isfinite(first) else "-"

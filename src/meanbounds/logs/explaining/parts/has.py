@@ -15,6 +15,11 @@ from meanbounds.logs.names import Context
 __all__ = ["has"]
 
 _MOST_DRAWN = 10  # options in a picture
+_VERDICTS = {
+    "worse than the experts": ", more than any one option can bring for all cases",
+    "better than the experts": ", less than the best option brings for all cases",
+    "open": "",
+}
 
 
 def has(view: View) -> str:
@@ -81,11 +86,23 @@ def _context(view: View, context: Context) -> str:
     )
     if len(order) > len(rows):
         caption += f", the {len(rows)} options chosen most often of {len(order)}"
+    caption += _experts(view, context)
     caption += '. <span class="wrong">The log contradicts the judgement here.</span>' if wrong else "."
     return (
         f"<div>{heading}<figure>{picture}<figcaption>{caption}</figcaption></figure>"
         f"<details><summary>Numbers</summary>{_numbers(view, context, order)}</details></div>"
     )
+
+
+def _experts(view: View, context: Context) -> str:
+    """What those who chose got in a context, and whether one option for all cases can bring as much."""
+    usual = view.basis.baselines.get(context)
+    if usual is None:
+        return ""
+    said = f". Those who chose got {view.words.reward(usual.expert)} on average"
+    if view.own.contradicted[view.places[context]]:
+        return said
+    return said + _VERDICTS[usual.verdict(view.own.bounds(context))]
 
 
 def _share(view: View, reward: float) -> float:
