@@ -14,6 +14,7 @@ from meanbounds.logs.agent import POLICY, knowledge_of
 from meanbounds.logs.explaining.costs import AVERAGE, FREQUENT, FROM_NOTHING, WITH_LOG
 from meanbounds.logs.explaining.style import _DARK, _LIGHT
 from meanbounds.logs.explaining.turning import Turn
+from meanbounds.logs.explaining.words import total
 from meanbounds.logs.judged import Judged
 
 LAB = mb.HiddenContexts(
@@ -270,3 +271,11 @@ def test_decisions_at_once_are_those_one_by_one() -> None:
     one = found.own.judged_at("south")
     assert isinstance(one, Judged)
     assert one.bounds()["south"].upper.tolist() == found.own.upper[1].tolist()
+
+
+def test_the_last_sentence_has_both_kinds_of_worlds() -> None:
+    """Whoever reads only the sentences also reads what the log costs where the judgement is wrong."""
+    found = explained(0)
+    for costs in found.costs:
+        numbers = [costs.mean[label][1] for label in (WITH_LOG, FROM_NOTHING)]
+        assert "{} with this log and {} without it".format(*map(total, numbers)) in found.sentences[2]

@@ -112,17 +112,23 @@ def change_of(turn: Turn) -> str:
 
 
 def _saves(basis: Basis, costs: Sequence[Costs]) -> str:
-    first = costs[0]
-    place = first.decisions.index(1_000)
-    with_log, nothing = (float(first.mean[label][place]) for label in (WITH_LOG, FROM_NOTHING))
-    saved = first.saved(1_000)
-    judged = first.assumption == basis.assumption != AnyExpert()
-    basis_of = "if that is true" if judged else "whoever chose"
-    change = f"{saved:.0%} less" if saved >= 0.0 else f"{-saved:.0%} more"
-    return (
-        f"The first 1,000 decisions can be expected to cost {total(with_log)} with this log and "
-        f"{total(nothing)} without it ({change}), in units of the reward, {basis_of}."
+    """What the log saves if the judgement is right, and also if it may be wrong: nobody should see the first alone."""
+    first, *rest = costs
+    condition_of = "if that is true" if first.assumption == basis.assumption != AnyExpert() else "whoever chose"
+    said_of = (
+        f"The first 1,000 decisions can be expected to cost {_both(first)}, in units of the reward, {condition_of}"
     )
+    for other in rest:
+        said_of += f"; in worlds where it may be wrong in any way, {_both(other)}"
+    return f"{said_of}."
+
+
+def _both(costs: Costs) -> str:
+    place = costs.decisions.index(1_000)
+    with_log, nothing = (total(float(costs.mean[label][place])) for label in (WITH_LOG, FROM_NOTHING))
+    saved = costs.saved(1_000)
+    change = f"{saved:.0%} less" if saved >= 0.0 else f"{-saved:.0%} more"
+    return f"{with_log} with this log and {nothing} without it ({change})"
 
 
 def _several(arms: Sequence[Arm]) -> str:
