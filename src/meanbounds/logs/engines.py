@@ -73,8 +73,9 @@ def open_log(
     numbers: Sequence[str],
     progress: bool | None,
     network: bool = False,
+    ordered: bool = False,
 ) -> Iterator[Log]:
-    """Open a log in one of the `ENGINES`, and close it at the end.
+    """Open a log in one of the `ENGINES`, and close it at the end; DuckDB keeps the rows of files `ordered` if asked.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def open_log(
     """
     show = sys.stderr.isatty() if progress is None else progress
     if engine == "duckdb":
-        opened = _duckdb(source, connection, wanted, numbers, show, network)
+        opened = _duckdb(source, connection, wanted, numbers, show, network, ordered)
     elif engine == "spark":
         opened = _spark(source, connection, wanted, numbers, show)
     else:
@@ -113,12 +114,18 @@ _DUCKDB_TYPES = {
 
 @contextmanager
 def _duckdb(
-    source: Source, connection: Any, wanted: Sequence[str], numbers: Sequence[str], show: bool, network: bool
+    source: Source,
+    connection: Any,
+    wanted: Sequence[str],
+    numbers: Sequence[str],
+    show: bool,
+    network: bool,
+    ordered: bool,
 ) -> Iterator[Log]:
     duckdb = import_optional("duckdb", "logs", "logs")
     with ExitStack() as stack, _errors("DuckDB", duckdb.Error):
         own = connection is None
-        connection = _duckdb_connection(stack, duckdb, connection, network)
+        connection = _duckdb_connection(stack, duckdb, connection, network, ordered)
         if own and show:
             connection.execute("SET enable_progress_bar = true")
             connection.execute("SET enable_progress_bar_print = false")
@@ -140,11 +147,12 @@ def _duckdb(
         yield Log(_DUCKDB, table, _columns(wanted, types, _DUCKDB_TYPES), batches)
 
 
-def _duckdb_connection(stack: ExitStack, duckdb: Any, connection: Any, network: bool) -> Any:
+def _duckdb_connection(stack: ExitStack, duckdb: Any, connection: Any, network: bool, ordered: bool) -> Any:
     """A connection that installs no extension; one that was open before has its own settings again at the end."""
     if connection is None:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="meanbounds-"))
         settings = {"memory_limit": _MEMORY, "temp_directory": scratch, **_DUCKDB_SETTINGS}
+        settings |= {"preserve_insertion_order": "true"} if ordered else {}
         settings |= {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
         connection = duckdb.connect(config=settings)
         stack.callback(connection.close)
