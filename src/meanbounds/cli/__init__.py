@@ -14,6 +14,7 @@ from meanbounds.cli import (
     bounds,
     decide,
     demo,
+    evaluate,
     lab,
     proxy,
     prune,
@@ -32,7 +33,10 @@ __all__ = ["COMMANDS", "main", "make_parser"]
 
 COMMANDS: tuple[Command, ...] = tuple(
     module.COMMAND
-    for module in (demo, lab, bounds, sensitivity, refute, start, decide, reward, simulate, reproduce, proxy, prune)
+    for module in (
+        *(demo, lab, bounds, sensitivity, refute, start, decide, reward, evaluate),
+        *(simulate, reproduce, proxy, prune),
+    )
 )
 
 

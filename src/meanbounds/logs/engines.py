@@ -51,12 +51,15 @@ class Log:
         The columns that are needed, by name.
     batches
         Runs a query and returns its columns, some rows at a time. There are no batches if there are no rows.
+    arrow
+        Runs a query and returns an Arrow table; None where the engine has no fast way to do that.
     """
 
     dialect: Dialect
     table: str
     columns: dict[str, Column]
     batches: Callable[[str], Iterator[Columns]]
+    arrow: Callable[[str], Any] | None = None
 
     def ask(self, sql: str) -> Iterator[tuple[Any, ...]]:
         """Run a query and return its rows one by one, for short answers."""
@@ -144,7 +147,10 @@ def _duckdb(
             cursor = _watched(lambda: connection.execute(sql), show, done, connection.interrupt)
             return _fetched(cursor)
 
-        yield Log(_DUCKDB, table, _columns(wanted, types, _DUCKDB_TYPES), batches)
+        def arrow(sql: str) -> Any:
+            return _watched(lambda: connection.sql(sql).to_arrow_table(), show, done, connection.interrupt)
+
+        yield Log(_DUCKDB, table, _columns(wanted, types, _DUCKDB_TYPES), batches, arrow)
 
 
 def _duckdb_connection(stack: ExitStack, duckdb: Any, connection: Any, network: bool, ordered: bool) -> Any:
@@ -333,7 +339,10 @@ def _spark(source: Source, connection: Any, wanted: Sequence[str], numbers: Sequ
                 if batch.num_rows:
                     yield tuple(map(_python_values, batch.columns))
 
-        yield Log(_SPARK, _SPARK.name(view), _columns(wanted, types, _SPARK_TYPES), batches)
+        def arrow(sql: str) -> Any:
+            return _watched(lambda: session.sql(sql).toArrow(), show)
+
+        yield Log(_SPARK, _SPARK.name(view), _columns(wanted, types, _SPARK_TYPES), batches, arrow)
 
 
 def _spark_frame(session: Any, source: Source, wanted: Sequence[str], numbers: Sequence[str]) -> Any:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, nan
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from meanbounds.bounds import Arm
 from meanbounds.logs.counts import Counts, check_range
 from meanbounds.logs.errors import BadRows, LogError
+from meanbounds.logs.evaluating.columns import Encoded, Places, as_codes, as_numbers
 from meanbounds.logs.evaluating.times import as_times
-from meanbounds.logs.names import EVERYTHING, Context, natural_order
+from meanbounds.logs.names import EVERYTHING, Context
 from meanbounds.logs.reading import Time, read, refuse_bad_rows, warn_of_dropped
-from meanbounds.logs.tally import Codes, whole_numbers
 from meanbounds.logs.window import Window, read_window
 from meanbounds.support.checks import check_choice, shown
 from meanbounds.support.optional import optional
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Columns", "Events", "as_columns"]
 
-Places = NDArray[np.int64]
-
+Column = Sequence[Any] | Encoded
 _ROUNDING = 1e-9  # by which a probability may exceed 1
 
 
@@ -40,12 +38,12 @@ class Columns:
     with an example of each. `untyped` says that all fields are text, as in CSV.
     """
 
-    context: Sequence[Sequence[Any]]
-    arm: Sequence[Any]
-    reward: Sequence[Any]
-    probability: Sequence[Any] | None = None
-    decider: Sequence[Any] | None = None
-    time: Sequence[Any] | None = None
+    context: Sequence[Column]
+    arm: Column
+    reward: Column
+    probability: Column | None = None
+    decider: Column | None = None
+    time: Column | None = None
     names: tuple[str, ...] = ()
     lost: Mapping[str, int] | None = None
     lost_examples: Mapping[str, Mapping[str, Any]] | None = None
@@ -282,14 +280,14 @@ class _Found:
         self.size = len(columns.arm)
         self.kinds: list[tuple[str, Booleans]] = []
         self.contexts, self.context = self._contexts()
-        self.arms, self.arm = _coded(columns.arm, columns.untyped)
+        self.arms, self.arm = as_codes(columns.arm, columns.untyped)
         self._refuse("missing arm", self.arm < 0)
         self.reward = self._rewards()
         self.probability = self._probabilities()
         none: Places = np.zeros(self.size, dtype=np.int64)
         self.deciders, self.decider = (), none
         if columns.decider is not None:
-            self.deciders, self.decider = _coded(columns.decider, columns.untyped)
+            self.deciders, self.decider = as_codes(columns.decider, columns.untyped)
             self._refuse("missing decider", self.decider < 0)
         self.time = self._times()
 
@@ -298,7 +296,7 @@ class _Found:
             self.kinds.append((kind, rows))
 
     def _contexts(self) -> tuple[tuple[Any, ...], Places]:
-        coded = [_coded(column, self.columns.untyped) for column in self.columns.context]
+        coded = [as_codes(column, self.columns.untyped) for column in self.columns.context]
         if not coded:
             return (EVERYTHING,), np.zeros(self.size, dtype=np.int64)
         for _, codes in coded:
@@ -370,75 +368,6 @@ class _Found:
 
 def _python(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def as_numbers(column: Sequence[Any]) -> tuple[Floats, Booleans, Booleans]:
-    """The numbers of a column, NaN where there is none; and where one is missing, and where it cannot be read.
-
-    Examples
-    --------
-    >>> from meanbounds.logs.evaluating.events import as_numbers
-    >>> number, missing, unreadable = as_numbers(["0.5", None, "", "much", True])
-    >>> number, missing.nonzero()[0], unreadable.nonzero()[0]
-    (array([0.5, nan, nan, nan, 1. ]), array([1, 2]), array([3]))
-    """
-    if isinstance(column, np.ndarray) and column.dtype.kind in "fiub":
-        number = column.astype(np.float64)
-        missing = np.isnan(number)
-        return number, missing, np.isinf(number)
-    values = [nan if value is None or value == "" else value for value in column]
-    try:
-        number = np.array(values, dtype=np.float64)
-        if number.ndim != 1:
-            raise ValueError("a row of numbers")
-        missing = np.fromiter((value != value for value in values), dtype=bool, count=len(values))
-        unreadable = ~(np.isfinite(number) | missing)
-        return np.where(unreadable, nan, number), missing, unreadable
-    except (TypeError, ValueError, OverflowError):
-        return _one_by_one(values)
-
-
-def _one_by_one(values: Iterable[Any]) -> tuple[Floats, Booleans, Booleans]:
-    number, missing, unreadable = [], [], []
-    for value in values:
-        absent = _is_missing(value)
-        try:
-            read_as = nan if absent else float(value)
-        except (TypeError, ValueError, OverflowError):
-            read_as = nan
-        fine = bool(np.isfinite(read_as))
-        number.append(read_as if fine else nan)
-        missing.append(absent)
-        unreadable.append(not fine and not absent)
-    return np.array(number), np.array(missing, dtype=bool), np.array(unreadable, dtype=bool)
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return True
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA compares as NA
-        return type(value).__name__ in ("NAType", "NaTType")
-
-
-def _coded(column: Sequence[Any], untyped: bool) -> tuple[tuple[Any, ...], Places]:
-    """The different names of a column in natural order, and of each row the place of its name; -1 where it has none."""
-    codes = Codes()
-    values = column.tolist() if isinstance(column, np.ndarray) else column
-    try:
-        places = codes.of(values)
-    except TypeError:  # lists, as JSON has them, or pandas.NA
-        places = codes.of([_hashable(value) for value in values])
-    names = whole_numbers(codes.names) if untyped else tuple(codes.names)
-    order = sorted(range(len(names)), key=lambda place: natural_order(names[place]))
-    ranks = np.full(len(names) + 1, -1, dtype=np.int64)
-    ranks[order] = np.arange(len(names))
-    return tuple(names[place] for place in order), ranks[places]
-
-
-def _hashable(value: Any) -> Any:
-    return None if _is_missing(value) else str(value) if isinstance(value, list | dict) else value
 
 
 def _quantity(names: Sequence[Any], word: str) -> str:

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from meanbounds.support.checks import shown
 
 __all__ = ["Lost", "as_path", "json_lines", "named_in_lines"]
 
+_AT_ONCE = 2_000  # lines that are parsed together
 _ENDINGS = (".jsonl", ".ndjson", ".json", ".dsjson", ".log")
 
 
@@ -76,17 +78,32 @@ def json_lines(path: str, lost: Lost) -> Iterator[tuple[str, int, dict[str, Any]
     """
     for file in _files(path):
         with gzip.open(file, "rb") if file.endswith(".gz") else Path(file).open("rb") as lines:
-            for number, line in enumerate(_guarded(lines, file), start=1):
-                if line.isspace():
-                    continue
-                try:
-                    found = json.loads(line)
-                except (ValueError, RecursionError):
-                    found = None
-                if isinstance(found, dict):
-                    yield file, number, found
-                else:
-                    lost.add("line is no JSON object", file, number, line.decode("utf-8", "replace").strip())
+            number, guarded = 1, _guarded(lines, file)
+            while some := list(islice(guarded, _AT_ONCE)):
+                for place, found in enumerate(_parsed(some), start=number):
+                    if isinstance(found, dict):
+                        yield file, place, found
+                    elif not (line := some[place - number]).isspace():
+                        lost.add("line is no JSON object", file, place, line.decode("utf-8", "replace").strip())
+                number += len(some)
+
+
+def _parsed(lines: list[bytes]) -> list[Any]:
+    """What each line holds; all at once, which is faster, or one by one if that fails."""
+    try:
+        found = json.loads(b"[" + b",".join(lines) + b"]")
+        if len(found) == len(lines):
+            return list(found)
+    except (ValueError, RecursionError):
+        pass
+    return [_one(line) for line in lines]
+
+
+def _one(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _guarded(lines: Any, file: str) -> Iterator[bytes]:

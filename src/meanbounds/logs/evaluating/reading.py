@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
-
-from meanbounds.logs.engines import ENGINES, open_log
+from meanbounds.logs.engines import ENGINES, Log, open_log
 from meanbounds.logs.errors import LogError
+from meanbounds.logs.evaluating.columns import from_arrow
 from meanbounds.logs.evaluating.events import Columns, Events
 from meanbounds.logs.evaluating.lines import Lost, as_path, json_lines, named_in_lines
 from meanbounds.logs.reading import Time
@@ -139,16 +138,11 @@ def _from_table(
     found = find_source(source, connection is not None or engine == "spark", network)
     numbers = [given[name] for name in ("reward", "probability") if name in given]
     if isinstance(found, Frame) and engine == "duckdb":
-        table = found.arrow(wanted, numbers)
-        by_name = {name: _values(table.column(name)) for name in wanted}
+        by_name = _columns(found.arrow(wanted, numbers), wanted)
     else:
-        parts: dict[str, list[Any]] = {name: [] for name in wanted}
         with open_log(engine, found, connection, wanted, numbers, progress, network, ordered=True) as log:
             listed = ", ".join(log.dialect.name(name) for name in wanted)
-            for batch in log.batches(f"SELECT {listed} FROM {log.table}"):
-                for name, values in zip(wanted, batch, strict=True):
-                    parts[name].extend(values)
-        by_name = dict(parts)
+            by_name = _fetched(log, f"SELECT {listed} FROM {log.table}", wanted)
     own = {name: by_name[column] for name, column in given.items()}
     untyped = isinstance(found, Files) and found.format == "csv"
     more = {name: own.get(name) for name in ("probability", "decider", "time")}
@@ -156,13 +150,18 @@ def _from_table(
     return Columns(contexts, own["arm"], own["reward"], **more, names=context, untyped=untyped)
 
 
-def _values(column: Any) -> Any:
-    """The values of an Arrow column; numbers and times without going through objects of Python."""
-    kind = str(column.type)
-    if kind in ("float", "double") or (kind.startswith(("int", "uint", "timestamp")) and not column.null_count):
-        values = column.to_numpy()
-        return values if kind.startswith("timestamp") else np.asarray(values)
-    return column.to_pylist()
+def _fetched(log: Log, sql: str, wanted: Sequence[str]) -> dict[str, Any]:
+    if log.arrow is not None:
+        return _columns(log.arrow(sql), wanted)
+    parts: dict[str, list[Any]] = {name: [] for name in wanted}
+    for batch in log.batches(sql):
+        for name, values in zip(wanted, batch, strict=True):
+            parts[name].extend(values)
+    return dict(parts)
+
+
+def _columns(table: Any, wanted: Sequence[str]) -> dict[str, Any]:
+    return {name: from_arrow(column) for name, column in zip(wanted, table.columns, strict=True)}
 
 
 # ----------------------------------------------------------------------------------------------------------- lines
@@ -179,49 +178,61 @@ def _from_lines(
 ) -> Columns:
     """Decisions and rewards, joined by their id; lines without a kind have all of it."""
     lost = Lost()
-    rows: list[dict[str, Any]] = []
+    fields = (*context, arm, reward, *(name for name in (probability, decider, time) if name is not None))
+    parts: dict[str, list[Any]] = {name: [] for name in fields}
     by_id: dict[Any, int] = {}
-    rewards: list[tuple[str, int, dict[str, Any]]] = []
+    rewards: list[tuple[str, int, Any, Any]] = []
+    present: set[str] = set()
+    first: list[str] = []
+    rows = 0
     for file, number, line in json_lines(path, lost):
         kind = line.get("kind", "decision")
         if kind == "reward":
-            rewards.append((file, number, line))
-        elif kind == "decision":
-            known = line.get("id")
-            if "kind" in line and known is not None and _key(known) in by_id:
-                lost.add("decision with an id that came before", file, number, line)
-                continue
-            if known is not None:
-                by_id[_key(known)] = len(rows)
-            rows.append(line)
-        else:
+            rewards.append((file, number, line.get("id"), line.get(reward)))
+            continue
+        known = _key(line.get("id"))
+        if kind != "decision":
             lost.add("line of another kind than decision and reward", file, number, line)
-    came: dict[int, Any] = {}
-    for file, number, line in rewards:
-        place = by_id.get(_key(line.get("id")))
-        if place is None:
-            lost.add("reward without a decision", file, number, line)
-        elif place in came:
-            lost.add("second reward of a decision", file, number, line)
+        elif "kind" in line and known is not None and known in by_id:
+            lost.add("decision with an id that came before", file, number, line)
         else:
-            came[place] = line.get(reward)
-    outcome = [came.get(place, line.get(reward)) for place, line in enumerate(rows)]
-    _check_fields(path, rows, context, {"arm": arm, "probability": probability})
-
-    def column(name: str | None) -> list[Any] | None:
-        return None if name is None else [line.get(name) for line in rows]
-
-    contexts = [column(name) or [] for name in context]
-    if len(context) == 1 and all(value is None for value in contexts[0]):
+            if known is not None:
+                by_id[known] = rows
+            for name, part in parts.items():
+                part.append(line.get(name))
+            if len(present) < len(parts):
+                present.update(line)
+                first = first or list(line)
+            rows += 1
+    _check_fields(path, rows, present, first, context, {"arm": arm, "probability": probability})
+    _add_rewards(parts[reward], rewards, by_id, lost)
+    contexts = [parts[name] for name in context]
+    if len(contexts) == 1 and all(value is None for value in contexts[0]):
         contexts, context = [], ()
     if len(contexts) == 1:
         contexts = _spread(contexts[0])
-    chance, who, when = column(probability), column(decider), column(time)
-    return Columns(contexts, column(arm) or [], outcome, chance, who, when, context, lost.kinds, lost.examples)
+    chance, who, when = (None if name is None else parts[name] for name in (probability, decider, time))
+    return Columns(contexts, parts[arm], parts[reward], chance, who, when, context, lost.kinds, lost.examples)
+
+
+def _add_rewards(
+    outcome: list[Any], rewards: Sequence[tuple[str, int, Any, Any]], by_id: Mapping[Any, int], lost: Lost
+) -> None:
+    """Write each reward into the row of its decision."""
+    came: set[int] = set()
+    for file, number, known, reward in rewards:
+        place = by_id.get(_key(known))
+        if place is None:
+            lost.add("reward without a decision", file, number, f"id {known!r}, reward {reward!r}")
+        elif place in came:
+            lost.add("second reward of a decision", file, number, f"id {known!r}, reward {reward!r}")
+        else:
+            came.add(place)
+            outcome[place] = reward
 
 
 def _key(value: Any) -> Any:
-    return value if isinstance(value, str | int | float) else str(value)
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def _spread(column: list[Any]) -> list[list[Any]]:
@@ -232,9 +243,13 @@ def _spread(column: list[Any]) -> list[list[Any]]:
     return [column]
 
 
-def _check_fields(path: str, rows: list[dict[str, Any]], context: tuple[str, ...], fields: dict[str, Any]) -> None:
+def _check_fields(
+    path: str, rows: int, present: set[str], first: list[str], context: tuple[str, ...], fields: dict[str, Any]
+) -> None:
     """An error for a field that no line has: its name is wrong, rather than all lines."""
     for name, field in (*(("context", one) for one in context), *fields.items()):
-        if rows and field is not None and not any(field in line for line in rows):
-            present = ", ".join(map(repr, list(rows[0])[:30]))
-            raise LogError(f"no line of {path} has the field {field!r}, which {name}= names; the first has {present}")
+        if rows and field is not None and field not in present:
+            shown_fields = ", ".join(map(repr, first[:30]))
+            raise LogError(
+                f"no line of {path} has the field {field!r}, which {name}= names; the first has {shown_fields}"
+            )

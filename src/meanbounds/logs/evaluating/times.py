@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from meanbounds.logs.evaluating.columns import Encoded
 from meanbounds.support.types import Booleans, Floats
 
 __all__ = ["as_times"]
 
 
-def as_times(column: Sequence[Any]) -> tuple[Floats, Booleans, Booleans]:
+def as_times(column: Sequence[Any] | Encoded) -> tuple[Floats, Booleans, Booleans]:
     """The times of a column as numbers, NaN where there is none; where one is missing, and where it cannot be read.
 
     A date without a time zone is taken as UTC.
@@ -27,6 +28,9 @@ def as_times(column: Sequence[Any]) -> tuple[Floats, Booleans, Booleans]:
     >>> as_times([3, 1.5])[0]
     array([3. , 1.5])
     """
+    if isinstance(column, Encoded):
+        time, missing, unreadable = as_times(column.values)
+        return time[column.codes], missing[column.codes], unreadable[column.codes]
     if isinstance(column, np.ndarray) and column.dtype.kind == "M":
         since = (column - np.datetime64(0, "s")) / np.timedelta64(1, "s")
         seconds: Floats = since.astype(np.float64)
