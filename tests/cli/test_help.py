@@ -28,8 +28,8 @@ def options() -> list[tuple[str, argparse.Action]]:
 
 def test_there_is_a_parser_for_each_command() -> None:
     assert list(commands()) == [command.name for command in COMMANDS]
-    names = ["demo", "lab", "bounds", "sensitivity", "refute", "start", "decide", "reward", "simulate", "reproduce"]
-    assert list(commands()) == [*names, "proxy", "prune"]
+    names = ["demo", "lab", "bounds", "sensitivity", "refute", "start", "decide", "reward", "evaluate"]
+    assert list(commands()) == [*names, "simulate", "reproduce", "proxy", "prune"]
 
 
 @pytest.mark.parametrize(("name", "action"), options())

@@ -19,7 +19,6 @@ from meanbounds.support.optional import import_optional
 __all__ = ["read_dsjson", "read_open_bandit"]
 
 _SHARED = "*"
-_HIDDEN = ("_multi", "_slots")  # parts of a context that are about the actions
 
 
 def read_dsjson(
@@ -44,7 +43,7 @@ def read_dsjson(
         A file with an object in each line, a folder or a pattern.
     context
         Which features are the context: a path in the object ``c`` such as ``"User.age"``, or several; ``"*"`` for all
-        features that are not those of an action, as a short hash; None for no contexts.
+        features that are not those of an action and do not begin with ``_``, as a short hash; None for no contexts.
     arm
         The name of an action: a path in its features, such as ``"Article.topic"``; by default its number, from 1 on.
     low, high
@@ -139,16 +138,15 @@ def _in_context(line: dict[str, Any], place: str) -> Any:
     features = line.get("c")
     if place != _SHARED:
         return _at(features, place)
-    shared = {name: part for name, part in (features or {}).items() if name not in _HIDDEN}
+    shared = {name: part for name, part in (features or {}).items() if not name.startswith("_")}
     return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _at(features: Any, path: str) -> Any:
-    """The value at a path such as ``"User.age"``; lists of one object, as namespaces can be, are looked into."""
+    """The value at a path such as ``"User.age"``; in a list of objects, as namespaces can be, the first that has it."""
     for name in path.split("."):
-        if isinstance(features, list) and len(features) == 1:
-            features = features[0]
-        features = features.get(name) if isinstance(features, dict) else None
+        parts = features if isinstance(features, list) else [features]
+        features = next((part[name] for part in parts if isinstance(part, dict) and name in part), None)
     return features if isinstance(features, str | int | float | None) else json.dumps(features, sort_keys=True)
 
 
