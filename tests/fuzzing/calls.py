@@ -40,7 +40,11 @@ CALLS: dict[str, Maker] = {}
 SLOW = {
     *("simulate", "simulate_agents", "HiddenContexts.simulate", "logs.sensitivity", "logs.bounds", "logs.refute"),
     *("logs.prior", "logs.agent", "logs.linear_bounds", "logs.linear_bounds_from_log", "first_contradictions"),
+<<<<<<< HEAD
     *("Journal", "Journal.decide", "Journal.reward", "Journal.cancel"),
+=======
+    *("logs.evaluate", "logs.Evaluation.from_dict"),
+>>>>>>> f611db3 (Tests of evaluate, of its readers and of the command)
 }
 _FOLDER, _NUMBERS = tempfile.TemporaryDirectory(), itertools.count()
 
@@ -782,6 +786,40 @@ def _(draw: Draw) -> Call:
     own: dict[str, Any] = {draw.pick(("equal_cases", "time", "decider")): names[0]} if names else {"randomised": counts}
     more: dict[str, Any] = {"confidence": 0.9, "method": draw.pick(("bernstein", "kl", "hoeffding")), **own}
     return Call("", logs.refute, [counts, draw.pick((logs.OptimalExpert(0.0), *_ASSUMPTIONS))], more)
+
+
+@_add("logs.Events")
+def _(draw: Draw) -> Call:
+    return Call("", logs.Events, [], _events(draw))
+
+
+@_add("logs.evaluate")
+def _(draw: Draw) -> Call:
+    policy = draw.pick(({"x": "a", "y": "b"}, {"x": {"a": 0.5, "b": 0.5}}, "a"))
+    more: dict[str, Any] = {
+        **{"arms": ["a"], "confidence": 0.9, "simultaneous": draw.chance(0.5), "anytime": draw.chance(0.5)},
+        **{"least": draw.pick((None, 0.1)), "pending": draw.pick(("exclude", "bounds")), "against": "agent"},
+    }
+    return Call("", logs.evaluate, [logs.Events(**_events(draw)), {"new": policy}], more)
+
+
+@_add("logs.Evaluation.from_dict")
+def _(draw: Draw) -> Call:
+    return Call("", logs.Evaluation.from_dict, [logs.evaluate(logs.Events(**_events(draw))).to_dict()])
+
+
+def _events(draw: Draw) -> dict[str, Any]:
+    rows = draw.integer(2, 20)
+    columns: dict[str, Any] = {name: [draw.pick(own) for _ in range(rows)] for name, own in _EVENTS.items()}
+    return {
+        **columns,
+        "reward": [1.0, *(draw.pick((0.0, 0.5, None)) for _ in range(rows - 1))],
+        "low": 0.0,
+        "high": 1.0,
+    }
+
+
+_EVENTS: dict[str, tuple[Any, ...]] = {"context": ("x", "y"), "arm": ("a", "b"), "probability": (0.5, 1.0)}
 
 
 @_add("logs.expert_bounds")

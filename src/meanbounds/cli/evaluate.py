@@ -136,8 +136,8 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         "--least",
         type=float,
         metavar="PROBABILITY",
-        help="the smallest probability that the program gave any arm in any row, such as the floor of the agent, for example 0.05; the "
-        "limits can then use predicted rewards. Known from the program, not from the log",
+        help="the smallest probability that the program gave any arm in any row, such as the floor of the agent, for "
+        "example 0.05; the limits can then use predicted rewards. Known from the program, not from the log",
     )
     parser.add_argument(
         "--pending",
@@ -257,7 +257,7 @@ def _by_context(path: Path, rows: Sequence[Any]) -> dict[str, dict[str, float]]:
 
 def _in_options(text: str) -> str:
     """Name options of the command line where a text names Python arguments."""
-    return text.replace('pending="bounds"', "--pending bounds").replace("floor=0.05", "a floor of 0.05")
+    return text.replace('pending="bounds"', "--pending bounds").replace("least=:", "--least:")
 
 
 COMMAND = Command(

@@ -214,7 +214,9 @@ class _Evaluator:
                 value = replace(value, **self._difference(line, own, base, weighted.get(base.name), goal))
             values.append(value)
         excluded = int((self.used & ~self.known).sum())
-        notes = about_log(self.events, self.own.size, self.counted, excluded if self.own.size else 0)
+        notes = about_log(
+            self.events, self.own.size, self.counted, excluded if self.own.size else 0, self.settings.least
+        )
         settings, events = self.settings, self.events
         against_name = "" if base is None or len(lines) == 1 else base.name
         return Evaluation(
@@ -352,7 +354,7 @@ class _Evaluator:
             lower.append(Bets(shift + fixed + rewards.least(weight), shift, _OTHER))
             upper.append(Bets(shift + own.mass - fixed + rewards.least(-weight), shift, _OTHER))
         ends = self._limit(lower, 1.0, goal), 1.0 - self._limit(upper, 1.0, goal)
-        unseen, notes = about_target(self.events, own.target, self.cases, weight)
+        unseen, notes = about_target(self.events, own.target, self.cases, weight, self.settings.least is not None)
         ipw, dr = self._estimates(own)
         low, width = self.events.low, self.width
         return PolicyValue(
@@ -405,8 +407,9 @@ class _Evaluator:
     def _best(self, own: _Weighted) -> float:
         """The estimate that is quoted, in units of the range."""
         ipw, dr = self._estimates(own)
-        complete = bool((own.target.pair >= 0).all() and own.target.mass.all())
-        return dr if complete else ipw
+        playable = self.settings.least is not None
+        unseen, _ = about_target(self.events, own.target, self.cases, own.weight, playable)
+        return dr if unseen == 0.0 else ipw
 
     def _against_log(self, own: _Weighted) -> tuple[list[Bets], list[Bets]]:
         """A policy against who wrote the log: both on the same rows."""

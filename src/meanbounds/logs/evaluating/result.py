@@ -38,8 +38,9 @@ class PolicyValue:
     dr
         Doubly robust estimate; None for who wrote the log, and where the log could not try all that the policy plays.
     unseen
-        Share of the policy's decisions that are pairs of context and arm which the log never has. The value of the
-        whole policy is between ``ipw`` and ``ipw + unseen (high - low)`` as far as the estimate goes.
+        Share of the policy's decisions that are pairs of context and arm which the log never has and, as far as is
+        known, could not have. As far as the estimate goes, the value of the whole policy is between ``ipw`` and
+        ``ipw + unseen (high - low)``.
     lower, upper
         Confidence limits; what the log could not try counts as the lowest reward in one, and the highest in the other.
     effective_rows
@@ -176,7 +177,7 @@ class Evaluation(Saved):
         def number(one: float | None, sign: str = "") -> str:
             return "" if one is None else f"{one:{sign}.{decimals}f}"
 
-        whole = number(value.value)
+        whole = number(min(max(value.value, self.low), self.high))  # doubly robust ones can leave the range
         if value.unseen > 0.0:
             whole += f" to {number(value.ipw + value.unseen * (self.high - self.low))}"
         own = [value.name, whole, number(value.lower), number(value.upper), f"{value.effective_rows:,.0f}"]

@@ -19,7 +19,7 @@ _LIGHT = 0.8  # average weight below which it is said
 _DRAWN = 1.0 - 1e-12
 
 
-def about_log(events: Events, used: int, counted: bool, excluded: int) -> list[str]:
+def about_log(events: Events, used: int, counted: bool, excluded: int, least: float | None) -> list[str]:
     """What is to be known about a whole log: pending and dropped rows, and an agent that draws nothing."""
     found = []
     if events.pending:
@@ -53,17 +53,28 @@ def about_log(events: Events, used: int, counted: bool, excluded: int) -> list[s
             f"{certain:.0%} of the rows have the probability 1: nothing else could be tried there. A floor such as "
             "floor=0.05 would let later logs say more about other policies."
         )
+    if least is None and certain < 1.0:
+        found.append(
+            "No least probability was given, so limits allow for arms that could not be played. If the program gave "
+            "each arm at least some probability in each row, such as the floor of the agent, say so with least=: the "
+            "limits on arms and other policies are then narrower, often by far."
+        )
     return found
 
 
-def about_target(events: Events, target: Target, cases: Floats, weight: Floats) -> tuple[float, list[str]]:
+def about_target(
+    events: Events, target: Target, cases: Floats, weight: Floats, playable: bool
+) -> tuple[float, list[str]]:
     """The share of a policy's decisions that the log never has, and what cannot be said, in words.
 
-    `cases` are the rows of each context, `weight` the weight of each row.
+    `cases` are the rows of each context, `weight` the weight of each row. If all arms of the log were `playable` in all
+    rows, those that a context never has are missing by chance alone.
     """
     rows = float(cases.sum())
     share = cases[target.entry_context] * target.chance / rows
-    missing = target.pair < 0
+    missing = (target.pair < 0) & (share > 0.0)
+    if playable:
+        missing &= target.arm >= len(events.arms)
     silent = cases * (1.0 - target.mass) / rows
     unseen = float(share[missing].sum() + silent.sum())
     found = []
