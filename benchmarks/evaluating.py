@@ -5,6 +5,7 @@ evaluates each at 80% and at 95%, and counts how often the limits miss the truth
 another policy, and of two differences. Beside each number is the chance of as many or more if each log missed with
 exactly the probability that is allowed. Then it compares the estimates with those of the package obp on logs that are
 not adaptive, if obp is installed. The page docs/evaluated.md has what it printed last (``-o docs/evaluated.md``).
+With ``--kept`` a part that is finished is not computed again.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import meanbounds as mb
-from benchmarks.pages import paragraph, table, today
+from benchmarks.pages import kept_part, paragraph, table, today
 from meanbounds.support.types import Floats
 from meanbounds.support.writing import write_text_atomically
 
@@ -213,14 +214,17 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=LOGS, help="logs of each agent; default: 2000")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rows of each log; default: 300")
     parser.add_argument("-o", "--output", type=Path, help="the page to write, such as docs/evaluated.md")
+    parser.add_argument(
+        "--kept", type=Path, help="a folder of finished parts, so that obp can run in another environment"
+    )
     options = parser.parse_args()
-    text = page(options.logs, options.rounds)
+    text = page(options.logs, options.rounds, options.kept)
     print(text)
     if options.output:
         write_text_atomically(options.output, text)
 
 
-def page(logs: int, rounds: int) -> str:
+def page(logs: int, rounds: int, kept: Path | None) -> str:
     """The page as text."""
     about = f"""Written by `python -m benchmarks.evaluating` on {today()}: {logs:,} logs of {rounds} rows by each of
         three agents that learn while they write, with two contexts and three arms. The numbers are logs
@@ -229,8 +233,9 @@ def page(logs: int, rounds: int) -> str:
         number there would be an error. The limits are wider than they would have to be for one agent that is known:
         they hold for all of them, with values that drift. [evaluate.md](evaluate.md) derives the
         limits."""
-    parts = ["# Do the limits of `evaluate` hold?", paragraph(about), coverage(logs, rounds), paragraph(agreement(200))]
-    return "\n\n".join(parts) + "\n"
+    measured = kept_part(kept, "coverage", lambda: coverage(logs, rounds))
+    compared = kept_part(kept, "agreement", lambda: paragraph(agreement(200)))
+    return "\n\n".join(["# Do the limits of `evaluate` hold?", paragraph(about), measured, compared]) + "\n"
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def evaluate(
         do not pick one by its result.
     anytime
         Whether the limits hold at all numbers of rows at once, so that you may look as often as you like and stop when
-        you like. They are then about a quarter wider.
+        you like. They are then somewhat wider.
     least
         If you know that each row could play every arm of the policies with at least this probability, such as the
         ``floor`` of the agent, say so: the limits then use the doubly robust estimates too, and are narrower where
