@@ -22,6 +22,8 @@ from meanbounds.logs import Events, LogError, evaluate
 from meanbounds.logs.evaluating.limits import Bets, limit, stakes
 from meanbounds.logs.evaluating.targets import Pairs, read_targets
 
+UNTYPED: Any = mb
+
 # ---------------------------------------------------------------------------------------------------------- kernels
 
 
@@ -40,9 +42,8 @@ def test_growth_and_limit_are_those_of_the_definition() -> None:
 
         def wealth(mean: float, own: Any = (naive, stake, weight, shift, rows)) -> float:
             sums, bets, shares, moved, size = own
-            return sum(
-                w * exp(g - size * log1p(b * (mean + s))) for g, b, w, s in zip(sums, bets, shares, moved, strict=True)
-            )
+            parts = zip(sums, bets, shares, moved, strict=True)
+            return float(sum(w * exp(g - size * log1p(b * (mean + s))) for g, b, w, s in parts))
 
         if found == 0.0:
             assert wealth(1e-9) < exp(1.0) * (1 + 1e-6)
@@ -109,7 +110,8 @@ def test_limits_hold_exactly_on_every_path_of_a_small_tree(least: float | None, 
     missed = dict.fromkeys(("agent", "always 0", "mixed", "mixed - agent", "always 0 - agent"), 0.0)
     total = 0.0
     for path in itertools.product(itertools.product((0, 1), (0.0, 1.0)), repeat=4):
-        probability, chance, value, history = 1.0, [], 0.0, []
+        probability, chance, value = 1.0, [], 0.0
+        history: list[tuple[int, float]] = []
         for arm, reward in path:
             own = path_chances(history)
             value += sum(p * mean for p, mean in zip(own, means, strict=True)) / 4.0
@@ -353,7 +355,7 @@ def test_people_and_agent_are_compared_by_the_column_of_who_decided() -> None:
         (lambda e: evaluate(e, least=0.3), "least=0.3 is not true of this log: a row has the probability 0.2"),
         (lambda e: evaluate(e, least=2), "least is a probability above 0"),
         (lambda e: evaluate(e, confidence=1.0), "confidence must be a probability such as 0.95"),
-        (lambda e: evaluate(e, pending="never"), "pending must be one of"),
+        (lambda e: UNTYPED.logs.evaluate(e, pending="never"), "pending must be one of"),
         (lambda e: evaluate(e, {"p": "a"}, predictions={"x": {}, "y": {}}), "predictions lack arm 'a'"),
     ],
 )
@@ -510,17 +512,20 @@ def test_bad_rows_are_named_and_can_be_dropped(column: str, value: Any, kind: st
     assert kind in " ".join(evaluate(found).notes)
 
 
-def test_columns_that_do_not_fit_are_refused() -> None:
-    for make, says in (
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
         (lambda: Events(arm="ab", reward=[1, 0], probability=None), "arm must be a list"),
         (lambda: Events(arm=["a"], reward=[1, 0], probability=None), "all columns must have as many rows"),
         (lambda: Events(arm=[["a", "b"]], reward=np.zeros((1, 1)), probability=None), "an array of shape"),
         (lambda: mb.logs.read_events(a_frame(), arm="drug"), "the log has no column 'drug'"),
-        (lambda: mb.logs.read_events(a_frame(), context=3), "context is the name of a column"),
+        (lambda: UNTYPED.logs.read_events(a_frame(), context=3), "context is the name of a column"),
         (lambda: mb.logs.read_events("nowhere.jsonl"), "nowhere.jsonl"),
-    ):
-        with pytest.raises((LogError, OSError), match=says):
-            make()
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(make: Any, says: str) -> None:
+    with pytest.raises((LogError, OSError), match=says):
+        make()
 
 
 # ------------------------------------------------------------------------------------------------ logs of others

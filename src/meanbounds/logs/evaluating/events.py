@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, nan
 from typing import TYPE_CHECKING, Any, Literal
@@ -106,12 +106,12 @@ class Events:
     def __init__(
         self,
         *,
-        context: Sequence[Any] | None = None,
-        arm: Sequence[Any],
-        reward: Sequence[Any],
-        probability: Sequence[Any] | None,
-        decider: Sequence[Any] | None = None,
-        time: Sequence[Any] | None = None,
+        context: Iterable[Any] | None = None,
+        arm: Iterable[Any],
+        reward: Iterable[Any],
+        probability: Iterable[Any] | None,
+        decider: Iterable[Any] | None = None,
+        time: Iterable[Any] | None = None,
         since: Time | None = None,
         until: Time | None = None,
         low: float = 0.0,
@@ -221,10 +221,7 @@ class Events:
             for place, name in enumerate(parts):
                 frame[name] = [context[place] for context in frame["context"]]
         columns = [*parts, *["probability"] * probability]
-        names = list(self.arms)
-        return read(
-            frame, context=columns or None, arm="arm", reward="reward", low=self.low, high=self.high, arms=names
-        )
+        return read(frame, context=columns or None, arm="arm", reward="reward", low=self.low, high=self.high)
 
 
 def as_columns(context: Any, arm: Any, reward: Any, probability: Any, decider: Any = None, time: Any = None) -> Columns:
