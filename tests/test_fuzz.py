@@ -157,11 +157,8 @@ def test_every_public_name_is_fuzzed() -> None:
         f"logs.{name}"
         for name in ("bounds", "prior", "agent", "sensitivity", "refute", "expert_bounds", "Counts", "LinearSetting")
     ]
-<<<<<<< HEAD
     names += ["logs.baselines", "Journal.decide", "Journal.reward", "Journal.cancel"]
-=======
     names += ["logs.Events", "logs.evaluate"]
->>>>>>> f611db3 (Tests of evaluate, of its readers and of the command)
     names += [f"MeanBounds.{name}" for name in _public(mb.MeanBounds)]
     assert all(hasattr(logs, name.removeprefix("logs.")) for name in names if name.startswith("logs."))
     own = {*CALLS, *(f"Agent.{name}" for name in AGENT), *(f"ContextualAgent.{name}" for name in CONTEXTUAL)}

@@ -50,16 +50,35 @@ def test_policies_come_from_files(log: Path, capsys: pytest.CaptureFixture[str])
     mb.Agent(mb.GLUE(), bounds["old"], seed=1).save("single.json")
     files = ("by_age.csv", "table.json", "rows.json", "agent.json", "single.json")
     policies = [part for name in files for part in ("--policy", name)]
-    assert main(["evaluate", str(log), *policies, "-o", "values.json", "--arms", "tPA"]) == 2  # the agent's own name
-    assert "two policies are called 'agent'" in capsys.readouterr().err
-    Path("agent.json").rename("new.json")
-    policies = [part.replace("agent.json", "new.json") for part in policies]
     printed(capsys, str(log), *policies, "-o", "values.json", "--arms", "tPA", "--against", "always tPA")
     found = mb.logs.Evaluation.load("values.json")
-    assert [one.name for one in found] == ["agent", "always tPA", "by_age", "table", "rows", "new", "single"]
-    assert found["by_age"].ipw == found["table"].ipw
-    assert found["rows"].ipw == found["new"].ipw == found["single"].ipw == found["always tPA"].ipw
+    assert [one.name for one in found] == ["agent", "always tPA", *files]
+    assert found["by_age.csv"].ipw == found["table.json"].ipw
+    for name in files[2:]:
+        assert found[name].ipw == found["always tPA"].ipw
     assert found.against == "always tPA"
+
+
+@pytest.mark.parametrize("contexts", [("old", "young"), None])
+def test_the_journal_of_an_agent_is_read(
+    contexts: tuple[str, ...] | None, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Decisions, rewards and one that was given up, as meanbounds decide and reward write them."""
+    del log
+    bounds = mb.MeanBounds.vacuous(["a", "b"])
+    made: mb.Agent | mb.ContextualAgent = mb.Agent(mb.ThompsonSampling(), bounds, seed=1, floor=0.1)
+    if contexts is not None:
+        made = mb.ContextualAgent(mb.ThompsonSampling(), dict.fromkeys(contexts, bounds), seed=1, floor=0.1)
+    made.save("agent.json")
+    journal = mb.Journal(Path("agent.json"))
+    for turn in range(40):
+        decision = journal.decide(None if contexts is None else contexts[turn % 2])
+        if turn < 30:
+            journal.reward(decision.id, float(decision.arm == "a"))
+    journal.cancel(decision.id)
+    text = printed(capsys, "agent.events.jsonl", "--least", "0.1", "--policy", "agent.json")
+    assert text.startswith(f"40 rows, 10 of them pending, {'1 context' if contexts is None else '2 contexts'}, 2 arms")
+    assert "agent.json" in text
 
 
 def test_tables_are_written(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,11 +40,8 @@ CALLS: dict[str, Maker] = {}
 SLOW = {
     *("simulate", "simulate_agents", "HiddenContexts.simulate", "logs.sensitivity", "logs.bounds", "logs.refute"),
     *("logs.prior", "logs.agent", "logs.linear_bounds", "logs.linear_bounds_from_log", "first_contradictions"),
-<<<<<<< HEAD
     *("Journal", "Journal.decide", "Journal.reward", "Journal.cancel"),
-=======
     *("logs.evaluate", "logs.Evaluation.from_dict"),
->>>>>>> f611db3 (Tests of evaluate, of its readers and of the command)
 }
 _FOLDER, _NUMBERS = tempfile.TemporaryDirectory(), itertools.count()
 

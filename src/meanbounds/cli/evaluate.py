@@ -41,8 +41,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a policy to evaluate, once for each: an agent that was saved, such as agent.json, or a table of context, "
-        "arm and probability, such as policy.csv",
+        help="a policy to evaluate, once for each: an agent as it was saved, such as agent.json, or a table of "
+        "context, arm and probability, such as policy.csv",
     )
     parser.add_argument(
         "--arms",
@@ -209,9 +209,9 @@ def _policies(paths: Sequence[Path]) -> dict[str, Any] | None:
     """The policies of some files, by the names of the files."""
     found: dict[str, Any] = {}
     for path in paths:
-        if path.stem in found:
-            raise ValueError(f"two policies are called {path.stem}; rename the file {path}")
-        found[path.stem] = _from_json(path) if path.suffix.lower() == ".json" else _from_csv(path)
+        if path.name in found:
+            raise ValueError(f"two policies are called {path.name}; rename the file {path}")
+        found[path.name] = _from_json(path) if path.suffix.lower() == ".json" else _from_csv(path)
     return found or None
 
 
@@ -263,7 +263,7 @@ def _in_options(text: str) -> str:
 COMMAND = Command(
     name="evaluate",
     help="what an agent, its arms and other policies are worth, from a log with probabilities",
-    example="meanbounds evaluate events.jsonl --policy agent.json",
+    example="meanbounds evaluate agent.events.jsonl --policy agent.json",
     add_options=_add_options,
     run=_run,
 )

@@ -16,11 +16,14 @@ from meanbounds.support.checks import check_choice, shown
 
 __all__ = ["as_names", "read_events"]
 
+_CONTEXT = "context"
+_PASSED_OVER = ("agent", "cancel")  # which agent a journal is of, and that no reward will come of a decision
+
 
 def read_events(
     source: Any,
     *,
-    context: str | Sequence[str] | None = "context",
+    context: str | Sequence[str] | None = _CONTEXT,
     arm: str = "arm",
     reward: str = "reward",
     probability: str | None = "probability",
@@ -190,6 +193,8 @@ def _from_lines(
         if kind == "reward":
             rewards.append((file, number, line.get("id"), line.get(reward)))
             continue
+        if kind in _PASSED_OVER:
+            continue
         known = _key(line.get("id"))
         if kind != "decision":
             lost.add("line of another kind than decision and reward", file, number, line)
@@ -204,6 +209,8 @@ def _from_lines(
                 present.update(line)
                 first = first or list(line)
             rows += 1
+    if context == (_CONTEXT,) and _CONTEXT not in present:  # as an agent without contexts writes it
+        context = ()
     _check_fields(path, rows, present, first, context, {"arm": arm, "probability": probability})
     _add_rewards(parts[reward], rewards, by_id, lost)
     contexts = [parts[name] for name in context]
