@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -797,7 +798,7 @@ def _(draw: Draw) -> Call:
         **{"arms": ["a"], "confidence": 0.9, "simultaneous": draw.chance(0.5), "anytime": draw.chance(0.5)},
         **{"least": draw.pick((None, 0.1)), "pending": draw.pick(("exclude", "bounds")), "against": "agent"},
     }
-    return Call("", logs.evaluate, [logs.Events(**_events(draw)), {"new": policy}], more)
+    return Call("", partial(logs.evaluate, logs.Events(**_events(draw))), [{"new": policy}], more)
 
 
 @_add("logs.Evaluation.from_dict")

@@ -82,11 +82,13 @@ def as_numbers(column: Sequence[Any] | Encoded) -> tuple[Floats, Booleans, Boole
     if isinstance(column, np.ndarray) and column.dtype.kind in "fiub":
         number = column.astype(np.float64)
         return number, np.isnan(number), np.isinf(number)
-    values = [nan if value is None or (isinstance(value, str) and not value) else value for value in column]
+    absent = (None, np.ma.masked)
+    values = [nan if any(value is one for one in absent) or _is_empty(value) else value for value in column]
     try:
-        number = np.array(values, dtype=np.float64)
+        with np.errstate(over="ignore"):  # what is too large is infinite, and refused
+            number = np.array(values, dtype=np.float64)
         missing = np.fromiter((value != value for value in values), dtype=bool, count=len(values))
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, ArithmeticError):
         return _one_by_one(values)
     if number.ndim != 1:
         return _one_by_one(values)
@@ -94,13 +96,18 @@ def as_numbers(column: Sequence[Any] | Encoded) -> tuple[Floats, Booleans, Boole
     return np.where(unreadable, nan, number), missing, unreadable
 
 
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, str) and not value
+
+
 def _one_by_one(values: Iterable[Any]) -> tuple[Floats, Booleans, Booleans]:
     number, missing, unreadable = [], [], []
     for value in values:
         absent = is_missing(value)
         try:
-            read_as = nan if absent else float(value)
-        except (TypeError, ValueError, OverflowError):
+            with np.errstate(over="ignore"):
+                read_as = nan if absent else float(value)
+        except (TypeError, ValueError, ArithmeticError):
             read_as = nan
         fine = bool(np.isfinite(read_as))
         number.append(read_as if fine else nan)
@@ -124,6 +131,8 @@ def is_missing(value: Any) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):  # pandas.NA compares as NA, arrays by element
         return type(value).__name__ in ("NAType", "NaTType")
+    except ArithmeticError:  # a signalling NaN
+        return True
 
 
 def as_codes(column: Sequence[Any] | Encoded, untyped: bool) -> tuple[tuple[Any, ...], Places]:
@@ -142,7 +151,7 @@ def as_codes(column: Sequence[Any] | Encoded, untyped: bool) -> tuple[tuple[Any,
     values = column.tolist() if isinstance(column, np.ndarray) else column
     try:
         found = codes.of(values)
-    except TypeError:  # lists, as JSON has them, or pandas.NA
+    except (TypeError, ArithmeticError):  # lists, as JSON has them, pandas.NA, or a signalling NaN
         found = codes.of([_hashable(value) for value in values])
     names = whole_numbers(codes.names) if untyped else tuple(codes.names)
     order = sorted(range(len(names)), key=lambda place: natural_order(names[place]))
@@ -152,4 +161,10 @@ def as_codes(column: Sequence[Any] | Encoded, untyped: bool) -> tuple[tuple[Any,
 
 
 def _hashable(value: Any) -> Any:
-    return None if is_missing(value) else str(value) if isinstance(value, list | dict) else value
+    if is_missing(value):
+        return None
+    try:
+        hash(value)
+    except TypeError:
+        return str(value)
+    return value

@@ -281,7 +281,7 @@ class _Evaluator:
         if against is None:
             return lines[0]
         for line in lines:
-            if line.name == against:
+            if isinstance(against, str) and line.name == against:
                 return line
         raise LogError(f"against={shown(against)} is no policy; there are {', '.join(repr(x.name) for x in lines)}")
 
