@@ -82,8 +82,10 @@ def as_numbers(column: Sequence[Any] | Encoded) -> tuple[Floats, Booleans, Boole
     if isinstance(column, np.ndarray) and column.dtype.kind in "fiub":
         number = column.astype(np.float64)
         return number, np.isnan(number), np.isinf(number)
-    absent = (None, np.ma.masked)
-    values = [nan if any(value is one for one in absent) or _is_empty(value) else value for value in column]
+    masked = np.ma.masked
+    values = [
+        nan if value is None or value is masked or (isinstance(value, str) and not value) else value for value in column
+    ]
     try:
         with np.errstate(over="ignore"):  # what is too large is infinite, and refused
             number = np.array(values, dtype=np.float64)
@@ -94,10 +96,6 @@ def as_numbers(column: Sequence[Any] | Encoded) -> tuple[Floats, Booleans, Boole
         return _one_by_one(values)
     unreadable = ~(np.isfinite(number) | missing)
     return np.where(unreadable, nan, number), missing, unreadable
-
-
-def _is_empty(value: Any) -> bool:
-    return isinstance(value, str) and not value
 
 
 def _one_by_one(values: Iterable[Any]) -> tuple[Floats, Booleans, Booleans]:
