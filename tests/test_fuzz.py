@@ -158,6 +158,7 @@ def test_every_public_name_is_fuzzed() -> None:
         for name in ("bounds", "prior", "agent", "sensitivity", "refute", "expert_bounds", "Counts", "LinearSetting")
     ]
     names += ["logs.baselines", "logs.explain", "Journal.decide", "Journal.reward", "Journal.cancel"]
+    names += ["logs.Events", "logs.evaluate"]
     names += [f"MeanBounds.{name}" for name in _public(mb.MeanBounds)]
     assert all(hasattr(logs, name.removeprefix("logs.")) for name in names if name.startswith("logs."))
     own = {*CALLS, *(f"Agent.{name}" for name in AGENT), *(f"ContextualAgent.{name}" for name in CONTEXTUAL)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ SLOW = {
     *("simulate", "simulate_agents", "HiddenContexts.simulate", "logs.sensitivity", "logs.bounds", "logs.refute"),
     *("logs.prior", "logs.agent", "logs.linear_bounds", "logs.linear_bounds_from_log", "first_contradictions"),
     *("Journal", "Journal.decide", "Journal.reward", "Journal.cancel", "logs.explain"),
+    *("logs.evaluate", "logs.Evaluation.from_dict"),
 }
 _FOLDER, _NUMBERS = tempfile.TemporaryDirectory(), itertools.count()
 
@@ -789,6 +791,40 @@ def _(draw: Draw) -> Call:
     counts = a_world(draw).sample(200, seed=draw.integer(0, 9))
     more: dict[str, Any] = {"worlds": 2, "confidence": 0.9, "shift": 0.05, "seed": draw.integer(0, 9)}
     return Call("", logs.explain, [counts, draw.pick(_ASSUMPTIONS)], more)
+
+
+@_add("logs.Events")
+def _(draw: Draw) -> Call:
+    return Call("", logs.Events, [], _events(draw))
+
+
+@_add("logs.evaluate")
+def _(draw: Draw) -> Call:
+    policy = draw.pick(({"x": "a", "y": "b"}, {"x": {"a": 0.5, "b": 0.5}}, "a"))
+    more: dict[str, Any] = {
+        **{"arms": ["a"], "confidence": 0.9, "simultaneous": draw.chance(0.5), "anytime": draw.chance(0.5)},
+        **{"least": draw.pick((None, 0.1)), "pending": draw.pick(("exclude", "bounds")), "against": "agent"},
+    }
+    return Call("", partial(logs.evaluate, logs.Events(**_events(draw))), [{"new": policy}], more)
+
+
+@_add("logs.Evaluation.from_dict")
+def _(draw: Draw) -> Call:
+    return Call("", logs.Evaluation.from_dict, [logs.evaluate(logs.Events(**_events(draw))).to_dict()])
+
+
+def _events(draw: Draw) -> dict[str, Any]:
+    rows = draw.integer(2, 20)
+    columns: dict[str, Any] = {name: [draw.pick(own) for _ in range(rows)] for name, own in _EVENTS.items()}
+    return {
+        **columns,
+        "reward": [1.0, *(draw.pick((0.0, 0.5, None)) for _ in range(rows - 1))],
+        "low": 0.0,
+        "high": 1.0,
+    }
+
+
+_EVENTS: dict[str, tuple[Any, ...]] = {"context": ("x", "y"), "arm": ("a", "b"), "probability": (0.5, 1.0)}
 
 
 @_add("logs.expert_bounds")

@@ -14,6 +14,7 @@ from meanbounds.cli import (
     bounds,
     decide,
     demo,
+    evaluate,
     explain,
     lab,
     proxy,
@@ -34,7 +35,7 @@ __all__ = ["COMMANDS", "main", "make_parser"]
 COMMANDS: tuple[Command, ...] = tuple(
     module.COMMAND
     for module in (
-        *(demo, lab, bounds, sensitivity, refute, explain, start, decide, reward),
+        *(demo, lab, bounds, sensitivity, refute, explain, start, decide, reward, evaluate),
         *(simulate, reproduce, proxy, prune),
     )
 )

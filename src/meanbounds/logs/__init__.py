@@ -1,8 +1,9 @@
 """From a log written by experts who saw more than was recorded to bounds on the mean of each arm (Section 6).
 
 `read` counts a log, `bounds` turns the counts into bounds, and `sensitivity` finds the value of each assumption at
-which a different option would look best. Arms with features are in `hidden_parameter`: `linear_bounds`,
-`linear_bounds_from_log`, `linear_agent`. Worlds whose truth is known, to try all this on, are in `meanbounds.worlds`.
+which a different option would look best. `evaluate` says what policies are worth, from a log with probabilities. Arms
+with features are in `hidden_parameter`: `linear_bounds`, `linear_bounds_from_log`, `linear_agent`. Worlds whose truth
+is known, to try all this on, are in `meanbounds.worlds`.
 """
 
 from meanbounds.logs.agent import agent
@@ -20,6 +21,15 @@ from meanbounds.logs.baselines import Baseline, baselines
 from meanbounds.logs.context_bounds import ContextBounds, load_bounds, save_bounds
 from meanbounds.logs.counts import ArmSums, Counts
 from meanbounds.logs.errors import BadRows, LogError, LogWarning
+from meanbounds.logs.evaluating import (
+    Evaluation,
+    Events,
+    PolicyValue,
+    evaluate,
+    read_dsjson,
+    read_events,
+    read_open_bandit,
+)
 from meanbounds.logs.expert import bounds, expert_bounds
 from meanbounds.logs.explaining import Explanation, explain
 from meanbounds.logs.hidden_parameter import (
@@ -46,6 +56,8 @@ __all__ = [
     "ContextBounds",
     "Counts",
     "ErringExpert",
+    "Evaluation",
+    "Events",
     "Explanation",
     "Histogram",
     "KnownPropensity",
@@ -56,6 +68,7 @@ __all__ = [
     "MarginalSensitivity",
     "NearlyOptimalExpert",
     "OptimalExpert",
+    "PolicyValue",
     "Refutation",
     "Refutations",
     "Sensitivity",
@@ -64,6 +77,7 @@ __all__ = [
     "assumption_from_dict",
     "baselines",
     "bounds",
+    "evaluate",
     "expert_bounds",
     "explain",
     "linear_agent",
@@ -73,6 +87,9 @@ __all__ = [
     "natural_order",
     "prior",
     "read",
+    "read_dsjson",
+    "read_events",
+    "read_open_bandit",
     "refute",
     "save_bounds",
     "sensitivity",

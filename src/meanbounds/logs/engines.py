@@ -51,12 +51,15 @@ class Log:
         The columns that are needed, by name.
     batches
         Runs a query and returns its columns, some rows at a time. There are no batches if there are no rows.
+    arrow
+        Runs a query and returns an Arrow table; None where the engine has no fast way to do that.
     """
 
     dialect: Dialect
     table: str
     columns: dict[str, Column]
     batches: Callable[[str], Iterator[Columns]]
+    arrow: Callable[[str], Any] | None = None
 
     def ask(self, sql: str) -> Iterator[tuple[Any, ...]]:
         """Run a query and return its rows one by one, for short answers."""
@@ -73,8 +76,9 @@ def open_log(
     numbers: Sequence[str],
     progress: bool | None,
     network: bool = False,
+    ordered: bool = False,
 ) -> Iterator[Log]:
-    """Open a log in one of the `ENGINES`, and close it at the end.
+    """Open a log in one of the `ENGINES`, and close it at the end; DuckDB keeps the rows of files `ordered` if asked.
 
     Examples
     --------
@@ -88,7 +92,7 @@ def open_log(
     """
     show = sys.stderr.isatty() if progress is None else progress
     if engine == "duckdb":
-        opened = _duckdb(source, connection, wanted, numbers, show, network)
+        opened = _duckdb(source, connection, wanted, numbers, show, network, ordered)
     elif engine == "spark":
         opened = _spark(source, connection, wanted, numbers, show)
     else:
@@ -113,12 +117,18 @@ _DUCKDB_TYPES = {
 
 @contextmanager
 def _duckdb(
-    source: Source, connection: Any, wanted: Sequence[str], numbers: Sequence[str], show: bool, network: bool
+    source: Source,
+    connection: Any,
+    wanted: Sequence[str],
+    numbers: Sequence[str],
+    show: bool,
+    network: bool,
+    ordered: bool,
 ) -> Iterator[Log]:
     duckdb = import_optional("duckdb", "logs", "logs")
     with ExitStack() as stack, _errors("DuckDB", duckdb.Error):
         own = connection is None
-        connection = _duckdb_connection(stack, duckdb, connection, network)
+        connection = _duckdb_connection(stack, duckdb, connection, network, ordered)
         if own and show:
             connection.execute("SET enable_progress_bar = true")
             connection.execute("SET enable_progress_bar_print = false")
@@ -137,14 +147,18 @@ def _duckdb(
             cursor = _watched(lambda: connection.execute(sql), show, done, connection.interrupt)
             return _fetched(cursor)
 
-        yield Log(_DUCKDB, table, _columns(wanted, types, _DUCKDB_TYPES), batches)
+        def arrow(sql: str) -> Any:
+            return _watched(lambda: connection.sql(sql).to_arrow_table(), show, done, connection.interrupt)
+
+        yield Log(_DUCKDB, table, _columns(wanted, types, _DUCKDB_TYPES), batches, arrow)
 
 
-def _duckdb_connection(stack: ExitStack, duckdb: Any, connection: Any, network: bool) -> Any:
+def _duckdb_connection(stack: ExitStack, duckdb: Any, connection: Any, network: bool, ordered: bool) -> Any:
     """A connection that installs no extension; one that was open before has its own settings again at the end."""
     if connection is None:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="meanbounds-"))
         settings = {"memory_limit": _MEMORY, "temp_directory": scratch, **_DUCKDB_SETTINGS}
+        settings |= {"preserve_insertion_order": "true"} if ordered else {}
         settings |= {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
         connection = duckdb.connect(config=settings)
         stack.callback(connection.close)
@@ -325,7 +339,10 @@ def _spark(source: Source, connection: Any, wanted: Sequence[str], numbers: Sequ
                 if batch.num_rows:
                     yield tuple(map(_python_values, batch.columns))
 
-        yield Log(_SPARK, _SPARK.name(view), _columns(wanted, types, _SPARK_TYPES), batches)
+        def arrow(sql: str) -> Any:
+            return _watched(lambda: session.sql(sql).toArrow(), show)
+
+        yield Log(_SPARK, _SPARK.name(view), _columns(wanted, types, _SPARK_TYPES), batches, arrow)
 
 
 def _spark_frame(session: Any, source: Source, wanted: Sequence[str], numbers: Sequence[str]) -> Any:

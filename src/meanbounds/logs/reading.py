@@ -23,7 +23,7 @@ from meanbounds.logs.tally import Groups, Layout, Tally, plain_name
 from meanbounds.logs.window import Window, read_window
 from meanbounds.support.types import Floats
 
-__all__ = ["read"]
+__all__ = ["Time", "read", "refuse_bad_rows", "warn_of_dropped"]
 
 Time = float | str | date | np.datetime64
 """An end of a window: a number, or a date, with a time of day or without."""
@@ -183,13 +183,13 @@ def read(
         if tally.bad:
             bad = _bad_rows(log, question, tally, layout, on_bad)
     if bad is not None and on_bad == "error":
-        _refuse(bad)
+        refuse_bad_rows(bad)
     if tally.empty:
         left = "" if bad is None else f" left that can be counted. {bad.advice}".rstrip()
         where = "" if window is None else " from since= on and before until="
         raise LogError(f"the log has no rows{where}{left}", kind="empty", bad=bad)
     if bad is not None:
-        _warn_of_dropped(bad)
+        warn_of_dropped(bad)
     return tally.counts(_with_order(layout, found), inf if histogram is True else _MOST_NUMBERS)
 
 
@@ -306,7 +306,7 @@ def _bad_rows(log: Log, question: Question, tally: Tally, layout: Layout, on_bad
     return BadRows(tally.rows, dict(tally.kinds), examples, seen, layout.low, layout.high)
 
 
-def _refuse(bad: BadRows) -> NoReturn:
+def refuse_bad_rows(bad: BadRows) -> NoReturn:
     """An error that lists the kinds of bad rows, with one of each."""
     lines = [f"{bad.number:,} of {bad.rows:,} rows ({_percent(bad.share)}) cannot be counted:"]
     for kind, number in bad.kinds.items():
@@ -320,7 +320,7 @@ def _refuse(bad: BadRows) -> NoReturn:
     raise LogError("\n".join(lines), kind="bad rows", bad=bad)
 
 
-def _warn_of_dropped(bad: BadRows) -> None:
+def warn_of_dropped(bad: BadRows) -> None:
     """Say loudly that a good part of the log is not counted: the range may be wrong rather than the rows."""
     if bad.share > _LOUD:
         kinds = "; ".join(f"{kind}, {_rows(number)}" for kind, number in bad.kinds.items())

@@ -78,6 +78,21 @@ class Files:
             refuse_repeated(columns, fields[separator], path)
         return separator
 
+    def header(self) -> list[str]:
+        """The names of the columns of the first CSV file, by the separator that gives most of them.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from meanbounds.logs.sources import Files
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "log.csv"
+        >>> _ = path.write_text("age;dose, mg;reward")
+        >>> Files("csv", (str(path),)).header()
+        ['age', 'dose, mg', 'reward']
+        """
+        line = _header(self.paths[0])
+        return max((_fields(self.paths[0], line, sign) for sign in _SEPARATORS), key=len)
+
     def check_parquet(self, columns: Sequence[str]) -> None:
         """Raise a LogError if one of the columns is twice in a Parquet file; engines rename or refuse such columns.
 

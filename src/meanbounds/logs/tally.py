@@ -19,7 +19,7 @@ from meanbounds.logs.names import EVERYTHING, in_order, natural_ranks
 from meanbounds.logs.query import SPACES
 from meanbounds.support.types import Floats
 
-__all__ = ["Groups", "Layout", "Order", "Tally", "count_up", "plain_name"]
+__all__ = ["Codes", "Groups", "Layout", "Order", "Tally", "count_up", "plain_name", "whole_numbers"]
 
 Places = NDArray[np.intp]
 
@@ -109,7 +109,7 @@ class Layout:
         if any(len(parts) != max(len(self.context), 1) for parts in listed):
             raise LogError(f"each of contexts= needs one value for each of {list(self.context)}; got {self.contexts!r}")
         more = [[parts[i] for parts in listed] for i in range(len(self.context))] + [list(self.arms or ())]
-        columns = [_integers([*own, *map(str, extra)]) for own, extra in zip(names, more, strict=True)]
+        columns = [whole_numbers([*own, *map(str, extra)]) for own, extra in zip(names, more, strict=True)]
         typed = [list(column[: len(own)]) for column, own in zip(columns, names, strict=True)]
         *new_contexts, new_arms = (column[len(own) :] for column, own in zip(columns, names, strict=True))
         contexts, arms = self.contexts, self.arms
@@ -140,7 +140,7 @@ class Order:
         return cls(names, np.array([where[name] for name in found], dtype=np.intp))
 
 
-class _Codes(dict[Any, int]):
+class Codes(dict[Any, int]):
     """Numbers the different names of a column: maps what the engine wrote to a number, -1 where a name is missing."""
 
     def __init__(self) -> None:
@@ -233,11 +233,11 @@ class Tally:
     rows: int = 0
     bad: int = 0
     kinds: dict[str, int] = field(default_factory=dict)
-    _codes: list[_Codes] = field(init=False)
+    _codes: list[Codes] = field(init=False)
     _kept: list[_Kept] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._codes = [_Codes() for _ in range(self.columns)]
+        self._codes = [Codes() for _ in range(self.columns)]
 
     def add(self, groups: Groups) -> None:
         """Count some groups of rows; those with a missing name, or without a good row, are bad.
@@ -410,7 +410,7 @@ def plain_name(value: Any) -> str | int | None:
     return str(value)
 
 
-def _integers(names: Iterable[Any]) -> tuple[Any, ...]:
+def whole_numbers(names: Iterable[Any]) -> tuple[Any, ...]:
     """Text that is integers throughout, as Python writes them, becomes integers."""
     texts = tuple(names)
     try:

@@ -1,0 +1,56 @@
+"""The page about warehouses runs as a whole, with a PostgreSQL server and a Spark session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.servers import find_module
+from tests.test_docs import blocks
+
+
+def run_page(upto: str, folder: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, Any], fill: Any) -> Any:
+    """Run the first block, fill the database, and run every block that mentions it; return the last result."""
+    monkeypatch.chdir(folder)
+    codes = [code for _, _, code in blocks("docs/warehouses.md")]
+    for number, code in enumerate(codes):
+        if number < 2 or upto in code:
+            exec(compile(code, f"docs/warehouses.md, block {number}", "exec", dont_inherit=True), names)
+        if number == 1:
+            fill(names["decisions"])
+    return names["found"]
+
+
+def test_postgres(postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    psycopg = find_module("psycopg", "meanbounds[postgres]")
+    with psycopg.connect(postgres, autocommit=True) as connection, connection.cursor() as cursor:
+
+        def fill(decisions: pd.DataFrame) -> None:
+            cursor.execute(
+                "CREATE TABLE decisions (decided_at timestamp, country text, page text, bought int, chance float)"
+            )
+            with cursor.copy("COPY decisions FROM STDIN") as copy:
+                for row in decisions.sample(frac=1.0, random_state=1).itertuples(index=False):
+                    copy.write_row(row)
+
+        names: dict[str, Any] = {"address": postgres}
+        try:
+            found = run_page('engine="postgres"', tmp_path, monkeypatch, names, fill)
+        finally:
+            cursor.execute("DROP TABLE IF EXISTS decisions")
+    assert [one.name for one in found] == ["agent", "always new", "always old", "the agent now"]
+    assert names["events"].time[0] <= names["events"].time[-1]
+
+
+def test_spark(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(decisions: pd.DataFrame) -> None:
+        spark.createDataFrame(decisions).createOrReplaceTempView("decisions")
+
+    names: dict[str, Any] = {"session": spark}
+    found = run_page('engine="spark"', tmp_path, monkeypatch, names, fill)
+    spark.catalog.dropTempView("decisions")
+    assert names["events"].contexts == ("de",)
+    assert found["always new"].lower <= 0.35 <= found["always new"].upper
