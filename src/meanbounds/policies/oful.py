@@ -198,7 +198,7 @@ class LinearPolicy(Described, ABC):
         >>> plan.pool.upper, plan.rule.prune
         (array([0.9, 0.7]), True)
         """
-        _check_arms(arms)
+        check_arms(arms)
         check_bounds(bounds)
         check_choice("index", index, _INDEX)
         if len(bounds) != len(arms.bounds):
@@ -233,6 +233,7 @@ class LinearPolicy(Described, ABC):
             cone=as_flag("cone", cone),
             online=as_flag("online", online),
             printed=as_flag("printed", printed),
+            draws=0,
         )
         nothing = np.zeros(0)
         d = arms.dimension
@@ -278,7 +279,7 @@ class OFUL(LinearPolicy):
         >>> mb.OFUL().plan(mb.LinearArms([[1.0], [0.5]], mb.MeanBounds([0.6, 0.0], [0.9, 0.5]))).pool.upper
         array([1., 1.])
         """
-        _check_arms(arms)
+        check_arms(arms)
         bounds = MeanBounds.vacuous(arms.bounds.arms, low=arms.bounds.low, high=arms.bounds.high)
         return self.make_plan(arms, bounds, "plain", prune=False)
 
@@ -379,7 +380,7 @@ class ROFUL(LinearPolicy):
         >>> mb.ROFUL().plan(arms).pool.upper.round(3), mb.ROFUL(tighten="none", index="clip").plan(arms).pool.upper
         (array([0.9, 0.8]), array([0.9, 1. ]))
         """
-        _check_arms(arms)
+        check_arms(arms)
         for k in np.flatnonzero((np.abs(arms.length - 1.0) > 1e-9) | (arms.offset != 0.0)) if self.printed else ():
             raise ValueError(
                 f"arm {arms.bounds.arms[k]!r} has norm {arms.length[k]:.6g} and offset {arms.offset[k]:g}; the printed "
@@ -400,7 +401,7 @@ class ROFUL(LinearPolicy):
         )
 
 
-def _check_arms(arms: object) -> None:
+def check_arms(arms: object) -> None:
     """Refuse anything but arms with features."""
     if not isinstance(arms, LinearArms):
         raise TypeError(f"arms must be LinearArms, such as mb.LinearArms(features, bounds); got {shown(arms)}")
