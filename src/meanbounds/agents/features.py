@@ -31,7 +31,6 @@ from meanbounds.linear import LinearArms
 from meanbounds.policies import LinearPolicy
 from meanbounds.policies.doubted import check_certain
 from meanbounds.policies.oful import LinearPlan
-from meanbounds.subgaussian import variance_proxy_from_bounds
 from meanbounds.support.checks import as_flag, as_float, as_list, shown
 from meanbounds.support.entries import Entries
 from meanbounds.support.types import Floats, Integers
@@ -339,7 +338,8 @@ class FeaturesLearner(Learner):
         arms = LinearArms(rows, bounds, offset=np.append(now.arms.offset, as_float("offset", offset)))
         plan, old = self._policy.plan(arms), now.plan.pool
         for k, (lower, upper) in enumerate(zip(old.lower, old.upper, strict=True)):
-            kernel.narrow(plan.pool, k, lower, upper)  # keeps the bounds learned on the other arms
+            if not self._samples:  # which learns no bounds
+                kernel.narrow(plan.pool, k, lower, upper)  # keeps the bounds learned on the other arms
         count = len(self.bounds)
         self._now = replace(
             now,
@@ -396,7 +396,7 @@ class FeaturesLearner(Learner):
             if not late:
                 raise
             lower, upper = candidate.low, candidate.high
-        proxy = variance_proxy_from_bounds(lower, upper, low=candidate.low, high=candidate.high)
+        proxy = float(self._policy.noise_of(lower, upper, candidate.low, candidate.high)[0])
         rule = self._now.plan.rule
         if rule.noise == kernel.POOL_MAX and not late and proxy > rule.proxy * (1.0 + 1e-12):
             raise ValueError(
@@ -425,7 +425,7 @@ class FeaturesLearner(Learner):
         waiting += [(self._features(arm), self._proxy(arm, late=True), n) for arm, n in self._waiting().items()]
         for x, proxy, times in waiting:
             kernel.suppose(design, now.plan.rule, x, times, float(proxy), np.empty(x.size))
-        return design
+        return design._replace(moment=design.precision @ design.estimate)
 
     def told(self) -> dict[str, Any]:
         """The rewards so far, as the kernel keeps them, in values that JSON can hold."""

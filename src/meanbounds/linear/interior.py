@@ -17,8 +17,8 @@ def sampling_limits(feasible: FeasibleSet) -> Known:
     """A feasible set in the form in which `meanbounds.kernels.linear.sample` walks through it.
 
     The rows are those limits that a walk can meet, as columns; the centre is a point inside, if need be one that is
-    as long as ``norm_low``. The shape has the inverse of the set's spread, d x d, and below it a basis of the directions
-    in which the set is not flat, if it is flat in some. Units are those of `Known`.
+    as long as ``norm_low``. The shape has the inverse of the set's spread, d x d, and below it a basis of the
+    directions in which the set is not flat, if it is flat in some. Units are those of `Known`.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def sampling_limits(feasible: FeasibleSet) -> Known:
     >>> import meanbounds as mb
     >>> arms = mb.LinearArms([[1.0, 0.0], [0.0, 1.0]], mb.MeanBounds([0.2, 0.5], [0.6, 0.5]))
     >>> limits = sampling_limits(mb.FeasibleSet(arms, norm_high=1.0))
-    >>> limits.centre.round(6), limits.rows.shape, limits.shape.shape  # flat in one direction: one limit, a basis of one
+    >>> limits.centre.round(6), limits.rows.shape, limits.shape.shape  # flat in one direction
     (array([0.4, 0.5]), (2, 1), (3, 2))
     """
     known = feasible.known

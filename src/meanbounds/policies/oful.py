@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from meanbounds.bounds import MeanBounds, check_bounds
 from meanbounds.kernels import linear as kernel
@@ -16,7 +17,9 @@ from meanbounds.kernels.solvers.cone import Known
 from meanbounds.linear import FeasibleSet, LinearArms, TightBounds
 from meanbounds.linear.arms import check_norms
 from meanbounds.policies.described import Described
+from meanbounds.subgaussian import variance_proxy_from_bounds
 from meanbounds.support.checks import as_flag, as_float, check_choice, shown
+from meanbounds.support.types import Floats
 
 __all__ = ["OFUL", "ROFUL", "LinearPlan", "LinearPolicy"]
 
@@ -91,6 +94,7 @@ class LinearPolicy(Described, ABC):
 
     theorem: ClassVar[str] = ""
     counts_pending: ClassVar[bool] = False
+    noises: ClassVar[Mapping[str, int]] = _NOISE  # what `noise` may be, and its code
 
     norm_high: float = 1.0
     regularisation: float = 1.0
@@ -101,7 +105,7 @@ class LinearPolicy(Described, ABC):
         self._check_norms()
         self._check_number("regularisation", "a positive number", 0.0, np.inf)
         self._check_number("failure", "a probability between 0 and 1", 0.0, 1.0)
-        self._check_choice("noise", _NOISE)
+        self._check_choice("noise", self.noises)
 
     def _check_norms(self) -> None:
         """Refuse limits that no norm can satisfy, and store the others as plain floats."""
@@ -153,6 +157,24 @@ class LinearPolicy(Described, ABC):
                 f"{self.regularisation:g}: their squares would round it away. Divide the features by some number and "
                 f"multiply norm_high by it, or raise the regularisation"
             )
+
+    def noise_of(self, lower: ArrayLike, upper: ArrayLike, low: ArrayLike, high: ArrayLike) -> Floats:
+        """The variance proxy that the policy takes for rewards of an arm: the least that its bounds imply.
+
+        Parameters
+        ----------
+        lower, upper
+            Bounds on the mean, one number or one for each arm.
+        low, high
+            The range of the rewards.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.OFUL().noise_of([0.0, 0.9], [1.0, 1.0], 0.0, 1.0).round(3)
+        array([0.25 , 0.182])
+        """
+        return np.atleast_1d(variance_proxy_from_bounds(lower, upper, low=low, high=high))
 
     @abstractmethod
     def plan(self, arms: LinearArms) -> LinearPlan:
@@ -206,8 +228,9 @@ class LinearPolicy(Described, ABC):
         if not (feasible is None or isinstance(feasible, FeasibleSet)):
             raise TypeError(f"feasible must be a FeasibleSet, or None; got {shown(feasible)}")
         _, least = check_norms(self.norm_high, norm_low)
-        own = bounds.variance_proxy
-        fixed = bounds.worst_variance_proxy.max() if self.noise == "weighted" else own.max()
+        own = self.noise_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
+        weighted = self.noises[self.noise] == kernel.WEIGHTED
+        fixed = bounds.worst_variance_proxy.max() if weighted else own.max()
         self.check_scale(float(arms.length.max()))
         peaks = bounds.peaks if isinstance(bounds, TightBounds) else np.full(arms.features.shape, np.nan)
         pool = Pool(
@@ -226,7 +249,7 @@ class LinearPolicy(Described, ABC):
             norm_low=least,
             regularisation=float(self.regularisation),
             failure=self.failure,
-            noise=_NOISE[self.noise],
+            noise=self.noises[self.noise],
             proxy=float(fixed),
             index_kind=_INDEX[index],
             prune=as_flag("prune", prune),

@@ -1,9 +1,10 @@
 """Draws of the parameter from a Gaussian limited to what is known: a polytope, cut with the ball of the norm.
 
-The chain is hit-and-run. In each step it picks a direction, finds the part of the line through the point that satisfies
-every limit, and draws from the Gaussian on that part, which is exact; so each step leaves the truncated Gaussian as it is,
-and no point is ever outside. Directions are the axes of a Cholesky factor, one after the other: where no limit is near,
-one step along each of them makes a draw that is independent of the last. The chain goes on from round to round.
+The chain is hit-and-run. In each step it picks a direction, finds the part of the line through the point that
+satisfies every limit, and draws from the Gaussian on that part, which is exact; so each step leaves the truncated
+Gaussian as it is, and no point is ever outside. Directions are the axes of a Cholesky factor, one after the other:
+where no limit is near, one step along each of them makes a draw that is independent of the last. The chain goes on from
+round to round.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ __all__ = ["Walk", "begin", "favourites", "sample", "step", "truncated_normal"]
 
 _SHORT = 1.5  # standard deviations: in a shorter interval around the mean, uniform proposals are accepted more often
 _FAR = 1e8  # standard deviations: beyond, the tail is exponential to the last digit
+_BEFORE = 20  # steps along each axis before the first round of a chain, which starts at the centre
 _TRIES = 8  # draws on a line of which the first that is long enough is taken
 
 
@@ -82,7 +84,7 @@ class Walk(NamedTuple):
     upper: Floats
     precision: Floats  # of the Gaussian
     factor: Floats  # of the matrix whose axes are the directions
-    mean: Floats
+    target: Floats  # precision times mean
     point: Floats
     values: Floats  # of each limit's direction at the point
     slopes: Floats  # of the same along the line
@@ -90,11 +92,21 @@ class Walk(NamedTuple):
 
 
 @compiled
-def begin(known: Known, precision: Floats, estimate: Floats, variance: float, norm_high: float, point: Floats) -> Walk:
+def begin(
+    known: Known,
+    precision: Floats,
+    moment: Floats,
+    variance: float,
+    regularisation: float,
+    norm_high: float,
+    point: Floats,
+) -> Walk:
     """Get ready to walk from a point, which is changed in place.
 
-    The rows of `known` are given as columns, d x n. Its shape has d rows that are added to the precision to find directions in which the set is not too narrow, and
-    then a basis of the directions in which it is not flat, unless it is flat in none.
+    The Gaussian has the data of a regression, without its regularisation, and a prior with precision `regularisation`
+    in each direction. The rows of `known` are given as columns, d x n. Its shape has d rows that are added to the
+    precision to find directions in which the set is not too narrow, and then a basis of the directions in which it is
+    not flat, unless it is flat in none.
     """
     d, n = point.size, known.lower.size
     scale = norm_high * norm_high / variance
@@ -102,12 +114,13 @@ def begin(known: Known, precision: Floats, estimate: Floats, variance: float, no
     for i in range(d):
         for j in range(d):
             whole[i, j] = scale * precision[i, j]
+        whole[i, i] += regularisation - scale * regularisation
+        for j in range(d):
             factor[i, j] = whole[i, j] + known.shape[i, j]
     factorise(factor)
-    values, mean = np.empty(n), estimate / norm_high
+    values, target = np.empty(n), moment * (norm_high / variance)
     _project(known.rows, point, values)
-    walk = Walk(known.rows, known.lower, known.upper, whole, factor, mean, point, values, np.empty(n), np.empty(d))
-    return walk
+    return Walk(known.rows, known.lower, known.upper, whole, factor, target, point, values, np.empty(n), np.empty(d))
 
 
 @compiled
@@ -162,7 +175,7 @@ def step(walk: Walk, known: Known, axis: int, norm_low: float, key: np.uint64, p
 
     A point shorter than `norm_low` is drawn again, a few times; then the chain stays where it is.
     """
-    point, line, mean, d = walk.point, walk.line, walk.mean, walk.line.size
+    point, line, target, d = walk.point, walk.line, walk.target, walk.line.size
     _aim(walk, known, axis)
     low, high = _room(walk)
     if not high > low:
@@ -173,7 +186,7 @@ def step(walk: Walk, known: Known, axis: int, norm_low: float, key: np.uint64, p
         for j in range(d):
             value += walk.precision[i, j] * line[j]
         bend += value * line[i]
-        pull += value * (mean[i] - point[i])
+        pull += line[i] * target[i] - value * point[i]
     scale, peak = sqrt(bend), pull / bend
     for _ in range(_TRIES):
         drawn, place = truncated_normal((low - peak) * scale, (high - peak) * scale, key, place)
@@ -193,28 +206,32 @@ def step(walk: Walk, known: Known, axis: int, norm_low: float, key: np.uint64, p
 @compiled
 def favourites(pool: Pool, rule: Rule, known: Known, design: Design, kept: Integers, key: np.uint64) -> Integers:
     """Take the steps of a round: for each, the place among `kept` of the arm with the largest mean at that point."""
-    d, variance = design.point.size, rule.proxy
-    walk = begin(known, design.precision, design.estimate, variance, rule.norm_high, design.point)
-    least = rule.norm_low / rule.norm_high
-    square = 0.0
+    d, point, offset, norm_high = design.point.size, design.point, pool.offset, rule.norm_high
+    walk = begin(known, design.precision, design.moment, rule.proxy, rule.regularisation, norm_high, point)
+    least, square, fresh = rule.norm_low / norm_high, 0.0, True
     for i in range(d):
-        square += design.point[i] * design.point[i]
+        square += point[i] * point[i]
+        fresh &= point[i] == known.centre[i]
     least = least if square >= least * least else 0.0
     out = np.zeros(rule.draws, np.int64)
     axis, place = int(uniform(key, 0) * d), 1
-    for number in range(rule.draws):
+    for number in range(-_BEFORE * d if fresh else 0, rule.draws):
         place = step(walk, known, axis, least, key, place)
         axis = axis + 1 if axis + 1 < d else 0
-        best = -inf
-        for k in range(kept.size):
+        best, ties = -inf, 0
+        for k in range(kept.size if number >= 0 else 0):
             arm, value = kept[k], 0.0
             for i in range(d):
-                value += pool.features[arm, i] * design.point[i]
-            value = pool.offset[arm] + rule.norm_high * value
-            value = min(max(value, pool.lower[arm]), pool.upper[arm])
+                value += pool.features[arm, i] * point[i]
+            value = min(max(offset[arm] + norm_high * value, pool.lower[arm]), pool.upper[arm])
             if value > best:
-                best = value
+                best, ties = value, 1
                 out[number] = k
+            elif value == best:
+                ties += 1
+                if uniform(key, place) * ties < 1.0:
+                    out[number] = k
+                place += 1
     return out
 
 
