@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 
 import meanbounds as mb
@@ -46,11 +48,11 @@ class SamplingTwin:
 
     def room(self, line: Floats) -> tuple[float, float]:
         """How far the line stays inside all limits."""
-        along, length = self.point @ line, line @ line
-        root = np.sqrt(max(along**2 + length * (1.0 - self.point @ self.point), 0.0))
+        along, length = float(self.point @ line), float(line @ line)
+        root = sqrt(max(along**2 + length * (1.0 - float(self.point @ self.point)), 0.0))
         ends = [(-root - along) / length], [(root - along) / length]
         for row, lower, upper in zip(self.limits.rows.T, self.limits.lower, self.limits.upper, strict=True):
-            value, slope = row @ self.point, row @ line
+            value, slope = float(row @ self.point), float(row @ line)
             steps = sorted(((lower - value) / slope, (upper - value) / slope))
             ends[0].append(steps[0])
             ends[1].append(steps[1])
@@ -64,7 +66,8 @@ class SamplingTwin:
             return place
         shape = self.shape()
         mean = np.linalg.solve(shape, self.policy.norm_high / self.worst * self.moment)
-        scale, peak = np.sqrt(line @ shape @ line), line @ shape @ (mean - self.point) / (line @ shape @ line)
+        bend = float(line @ shape @ line)
+        scale, peak = sqrt(bend), float(line @ shape @ (mean - self.point)) / bend
         drawn, place = truncated_normal((low - peak) * scale, (high - peak) * scale, key, place)
         self.point = self.point + min(max(peak + drawn / scale, low), high) * line
         return place

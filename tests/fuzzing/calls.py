@@ -252,6 +252,9 @@ _policy(
 )
 
 
+_policy(mb.LinearThompson, lambda draw: {**_LINEAR, "norm_low": 0.1, "draws": draw.integer(1, 20)})
+
+
 @_add("LoggedArms")
 def _(draw: Draw) -> Call:
     return Call("", mb.LoggedArms, [[3, 0], [1.5, 0.0]], {"arms": draw.pick((None, ["a", 5]))})
@@ -312,6 +315,11 @@ def _(draw: Draw) -> Call:
 @_add("LinearPolicy.check_scale")
 def _(draw: Draw) -> Call:
     return Call("", a_linear_policy(draw).check_scale, [draw.share()])
+
+
+@_add("LinearPolicy.noise_of")
+def _(draw: Draw) -> Call:
+    return Call("", a_linear_policy(draw).noise_of, [[0.1, 0.2], [0.5, 0.9], 0.0, 1.0], nan=True)
 
 
 @_add("make_plan")
