@@ -248,7 +248,15 @@ _LINEAR = {"norm_high": 1.0, "regularisation": 1.0, "failure": 0.01, "noise": "w
 _policy(mb.OFUL, lambda _draw: dict(_LINEAR))
 _policy(
     mb.ROFUL,
-    lambda _draw: {**_LINEAR, "norm_low": 0.1, "index": "clip", "tighten": "cone", "online": True, "printed": False},
+    lambda _draw: {
+        **_LINEAR,
+        "norm_low": 0.1,
+        "index": "clip",
+        "tighten": "cone",
+        "online": True,
+        "printed": False,
+        "settle": True,
+    },
 )
 
 

@@ -192,6 +192,7 @@ class LinearPolicy(Described, ABC):
         cone: bool = False,
         online: bool = False,
         printed: bool = False,
+        settle: bool = False,
     ) -> LinearPlan:
         """Make the plan for these arms with these bounds; for the `plan` of a subclass.
 
@@ -209,8 +210,8 @@ class LinearPolicy(Described, ABC):
             Lower limit on the norm of the parameter.
         prune
             Whether arms that cannot be best are skipped.
-        cone, online, printed
-            See ``tighten="cone"``, ``online`` and ``printed`` of `ROFUL`.
+        cone, online, printed, settle
+            See ``tighten="cone"``, ``online``, ``printed`` and ``settle`` of `ROFUL`.
 
         Examples
         --------
@@ -256,6 +257,7 @@ class LinearPolicy(Described, ABC):
             cone=as_flag("cone", cone),
             online=as_flag("online", online),
             printed=as_flag("printed", printed),
+            settle=as_flag("settle", settle),
             draws=0,
         )
         nothing = np.zeros(0)
@@ -335,6 +337,10 @@ class ROFUL(LinearPolicy):
         since they hold whenever the parameter lies in the confidence sets.
     printed
         Use radius and factor as printed in the paper, see `paper`.
+    settle
+        Whether, of arms with equal indices, that with the largest estimate is played, and an arm that can at best equal
+        the largest lower bound on offer is skipped. Agents saved by older versions do neither: of equal indices they
+        take the largest one before clipping.
 
     Notes
     -----
@@ -356,12 +362,14 @@ class ROFUL(LinearPolicy):
     """
 
     theorem: ClassVar[str] = "Theorem 4"
+    formerly: ClassVar[Mapping[str, object]] = {"settle": False}
 
     norm_low: float = 0.0
     index: str = "exact"
     tighten: str = "exact"
     online: bool = False
     printed: bool = False
+    settle: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -369,6 +377,7 @@ class ROFUL(LinearPolicy):
         self._check_choice("tighten", _TIGHTEN)
         self._check_choice("online", (True, False))
         self._check_choice("printed", (True, False))
+        self._check_choice("settle", (True, False))
 
     @classmethod
     def paper(cls, *, norm_high: float = 1.0, norm_low: float = 0.0, failure: float = 0.01) -> ROFUL:
@@ -421,6 +430,7 @@ class ROFUL(LinearPolicy):
             cone=self.tighten == "cone" or (self.online and self.tighten != "none"),
             online=self.online,
             printed=self.printed,
+            settle=self.settle,
         )
 
 

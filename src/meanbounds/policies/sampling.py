@@ -109,6 +109,6 @@ class LinearThompson(LinearPolicy):
         """
         check_arms(arms)
         feasible = FeasibleSet(arms, norm_high=self.norm_high, norm_low=self.norm_low)
-        plan = self.make_plan(arms, feasible.tightened(), "plain", feasible, norm_low=self.norm_low)
+        plan = self.make_plan(arms, feasible.tightened(), "plain", feasible, norm_low=self.norm_low, settle=True)
         rule = plan.rule._replace(index_kind=kernel.SAMPLE, draws=self.draws)
         return plan._replace(rule=rule, known=sampling_limits(feasible))

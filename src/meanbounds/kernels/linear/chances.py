@@ -66,8 +66,8 @@ def chances(
     if count > 1:
         scores = np.empty(count)
         fill(own, rule, known, still, reach, kept, mean, square, False, scores)
-        now = Now(rule.norm_high, 0, np.uint64(0))
-        ties = tied(scores, count, kept, own.offset, mean, own.length, own.lower, own.upper, now, equal)
+        now = Now(reach, rule.norm_high, rule.settle, 0, np.uint64(0))
+        ties = tied(scores, count, kept, own.offset, mean, square, own.length, own.lower, own.upper, now, equal)
     out = np.zeros(offered.size)
     for k in range(count):
         for place in range(offered.size):

@@ -193,8 +193,8 @@ def decide(
     fill(pool, rule, known, design, reach, kept, mean, square, False, scores)
     if rule.noise == RESTRICTED_MAX:
         design.numbers[PROXY] = max(design.numbers[PROXY], restricted_proxy(pool, rule, offered, kept))
-    now = Now(rule.norm_high, number, key)
-    place = settle(scores, count, kept, pool.offset, mean, pool.length, pool.lower, pool.upper, now)
+    now = Now(reach, rule.norm_high, rule.settle, number, key)
+    place = settle(scores, count, kept, pool.offset, mean, square, pool.length, pool.lower, pool.upper, now)
     return int(kept[place]), count, reach
 
 

@@ -82,4 +82,7 @@ class Rule(NamedTuple):
     cone: bool  # bound the arms of a round by the most promising one of them
     online: bool  # bound them by the confidence set as well
     printed: bool  # the radius and the factor of the paper, as printed
+    settle: (
+        bool  # of equal indices the larger estimate; an arm that can at best equal the largest lower bound is skipped
+    )
     draws: int  # points that the chain of SAMPLE visits in a round

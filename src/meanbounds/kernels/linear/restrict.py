@@ -90,13 +90,14 @@ def restrict(pool: Pool, rule: Rule, offered: Integers, kept: Integers) -> tuple
     """Write the arms on offer that can be best to `kept`: how many, and how many bounds contradicted each other.
 
     An arm whose upper bound is the largest lower bound on offer can be as good as the arm with that bound, not better;
-    it is left out unless it has the same lower bound.
+    if the rule settles, it is left out, unless it has the same lower bound.
     """
     refused = _cone(pool, rule, offered) if rule.cone else 0
     count = 0
     floor = pool.lower[_most_promising(pool, offered)] if rule.prune else -np.inf
     for arm in offered:
-        if not rule.prune or beyond_rounding(pool, rule, arm) > floor or pool.lower[arm] == floor:
+        better = not rule.settle or beyond_rounding(pool, rule, arm) > floor or pool.lower[arm] == floor
+        if not rule.prune or (pool.upper[arm] >= floor and better):
             kept[count] = arm
             count += 1
     return count, refused

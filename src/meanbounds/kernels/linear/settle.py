@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +19,9 @@ _SAME = 1e-10
 class Now(NamedTuple):
     """The numbers of a round."""
 
+    reach: float  # radius of the confidence set
     norm_high: float
+    settles: bool  # which of equal indices is taken: that of the largest estimate, or the largest before clipping
     number: int  # of the round, counted from 0: it addresses the random number
     key: np.uint64  # of the policy's own randomness
 
@@ -47,19 +49,28 @@ def _largest(scores: Floats, size: int) -> int:
 
 
 @compiled
+def _preferred(estimate: float, square: float, lower: float, upper: float, now: Now) -> float:
+    """What is compared where indices are equal."""
+    if now.settles:
+        return float(min(max(estimate, lower), upper))
+    return estimate + now.reach * sqrt(max(square, 0.0))
+
+
+@compiled
 def tied(
     scores: Floats,
     size: int,
     kept: Integers,
     offset: Floats,
     mean: Floats,
+    square: Floats,
     length: Floats,
     lower: Floats,
     upper: Floats,
     now: Now,
     out: Booleans,
 ) -> int:
-    """Mark the places that may be taken and count them: a largest index, of equals a largest estimate in its bounds."""
+    """Mark the places that may be taken and count them: a largest index, of equals the one preferred."""
     norm_high = now.norm_high
     top = _largest(scores, size)
     arm = kept[top]
@@ -68,13 +79,13 @@ def tied(
     for k in range(size):
         if scores[k] >= least:
             arm = kept[k]
-            value = min(max(offset[arm] + mean[arm], lower[arm]), upper[arm])
+            value = _preferred(offset[arm] + mean[arm], square[arm], lower[arm], upper[arm], now)
             if value > best:
                 best, slack = value, rounding(value, length[arm], offset[arm], norm_high)
     ties = 0
     for k in range(size):
         arm = kept[k]
-        value = min(max(offset[arm] + mean[arm], lower[arm]), upper[arm])
+        value = _preferred(offset[arm] + mean[arm], square[arm], lower[arm], upper[arm], now)
         out[k] = scores[k] >= least and value >= best - slack
         ties += out[k]
     return ties
@@ -87,6 +98,7 @@ def settle(
     kept: Integers,
     offset: Floats,
     mean: Floats,
+    square: Floats,
     length: Floats,
     lower: Floats,
     upper: Floats,
@@ -94,9 +106,10 @@ def settle(
 ) -> int:
     """Place of the largest index among the first `size` scores.
 
-    Clipping makes ties. Among arms with equal indices the one with the largest estimate, clipped to the arm's bounds,
-    wins: it is played while the confidence set allows it to be as good as any arm on offer can be. Ties that remain are
-    broken by a random number.
+    Clipping makes ties. If the rule settles, among arms with equal indices the one with the largest estimate, clipped
+    to the arm's bounds, wins: it is played while the confidence set allows it to be as good as any arm on offer can be.
+    Otherwise that with the largest index before clipping wins, which as a rule is the one played least. Ties that
+    remain are broken by a random number.
     """
     top = _largest(scores, size)
     least = scores[top] - rounding(scores[top], length[kept[top]], offset[kept[top]], now.norm_high)
@@ -106,7 +119,7 @@ def settle(
     if ties == 1:
         return top
     equal = np.empty(size, np.bool_)
-    ties = tied(scores, size, kept, offset, mean, length, lower, upper, now, equal)
+    ties = tied(scores, size, kept, offset, mean, square, length, lower, upper, now, equal)
     skip = int(uniform(now.key, now.number) * ties) if ties > 1 else 0
     for k in range(size):
         if equal[k]:
