@@ -18,7 +18,7 @@ def sampling_limits(feasible: FeasibleSet) -> Known:
 
     The rows are those limits that a walk can meet, as columns; the centre is a point inside, if need be one that is
     as long as ``norm_low``. The shape has the inverse of the set's spread, d x d, and below it a basis of the
-    directions in which the set is not flat, if it is flat in some. Units are those of `Known`.
+    directions in which the set is not flat, if it is flat in some; zeros for a single point. Units are those of `Known`.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def sampling_limits(feasible: FeasibleSet) -> Known:
     inverse = np.where(wide, np.maximum(spreads, _FLAT), _FLAT) ** -2.0
     shape = (axes.T * inverse) @ axes
     if not wide.all():
-        shape = np.vstack([shape, axes[wide]])
+        shape = np.vstack([shape, axes[wide] if wide.any() else np.zeros((1, len(axes)))])
     slopes = np.abs(known.rows @ axes[wide].T).max(axis=1, initial=0.0)
     met = (np.isfinite(known.lower) | np.isfinite(known.upper)) & (slopes > _FLAT)
     centre = _as_long_as(centre, points, feasible.norm_low / feasible.norm_high)
