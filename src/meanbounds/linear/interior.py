@@ -18,7 +18,7 @@ def sampling_limits(feasible: FeasibleSet) -> Known:
 
     The rows are those limits that a walk can meet, as columns; the centre is a point inside, if need be one that is
     as long as ``norm_low``. The shape has the inverse of the set's spread, d x d, and below it a basis of the
-    directions in which the set is not flat, if it is flat in some; zeros for a single point. Units are those of `Known`.
+    directions in which the set is not flat, if it is flat in some (zeros for a single point). Units: as in `Known`.
 
     Parameters
     ----------
