@@ -347,7 +347,7 @@ class TestAgent:
         pulled = {agent.pull([0, 1, film]) for _ in range(50)}
         assert film in pulled
         agent.update(film, 1.0)
-        agent.add("third", features=[0.5, 0.5], lower=0.3)
+        agent.add("third", features=[0.6, 0.6], lower=0.3)
         assert "third" in {agent.pull() for _ in range(50)}
         agent.replace_bounds(mb.MeanBounds([0.5, 0.0, 0.3], [0.6, 0.05, 0.4], arms=[0, 1, "third"]))
         assert {agent.pull() for _ in range(20)} == {0}
@@ -355,9 +355,11 @@ class TestAgent:
         assert 0.5 - 1e-7 <= point[0] <= 0.6 + 1e-7
 
     def test_a_candidates_own_cap_counts(self) -> None:
-        """Features that promise more than the candidate's own upper bound do not make it better than that."""
-        agent = mb.Agent(mb.LinearThompson(), mb.MeanBounds([0.5], [1.0]), seed=1, features=[[1.0]])
-        assert agent.pull([0, mb.Candidate([1.0], upper=0.4)]) == 0
+        """Its features promise twice the mean of the arm, its own upper bound less than the arm can have."""
+        agent = mb.Agent(mb.LinearThompson(), mb.MeanBounds([0.2], [0.5]), seed=1, features=[[1.0]])
+        capped, free = mb.Candidate([2.0], upper=0.45), mb.Candidate([2.0])
+        assert {agent.pull([0, capped]) for _ in range(100)} == {0, capped}
+        assert {agent.pull([0, free]) for _ in range(100)} == {free}
 
     def test_pending_pulls_can_be_counted(self) -> None:
         agent = mb.Agent(mb.LinearThompson(), mb.MeanBounds.vacuous(2), seed=1, features=np.eye(2))
