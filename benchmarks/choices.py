@@ -38,8 +38,11 @@ POLICIES: Mapping[str, AnyPolicy] = {
     "R-OFUL, clip, cone": mb.ROFUL(index="clip", tighten="cone"),
     "R-OFUL, clip, not tightened": mb.ROFUL(index="clip", tighten="none"),
     "R-OFUL, as printed": mb.ROFUL.paper(),
+    "LinearThompson": mb.LinearThompson(),
+    "LinearThompson, weighted": mb.LinearThompson(noise="weighted"),
+    "LinearThompson, 4 draws": mb.LinearThompson(draws=4),
 }
-DRAWN = ("OFUL", "R-OFUL", "R-OFUL, running-max", "R-OFUL, clip", "R-OFUL, as printed")
+DRAWN = ("OFUL", "R-OFUL", "R-OFUL, clip", "R-OFUL, as printed", "LinearThompson")
 
 Made = tuple[mb.Linear, mb.MeanBounds]
 

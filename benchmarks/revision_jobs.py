@@ -195,6 +195,7 @@ JOBS: Mapping[str, Callable[[], Job]] = {
     "R-OFUL clip, 10 of 100 arms": _linear("ROFUL", 10, 20, index="clip"),
     "R-OFUL clip, 100 arms": _linear("ROFUL", None, 20, index="clip"),
     "R-OFUL exact, 10 of 100 arms": _linear("ROFUL", 10, 1, horizon=2_000, index="exact"),
+    "LinearThompson, 10 of 100 arms": _linear("LinearThompson", 10, 2),
     "agent, GLUE, 5 arms": _agent("GLUE", _FEW, 20_000),
     "agent, UCB, 100 arms": _agent("UCB", _MANY, 10_000),
     "agent, OFUL, 100 arms": _linear_agent,

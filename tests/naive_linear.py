@@ -106,12 +106,19 @@ class Twin:
                 least, most = cone_bounds(features[offered], offset[offered], self.lower[offered], policy.norm_high)
                 self.lower[offered] = np.maximum(self.lower[offered], least - 1e-12)
                 self.upper[offered] = np.minimum(self.upper[offered], most + 1e-12)
-            kept = [k for k in offered if self.upper[k] >= self.lower[offered].max()]
+            floor = self.lower[offered].max()
+            slack = 1e-9 * (np.linalg.norm(features, axis=1) * policy.norm_high + np.abs(offset))
+            kept = [k for k in offered if self.upper[k] >= floor]
+            if policy.settle:
+                kept = [k for k in kept if self.upper[k] - slack[k] > floor or self.lower[k] == floor]
         clips = isinstance(policy, mb.ROFUL) and policy.index != "plain"
         scores = {k: min(plain[k], self.upper[k]) if clips else plain[k] for k in kept}
         best = max(scores.values())
         equal = [k for k in kept if scores[k] >= best - 1e-9]
-        ties = [k for k in equal if plain[k] >= max(plain[other] for other in equal) - 1e-9]
+        value = {k: plain[k] for k in equal}
+        if isinstance(policy, mb.ROFUL) and policy.settle:
+            value = {k: min(max(offset[k] + features[k] @ estimate, self.lower[k]), self.upper[k]) for k in equal}
+        ties = [k for k in equal if value[k] >= max(value.values()) - 1e-9]
         return ties[int(uniform(key, t - 1) * len(ties)) if len(ties) > 1 else 0]
 
     def observe(self, arm: int, reward: float) -> None:

@@ -76,7 +76,7 @@ def jobs() -> list[Job]:
     certain = mb.Knowledge(BOUNDS)
     slow = [policy for policy in plain if isinstance(policy, (mb.IDS, mb.OptimisticGittins, mb.ThompsonSampling))]
     found: list[Job] = []
-    for policy in (mb.OFUL(), mb.ROFUL()):
+    for policy in (mb.OFUL(), mb.ROFUL(), mb.LinearThompson()):
         found.append((compile_linear, policy, certain))
         found += [(compile_agent, slow.pop(), certain)] if slow else []
     for step in (compile_agent, compile_loops, compile_delays):

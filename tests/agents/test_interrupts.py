@@ -175,11 +175,12 @@ CASES = [
     *((lambda: on_arms(mb.ThompsonSampling()), name, call) for name, call in ARMS.items()),
     *((lambda: with_features(mb.OFUL()), name, call) for name, call in LINEAR.items()),
     *((lambda: with_features(mb.ROFUL(online=True)), name, call) for name, call in LINEAR.items()),
+    *((lambda: with_features(mb.LinearThompson()), name, call) for name, call in LINEAR.items()),
     *((contextual, name, call) for name, call in CONTEXTS.items()),
     (soon_contradicted, "contradict a bound", lambda agent: agent.update("a", 0.5)),
 ]
 KINDS = ["GLUE"] * len(ARMS) + ["Thompson"] * len(ARMS) + ["OFUL"] * len(LINEAR) + ["ROFUL"] * len(LINEAR)
-KINDS += ["contextual"] * len(CONTEXTS) + ["GLUE"]
+KINDS += ["LinearThompson"] * len(LINEAR) + ["contextual"] * len(CONTEXTS) + ["GLUE"]
 
 
 @pytest.mark.filterwarnings("ignore:context 'new' is new", "ignore::meanbounds.evidence.ContradictionWarning")

@@ -250,8 +250,19 @@ _LINEAR = {"norm_high": 1.0, "regularisation": 1.0, "failure": 0.01, "noise": "w
 _policy(mb.OFUL, lambda _draw: dict(_LINEAR))
 _policy(
     mb.ROFUL,
-    lambda _draw: {**_LINEAR, "norm_low": 0.1, "index": "clip", "tighten": "cone", "online": True, "printed": False},
+    lambda _draw: {
+        **_LINEAR,
+        "norm_low": 0.1,
+        "index": "clip",
+        "tighten": "cone",
+        "online": True,
+        "printed": False,
+        "settle": True,
+    },
 )
+
+
+_policy(mb.LinearThompson, lambda draw: {**_LINEAR, "norm_low": 0.1, "draws": draw.integer(1, 20)})
 
 
 @_add("LoggedArms")
@@ -314,6 +325,11 @@ def _(draw: Draw) -> Call:
 @_add("LinearPolicy.check_scale")
 def _(draw: Draw) -> Call:
     return Call("", a_linear_policy(draw).check_scale, [draw.share()])
+
+
+@_add("LinearPolicy.noise_of")
+def _(draw: Draw) -> Call:
+    return Call("", a_linear_policy(draw).noise_of, [[0.1, 0.2], [0.5, 0.9], 0.0, 1.0], nan=True)
 
 
 @_add("make_plan")

@@ -93,6 +93,8 @@ def a_linear_policy(draw: Draw) -> mb.LinearPolicy:
     }
     if draw.chance(0.4):
         return mb.OFUL(**common)
+    if draw.chance(0.3):
+        return mb.LinearThompson(**{**common, "noise": draw.pick(("variance", "weighted", "pool-max"))})
     index, tighten = draw.pick(("exact", "clip", "plain")), draw.pick(("exact", "cone", "none"))
     return mb.ROFUL(index=index, tighten=tighten, online=draw.chance(0.3), **common)
 

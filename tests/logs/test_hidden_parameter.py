@@ -416,7 +416,7 @@ def test_limits_on_the_norm_are_those_of_the_box() -> None:
     found = linear_bounds(setting, share=[0.5, 0.5], mean=[1.0, 2.0], method="corrected")
     assert (found.norm_low, found.norm_high) == (1.0, 5.0)
     policy = found.agent(-9.0, 9.0, seed=1).policy
-    assert isinstance(policy, mb.ROFUL)
+    assert isinstance(policy, mb.LinearThompson)
     assert (policy.norm_low, policy.norm_high) == (1.0, 5.0)
     point = linear_bounds(known(*features, 0.0, 0.0), share=[0.5, 0.5], mean=[0.0, 0.0])
     with pytest.raises(ValueError, match="nothing to learn"):

@@ -41,6 +41,7 @@ POLICIES: list[mb.OFUL | mb.ROFUL] = [
     mb.ROFUL(index="clip", tighten="cone", online=True),
     mb.ROFUL(index="clip", tighten="none", online=True),
     mb.ROFUL(index="plain", regularisation=3.0, failure=0.2),
+    mb.ROFUL(index="clip", settle=False),
 ]
 
 
@@ -389,10 +390,13 @@ class TestPaperSetting:
     @pytest.mark.parametrize("noise", NOISE)
     @pytest.mark.parametrize("seed", range(3))
     def test_without_information_it_is_oful(self, noise: str, seed: int) -> None:
-        """Bounds that say nothing, no clipping, no tightening."""
+        """Bounds that say nothing, no clipping or tightening; settling would use that ranges end where others begin."""
         instance = mb.LinearInstance.paper(seed)
         vacuous = mb.MeanBounds.vacuous(100, low=instance.bounds.low, high=instance.bounds.high)
-        policies = {"OFUL": mb.OFUL(noise=noise), "R-OFUL": mb.ROFUL(noise=noise, index="plain", tighten="none")}
+        policies = {
+            "OFUL": mb.OFUL(noise=noise),
+            "R-OFUL": mb.ROFUL(noise=noise, index="plain", tighten="none", settle=False),
+        }
         result = mb.simulate(
             policies, instance.environment(10), vacuous, horizon=1500, runs=5, seed=seed, checkpoints=1500
         )
@@ -722,7 +726,10 @@ class TestEnvironment:
     def test_the_same_rewards_and_offers_for_every_policy(self) -> None:
         instance = random_instance(np.random.default_rng(3), 10, 3)
         environment = instance.environment(4)
-        policies = {"one": mb.OFUL(noise="pool-max"), "two": mb.ROFUL(noise="pool-max", index="plain", tighten="none")}
+        policies = {
+            "one": mb.OFUL(noise="pool-max"),
+            "two": mb.ROFUL(noise="pool-max", index="plain", tighten="none", settle=False),
+        }
         vacuous = mb.MeanBounds.vacuous(10, low=instance.bounds.low, high=instance.bounds.high)
         regret = mb.simulate(policies, environment, vacuous, horizon=500, runs=4, seed=2)
         np.testing.assert_array_equal(regret.curves["one"], regret.curves["two"])

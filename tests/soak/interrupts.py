@@ -47,6 +47,7 @@ AGENTS: dict[str, Callable[[], Any]] = {
     "warm start": lambda: _on_arms(mb.WarmStart(base=mb.OSSB(), log=mb.LoggedArms([9] * ARMS, [4.0] * ARMS))),
     "OFUL": lambda: _with_features(mb.OFUL()),
     "ROFUL": lambda: _with_features(mb.ROFUL(online=True)),
+    "LinearThompson": lambda: _with_features(mb.LinearThompson()),
     "contextual": _contextual,
 }
 
@@ -59,9 +60,9 @@ def step(kind: str, number: int) -> Step:
         return (lambda agent: agent.update(name, arm, reward)) if number % 2 else (lambda agent: agent.pull(name))
     if number % 50 == 0:
         return lambda agent: agent.retire(arm) if arm not in agent.retired else agent.restore(arm)
-    if kind in ("OFUL", "ROFUL") and number % 10 == 4:
+    if kind in ("OFUL", "ROFUL", "LinearThompson") and number % 10 == 4:
         return lambda agent: agent.pull([0, 1, NEW] if not {0, 1} & set(agent.retired) else [NEW])
-    if kind in ("OFUL", "ROFUL") and number % 10 == 5:
+    if kind in ("OFUL", "ROFUL", "LinearThompson") and number % 10 == 5:
         return lambda agent: agent.update(NEW, reward)
     return (lambda agent: agent.update(arm, reward)) if number % 2 else (lambda agent: agent.pull())
 

@@ -65,7 +65,7 @@ def share(kind: str, calls: int, seed: int) -> list[str]:
             arm = agent.pull()
             agent.update(arm, float((k * 31 + number * 17 + seed) % 5 == 0))
             if number == 0 and k % 100 == 50:
-                features = [0.1] * DIMENSION if kind in ("OFUL", "ROFUL") else None
+                features = [0.1] * DIMENSION if kind in ("OFUL", "ROFUL", "LinearThompson") else None
                 agent.add(f"new {k}", features=features, low=-1.0 if features else 0.0)
             if number == 1 and k % 100 == 70:
                 agent.retire(arm)

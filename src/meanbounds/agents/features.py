@@ -15,6 +15,7 @@ from meanbounds.agents.candidate import Candidate
 from meanbounds.agents.learner import (
     Counts,
     Learner,
+    NoIndexError,
     Pending,
     Standing,
     check_reward,
@@ -24,13 +25,12 @@ from meanbounds.bounds import Arm, BoundsError, MeanBounds
 from meanbounds.evidence.processes import unit_sums
 from meanbounds.kernels import linear as kernel
 from meanbounds.kernels.linear import Design, Pool, Rule
-from meanbounds.kernels.tally import PENDING, count_cancel, count_pull, new_tally
+from meanbounds.kernels.tally import PENDING, POLICY_KEY, count_cancel, count_pull, new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.linear import LinearArms
 from meanbounds.policies import LinearPolicy
 from meanbounds.policies.doubted import check_certain
 from meanbounds.policies.oful import LinearPlan
-from meanbounds.subgaussian import variance_proxy_from_bounds
 from meanbounds.support.checks import as_flag, as_float, as_list, shown
 from meanbounds.support.entries import Entries
 from meanbounds.support.types import Floats, Integers
@@ -39,6 +39,7 @@ __all__ = ["FeaturesLearner", "FeaturesStanding"]
 
 _REMEMBERED = 1024  # candidates whose bounds are cached
 _LEARNED = ("lower", "upper", "proxy")  # columns of the pool that a policy may narrow as it goes
+_OUTSIDE = 1e-6  # of the norm: how far a saved point may be outside its limits
 _AGREES = 1e-3  # of the size of a saved matrix or vector: how far it may be from the same computed anew
 _REGRESSION = ("precision", "inverse", "moment", "estimate", "numbers", "root")  # parts of the design as saved
 
@@ -113,7 +114,7 @@ class FeaturesLearner(Learner):
             tally=new_tally(seed, np.zeros(count, dtype=np.int64)),
             arms=arms,
             plan=plan,
-            design=kernel.fresh_design(plan.pool.features, float(policy.regularisation)),
+            design=_fresh_design(plan),
             results=np.zeros((2, count)),
             everything=_everything(known.bounds, plan.pool, frozenset()),
             waiting={},
@@ -123,13 +124,21 @@ class FeaturesLearner(Learner):
     def adopt(self, known: Knowledge, retired: frozenset[int]) -> None:
         """Use this knowledge, and plan anew only if it changed: retired arms still inform the estimate."""
         now = self._now
-        arms, plan, cached = now.arms, now.plan, now.known_bounds
+        arms, plan, cached, design = now.arms, now.plan, now.known_bounds, now.design
         if known is not now.known:
             arms = LinearArms(now.arms.features, known.bounds, offset=now.arms.offset)
             plan, cached = self._policy.plan(arms), {}
+            design = design._replace(point=plan.known.centre.copy())
         offer = _everything(known.bounds, plan.pool, retired)
         self._now = replace(
-            now, known=known, retired=retired, arms=arms, plan=plan, everything=offer, known_bounds=cached
+            now,
+            known=known,
+            retired=retired,
+            arms=arms,
+            plan=plan,
+            design=design,
+            everything=offer,
+            known_bounds=cached,
         )
 
     @property
@@ -223,6 +232,11 @@ class FeaturesLearner(Learner):
             return self.bounds.arms[k]
         return self.bounds.arms[slots[k]] if k < len(offer.places) else offer.new[k - len(offer.places)]
 
+    @property
+    def _samples(self) -> bool:
+        """Whether the policy draws points, rather than rank arms by an index."""
+        return self._now.plan.rule.index_kind == kernel.SAMPLE
+
     def _warn(self) -> None:
         """Say once that bounds and data contradict each other, before anything is changed."""
         self._warned = True
@@ -238,7 +252,8 @@ class FeaturesLearner(Learner):
         now = self._now
         if not counted:
             return pool, now.plan.rule, now.design
-        rule = now.plan.rule._replace(online=False, index_kind=min(now.plan.rule.index_kind, kernel.CLIP))
+        kind = kernel.CLIP if now.plan.rule.index_kind == kernel.EXACT else now.plan.rule.index_kind
+        rule = now.plan.rule._replace(online=False, index_kind=kind)
         return kernel.with_own_bounds(pool), rule, self._as_if_answered()
 
     def _slots(self, candidates: list[Candidate]) -> list[int]:
@@ -271,7 +286,8 @@ class FeaturesLearner(Learner):
         """The chance that the next pull takes each arm."""
         offer = self._offered(eligible)
         pool, rule, design = self._supposed(offer.pool, self._counts(pending) and self.unanswered > 0)
-        own = kernel.chances(pool, rule, self._now.plan.known, design, offer.order)
+        number, key = self.pulls, np.uint64(self._now.tally[POLICY_KEY].view(np.uint64))
+        own = kernel.chances(pool, rule, self._now.plan.known, design, offer.order, number, key)
         if self.floor:
             kept = kernel.possible(pool, rule, design, offer.order)
             own = self._with_floor(own, np.flatnonzero(np.isin(offer.order, kept)))
@@ -306,6 +322,8 @@ class FeaturesLearner(Learner):
     def indices(self) -> Floats:
         """The index of each arm; minus infinity for arms that are pruned or retired."""
         now, out = self._now, np.full(len(self.bounds), -np.inf)
+        if self._samples:
+            raise NoIndexError(f"{self._policy} has no index: it plays the arm that is best at a point drawn at random")
         offered = now.everything.order
         if offered.size:
             out[offered] = kernel.indices(now.plan.pool, now.plan.rule, now.plan.known, now.design, offered)
@@ -320,7 +338,8 @@ class FeaturesLearner(Learner):
         arms = LinearArms(rows, bounds, offset=np.append(now.arms.offset, as_float("offset", offset)))
         plan, old = self._policy.plan(arms), now.plan.pool
         for k, (lower, upper) in enumerate(zip(old.lower, old.upper, strict=True)):
-            kernel.narrow(plan.pool, k, lower, upper)  # keeps the bounds learned on the other arms
+            if not self._samples:  # which learns no bounds
+                kernel.narrow(plan.pool, k, lower, upper)  # keeps the bounds learned on the other arms
         count = len(self.bounds)
         self._now = replace(
             now,
@@ -328,7 +347,9 @@ class FeaturesLearner(Learner):
             tally=np.insert(now.tally, PENDING + count, 0),
             arms=arms,
             plan=plan,
-            design=now.design._replace(features=plan.pool.features, seen=_with_column(now.design.seen)),
+            design=now.design._replace(
+                features=plan.pool.features, seen=_with_column(now.design.seen), point=plan.known.centre.copy()
+            ),
             results=_with_column(now.results),
             everything=_everything(bounds, plan.pool, now.retired),
             waiting={arm: place + 1 for arm, place in now.waiting.items()},
@@ -375,7 +396,7 @@ class FeaturesLearner(Learner):
             if not late:
                 raise
             lower, upper = candidate.low, candidate.high
-        proxy = variance_proxy_from_bounds(lower, upper, low=candidate.low, high=candidate.high)
+        proxy = float(self._policy.noise_of(lower, upper, candidate.low, candidate.high)[0])
         rule = self._now.plan.rule
         if rule.noise == kernel.POOL_MAX and not late and proxy > rule.proxy * (1.0 + 1e-12):
             raise ValueError(
@@ -404,7 +425,7 @@ class FeaturesLearner(Learner):
         waiting += [(self._features(arm), self._proxy(arm, late=True), n) for arm, n in self._waiting().items()]
         for x, proxy, times in waiting:
             kernel.suppose(design, now.plan.rule, x, times, float(proxy), np.empty(x.size))
-        return design
+        return design._replace(moment=design.precision @ design.estimate)
 
     def told(self) -> dict[str, Any]:
         """The rewards so far, as the kernel keeps them, in values that JSON can hold."""
@@ -415,6 +436,7 @@ class FeaturesLearner(Learner):
             "features": now.arms.features.tolist(),
             "offset": now.arms.offset.tolist(),
             **{name: getattr(now.design, name).tolist() for name in _REGRESSION},
+            **({"point": now.design.point.tolist()} if self._samples else {}),
             **{name: getattr(now.plan.pool, name).tolist() for name in _LEARNED},
             "weights": weights,
             "given": given,
@@ -466,7 +488,7 @@ def read_design(saved: Entries, plan: LinearPlan, updates: int) -> Design:
     square = root[:, :d]
     if np.tril(square, -1).any() or not (np.diag(square) > 0.0).all() or (seen[0] < 0.0).any():
         raise saved.fail("root must be a triangle with a positive diagonal, and weights must not be negative")
-    design = Design(**made, features=plan.pool.features, seen=seen, root=root)
+    design = Design(**made, features=plan.pool.features, seen=seen, root=root, point=read_point(saved, plan))
     numbers = design.numbers
     if numbers[kernel.UPDATES] != updates or (numbers < 0.0).any():
         raise saved.fail(f"numbers {numbers.tolist()} do not agree with {updates} updates")
@@ -477,6 +499,28 @@ def read_design(saved: Entries, plan: LinearPlan, updates: int) -> Design:
         if not np.abs(own - right).max() <= _AGREES * (1.0 + np.abs(right).max()):
             raise saved.fail(f"{name} does not agree with the rewards that root, weights and given add up")
     return design
+
+
+def read_point(saved: Entries, plan: LinearPlan) -> Floats:
+    """Check where the chain of a sampling policy is: it must satisfy all that is known of the parameter."""
+    known = plan.known
+    if plan.rule.index_kind != kernel.SAMPLE:
+        return known.centre.copy()
+    point = saved.numbers("point", known.centre.shape)
+    values = point @ known.rows
+    if not (
+        np.linalg.norm(point) <= 1.0 + _OUTSIDE
+        and (values >= known.lower - _OUTSIDE).all()
+        and (values <= known.upper + _OUTSIDE).all()
+    ):
+        raise saved.fail(f"point {point.tolist()} does not satisfy the bounds of the arms")
+    return point
+
+
+def _fresh_design(plan: LinearPlan) -> Design:
+    """The regression before the first reward; a chain starts at the centre of what is known."""
+    design = kernel.fresh_design(plan.pool.features, plan.rule.regularisation)
+    return design._replace(point=plan.known.centre.copy())
 
 
 def _root_of(saved: Entries, precision: Floats, moment: Floats, regularisation: float) -> Floats:

@@ -42,7 +42,7 @@ def play(code: int, plan: Floats, parameters: Floats, block: Block) -> None:
 def play_linear(pool: linear.Pool, rule: linear.Rule, known: Known, block: linear.LinearBlock, keep_all: bool) -> None:
     """Play a block of runs of a linear policy with the fastest kernel there is for this rule."""
     learns_bounds = rule.cone or rule.online or rule.noise == linear.RESTRICTED_MAX
-    if learns_bounds or rule.index_kind == linear.EXACT:
+    if learns_bounds or rule.index_kind in (linear.EXACT, linear.SAMPLE):
         linear.play(pool, rule, known, block, keep_all)
     else:
         fast.play_linear(pool, rule, block, keep_all)

@@ -1,8 +1,8 @@
 """The policies, as data: each one turns what is known about the arms into a plan.
 
-`index` has the policies that play the arm with the largest index, `direct` those that decide in another way, `oful`
-those for arms with features, `rivals` what others do with bounds, or with a log taken as it is. The compiled loops that
-play a plan are in `meanbounds.kernels`.
+`index` has the policies that play the arm with the largest index, `direct` those that decide in another way, `oful` and
+`sampling` those for arms with features, `rivals` what others do with bounds, or with a log taken as it is. The compiled
+loops that play a plan are in `meanbounds.kernels`.
 """
 
 from meanbounds.policies.base import Policy
@@ -15,6 +15,7 @@ from meanbounds.policies.logged import LoggedArms
 from meanbounds.policies.oful import OFUL, ROFUL, LinearPolicy
 from meanbounds.policies.plan import Plan, make_plan
 from meanbounds.policies.rivals import MINTS, MINUCB, MostFrequentArm, WarmStart
+from meanbounds.policies.sampling import LinearThompson
 
 AnyPolicy = Policy | LinearPolicy
 """A policy for arms with or without features."""
@@ -36,6 +37,7 @@ __all__ = [
     "AnyPolicy",
     "ImprovedUCB",
     "LinearPolicy",
+    "LinearThompson",
     "LoggedArms",
     "MostFrequentArm",
     "OptimisticGittins",

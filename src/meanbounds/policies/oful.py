@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from meanbounds.bounds import MeanBounds, check_bounds
 from meanbounds.kernels import linear as kernel
@@ -16,7 +17,9 @@ from meanbounds.kernels.solvers.cone import Known
 from meanbounds.linear import FeasibleSet, LinearArms, TightBounds
 from meanbounds.linear.arms import check_norms
 from meanbounds.policies.described import Described
+from meanbounds.subgaussian import variance_proxy_from_bounds
 from meanbounds.support.checks import as_flag, as_float, check_choice, shown
+from meanbounds.support.types import Floats
 
 __all__ = ["OFUL", "ROFUL", "LinearPlan", "LinearPolicy"]
 
@@ -91,6 +94,7 @@ class LinearPolicy(Described, ABC):
 
     theorem: ClassVar[str] = ""
     counts_pending: ClassVar[bool] = False
+    noises: ClassVar[Mapping[str, int]] = _NOISE  # what `noise` may be, and its code
 
     norm_high: float = 1.0
     regularisation: float = 1.0
@@ -101,7 +105,7 @@ class LinearPolicy(Described, ABC):
         self._check_norms()
         self._check_number("regularisation", "a positive number", 0.0, np.inf)
         self._check_number("failure", "a probability between 0 and 1", 0.0, 1.0)
-        self._check_choice("noise", _NOISE)
+        self._check_choice("noise", self.noises)
 
     def _check_norms(self) -> None:
         """Refuse limits that no norm can satisfy, and store the others as plain floats."""
@@ -154,6 +158,24 @@ class LinearPolicy(Described, ABC):
                 f"multiply norm_high by it, or raise the regularisation"
             )
 
+    def noise_of(self, lower: ArrayLike, upper: ArrayLike, low: ArrayLike, high: ArrayLike) -> Floats:
+        """The variance proxy that the policy takes for rewards of an arm: the least that its bounds imply.
+
+        Parameters
+        ----------
+        lower, upper
+            Bounds on the mean, one number or one for each arm.
+        low, high
+            The range of the rewards.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.OFUL().noise_of([0.0, 0.9], [1.0, 1.0], 0.0, 1.0).round(3)
+        array([0.25 , 0.182])
+        """
+        return np.atleast_1d(variance_proxy_from_bounds(lower, upper, low=low, high=high))
+
     @abstractmethod
     def plan(self, arms: LinearArms) -> LinearPlan:
         """Turn features, bounds and offsets into everything the kernel needs; each policy defines this method."""
@@ -170,6 +192,7 @@ class LinearPolicy(Described, ABC):
         cone: bool = False,
         online: bool = False,
         printed: bool = False,
+        settle: bool = False,
     ) -> LinearPlan:
         """Make the plan for these arms with these bounds; for the `plan` of a subclass.
 
@@ -187,8 +210,8 @@ class LinearPolicy(Described, ABC):
             Lower limit on the norm of the parameter.
         prune
             Whether arms that cannot be best are skipped.
-        cone, online, printed
-            See ``tighten="cone"``, ``online`` and ``printed`` of `ROFUL`.
+        cone, online, printed, settle
+            See ``tighten="cone"``, ``online``, ``printed`` and ``settle`` of `ROFUL`.
 
         Examples
         --------
@@ -198,7 +221,7 @@ class LinearPolicy(Described, ABC):
         >>> plan.pool.upper, plan.rule.prune
         (array([0.9, 0.7]), True)
         """
-        _check_arms(arms)
+        check_arms(arms)
         check_bounds(bounds)
         check_choice("index", index, _INDEX)
         if len(bounds) != len(arms.bounds):
@@ -206,8 +229,9 @@ class LinearPolicy(Described, ABC):
         if not (feasible is None or isinstance(feasible, FeasibleSet)):
             raise TypeError(f"feasible must be a FeasibleSet, or None; got {shown(feasible)}")
         _, least = check_norms(self.norm_high, norm_low)
-        own = bounds.variance_proxy
-        fixed = bounds.worst_variance_proxy.max() if self.noise == "weighted" else own.max()
+        own = self.noise_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
+        weighted = self.noises[self.noise] == kernel.WEIGHTED
+        fixed = bounds.worst_variance_proxy.max() if weighted else own.max()
         self.check_scale(float(arms.length.max()))
         peaks = bounds.peaks if isinstance(bounds, TightBounds) else np.full(arms.features.shape, np.nan)
         pool = Pool(
@@ -226,13 +250,15 @@ class LinearPolicy(Described, ABC):
             norm_low=least,
             regularisation=float(self.regularisation),
             failure=self.failure,
-            noise=_NOISE[self.noise],
+            noise=self.noises[self.noise],
             proxy=float(fixed),
             index_kind=_INDEX[index],
             prune=as_flag("prune", prune),
             cone=as_flag("cone", cone),
             online=as_flag("online", online),
             printed=as_flag("printed", printed),
+            settle=as_flag("settle", settle),
+            draws=0,
         )
         nothing = np.zeros(0)
         d = arms.dimension
@@ -278,7 +304,7 @@ class OFUL(LinearPolicy):
         >>> mb.OFUL().plan(mb.LinearArms([[1.0], [0.5]], mb.MeanBounds([0.6, 0.0], [0.9, 0.5]))).pool.upper
         array([1., 1.])
         """
-        _check_arms(arms)
+        check_arms(arms)
         bounds = MeanBounds.vacuous(arms.bounds.arms, low=arms.bounds.low, high=arms.bounds.high)
         return self.make_plan(arms, bounds, "plain", prune=False)
 
@@ -311,6 +337,10 @@ class ROFUL(LinearPolicy):
         since they hold whenever the parameter lies in the confidence sets.
     printed
         Use radius and factor as printed in the paper, see `paper`.
+    settle
+        Whether, of arms with equal indices, that with the largest estimate is played, and an arm that can at best equal
+        the largest lower bound on offer is skipped. Agents saved by older versions do neither: of equal indices they
+        take the largest one before clipping.
 
     Notes
     -----
@@ -332,12 +362,14 @@ class ROFUL(LinearPolicy):
     """
 
     theorem: ClassVar[str] = "Theorem 4"
+    formerly: ClassVar[Mapping[str, object]] = {"settle": False}
 
     norm_low: float = 0.0
     index: str = "exact"
     tighten: str = "exact"
     online: bool = False
     printed: bool = False
+    settle: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -345,6 +377,7 @@ class ROFUL(LinearPolicy):
         self._check_choice("tighten", _TIGHTEN)
         self._check_choice("online", (True, False))
         self._check_choice("printed", (True, False))
+        self._check_choice("settle", (True, False))
 
     @classmethod
     def paper(cls, *, norm_high: float = 1.0, norm_low: float = 0.0, failure: float = 0.01) -> ROFUL:
@@ -379,7 +412,7 @@ class ROFUL(LinearPolicy):
         >>> mb.ROFUL().plan(arms).pool.upper.round(3), mb.ROFUL(tighten="none", index="clip").plan(arms).pool.upper
         (array([0.9, 0.8]), array([0.9, 1. ]))
         """
-        _check_arms(arms)
+        check_arms(arms)
         for k in np.flatnonzero((np.abs(arms.length - 1.0) > 1e-9) | (arms.offset != 0.0)) if self.printed else ():
             raise ValueError(
                 f"arm {arms.bounds.arms[k]!r} has norm {arms.length[k]:.6g} and offset {arms.offset[k]:g}; the printed "
@@ -397,10 +430,11 @@ class ROFUL(LinearPolicy):
             cone=self.tighten == "cone" or (self.online and self.tighten != "none"),
             online=self.online,
             printed=self.printed,
+            settle=self.settle,
         )
 
 
-def _check_arms(arms: object) -> None:
+def check_arms(arms: object) -> None:
     """Refuse anything but arms with features."""
     if not isinstance(arms, LinearArms):
         raise TypeError(f"arms must be LinearArms, such as mb.LinearArms(features, bounds); got {shown(arms)}")

@@ -287,8 +287,8 @@ class _LinearTask(NamedTuple):
 
     @property
     def rounds_at_once(self) -> int:
-        """Fewer where a round may have to solve a cone program."""
-        return 2_000 if self.rule.index_kind == linear.EXACT else 400_000
+        """Fewer where a round may have to solve a cone program, or to walk through the feasible set."""
+        return {linear.EXACT: 2_000, linear.SAMPLE: 10_000}.get(self.rule.index_kind, 400_000)
 
     def play(self, first_run: int, runs: int) -> Played:
         """Play whole runs."""
@@ -316,6 +316,8 @@ class _LinearTask(NamedTuple):
         The first is one pass over all features. The second is a pass over d x d numbers, with less regular memory
         access, for each arm whose index is needed: all arms on offer, or those of them that can be best.
         """
+        if self.rule.index_kind == linear.SAMPLE:
+            return False  # it needs none
         arms, d = self.pool.features.shape
         count, few = self.drawn or arms, 50
         asked = float(self.offers.shape[1] if self.offers.size else count)

@@ -17,6 +17,7 @@ from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear.design import LEAP, REFRESH, new_root, solve_root, weight_of
 from meanbounds.kernels.linear.play import LinearBlock, true_means
 from meanbounds.kernels.linear.pool import PLAIN, RUNNING_MAX, Pool, Rule
+from meanbounds.kernels.linear.restrict import beyond_rounding
 from meanbounds.kernels.linear.settle import Now, settle
 from meanbounds.kernels.random.rewards import UNIFORM, draw, draw_simple, law_of
 from meanbounds.kernels.random.stream import child, offer_key, policy_key, reward_key, uniform
@@ -88,7 +89,9 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
     regularisation, noise = rule.regularisation, rule.noise
     root, precision = new_root(d, regularisation), np.empty((d, d))
     bias, asked = sqrt(regularisation) * rule.norm_high, -2.0 * log(rule.failure)
-    prunes, printed = rule.prune, rule.printed
+    prunes, printed, settles, beyond = rule.prune, rule.printed, rule.settle, np.empty(arms)
+    for arm in range(arms):
+        beyond[arm] = beyond_rounding(pool, rule, arm)
     caps = upper if rule.index_kind != PLAIN else np.full(arms, np.inf)
     drawn = block.drawn
     count = table.shape[1] if table.shape[0] else (drawn if drawn else arms)
@@ -138,7 +141,9 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
                         top = max(top, means[offered[k]])
                     for k in range(count):
                         kept[size] = offered[k]
-                        size += not prunes or upper[offered[k]] >= floor
+                        arm = offered[k]
+                        better = not settles or beyond[arm] > floor or lower[arm] == floor
+                        size += not prunes or (upper[arm] >= floor and better)
                 # The choice.
                 growth = d * log1p((t - 1) / (d * regularisation)) if printed else log_determinant
                 proxy = top_proxy if noise == RUNNING_MAX else rule.proxy
@@ -158,8 +163,8 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
                             arm = kept[k]
                             score = offset[arm] + mean[arm] + reach * sqrt(max(square[arm], 0.0))
                             scores[k] = min(score, caps[arm])
-                    now = Now(reach, rule.norm_high, t - 1, key)
-                    place = settle(scores, size, kept, offset, mean, square, length, now)
+                    now = Now(reach, rule.norm_high, settles, t - 1, key)
+                    place = settle(scores, size, kept, offset, mean, square, length, lower, upper, now)
                     chosen = kept[place]
                 # What it shows.
                 distance = 0.0

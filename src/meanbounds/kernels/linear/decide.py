@@ -8,8 +8,9 @@ import numpy as np
 
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, radius, spread, still_design
-from meanbounds.kernels.linear.pool import EXACT, PLAIN, RESTRICTED_MAX, Pool, Rule, own_bounds
+from meanbounds.kernels.linear.pool import EXACT, PLAIN, RESTRICTED_MAX, SAMPLE, Pool, Rule, own_bounds
 from meanbounds.kernels.linear.restrict import narrow, restrict, restricted_proxy
+from meanbounds.kernels.linear.sample import sample
 from meanbounds.kernels.linear.settle import Now, rounding, settle
 from meanbounds.kernels.solvers.cone import Known, maximise
 from meanbounds.support.types import Floats, Integers
@@ -184,14 +185,16 @@ def decide(
     kept = room[:count]
     if count == 1 and rule.noise != RESTRICTED_MAX:
         return int(kept[0]), 1, reach
+    if rule.index_kind == SAMPLE:
+        return int(kept[sample(pool, rule, known, design, kept, number, key)]), count, reach
     if not (up_to_date or rule.online):
         measure(pool, design, kept, mean, square)
     scores = np.empty(count)
     fill(pool, rule, known, design, reach, kept, mean, square, False, scores)
     if rule.noise == RESTRICTED_MAX:
         design.numbers[PROXY] = max(design.numbers[PROXY], restricted_proxy(pool, rule, offered, kept))
-    now = Now(reach, rule.norm_high, number, key)
-    place = settle(scores, count, kept, pool.offset, mean, square, pool.length, now)
+    now = Now(reach, rule.norm_high, rule.settle, number, key)
+    place = settle(scores, count, kept, pool.offset, mean, square, pool.length, pool.lower, pool.upper, now)
     return int(kept[place]), count, reach
 
 

@@ -61,6 +61,7 @@ class Design(NamedTuple):
     features: Floats  # of the pool's arms: arms x d
     seen: Floats  # 2 x arms: sums of the weights, and of weight x (reward - offset)
     root: Floats  # d x (d + 1): R, and z as its last column
+    point: Floats  # where the chain of a sampling policy is, in units in which the parameter has norm at most 1
 
 
 class Update(NamedTuple):
@@ -97,6 +98,7 @@ def fresh_design(features: Floats, regularisation: float) -> Design:
         features,
         np.zeros((2, arms)),
         new_root(dimension, regularisation),
+        np.zeros(dimension),
     )
 
 
@@ -198,7 +200,7 @@ def refresh(design: Design, regularisation: float) -> None:
 
 @compiled
 def still_design(design: Design) -> Design:
-    """The same design, in which counting contradictions leaves no trace."""
+    """The same design, in which counting contradictions and drawing points leave no trace."""
     return Design(
         design.precision,
         design.inverse,
@@ -208,6 +210,7 @@ def still_design(design: Design) -> Design:
         design.features,
         design.seen,
         design.root,
+        design.point.copy(),
     )
 
 

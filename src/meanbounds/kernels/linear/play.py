@@ -85,6 +85,7 @@ def play(pool: Pool, rule: Rule, known: Known, block: LinearBlock, keep_all: boo
     for run in range(block.curves.shape[0]):
         own = own_bounds(pool)
         design = new_design(pool.features, rule.regularisation)
+        design.point[:] = known.centre
         carried = rule.regularisation * block.theta  # V theta
         mean[:] = 0.0
         square[:] = pool.length**2 / rule.regularisation

@@ -14,6 +14,7 @@ __all__ = [
     "POOL_MAX",
     "RESTRICTED_MAX",
     "RUNNING_MAX",
+    "SAMPLE",
     "WEIGHTED",
     "Pool",
     "Rule",
@@ -29,6 +30,7 @@ RESTRICTED_MAX = 3
 PLAIN = 0  # codes of Rule.index_kind
 CLIP = 1
 EXACT = 2
+SAMPLE = 3  # no index: the largest mean at a parameter drawn from the posterior
 
 
 class Pool(NamedTuple):
@@ -80,3 +82,7 @@ class Rule(NamedTuple):
     cone: bool  # bound the arms of a round by the most promising one of them
     online: bool  # bound them by the confidence set as well
     printed: bool  # the radius and the factor of the paper, as printed
+    settle: (
+        bool  # of equal indices the larger estimate; an arm that can at best equal the largest lower bound is skipped
+    )
+    draws: int  # points that the chain of SAMPLE visits in a round

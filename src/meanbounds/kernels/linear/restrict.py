@@ -11,8 +11,9 @@ from meanbounds.kernels.linear.pool import Pool, Rule
 from meanbounds.subgaussian import unit_proxy
 from meanbounds.support.types import Integers
 
-__all__ = ["bounded_proxy", "narrow", "restrict", "restricted_proxy"]
+__all__ = ["beyond_rounding", "bounded_proxy", "narrow", "restrict", "restricted_proxy"]
 
+_ROUNDING = 1e-9  # of the largest mean that the norm allows
 _unit_proxy = compiled(unit_proxy)
 
 
@@ -79,13 +80,24 @@ def _cone(pool: Pool, rule: Rule, offered: Integers) -> int:
 
 
 @compiled
+def beyond_rounding(pool: Pool, rule: Rule, arm: int) -> float:
+    """An arm's upper bound, less what the cone programs behind it may have added by rounding."""
+    return float(pool.upper[arm] - _ROUNDING * (pool.length[arm] * rule.norm_high + abs(pool.offset[arm])))
+
+
+@compiled
 def restrict(pool: Pool, rule: Rule, offered: Integers, kept: Integers) -> tuple[int, int]:
-    """Write the arms on offer that can be best to `kept`: how many, and how many bounds contradicted each other."""
+    """Write the arms on offer that can be best to `kept`: how many, and how many bounds contradicted each other.
+
+    An arm whose upper bound is the largest lower bound on offer can be as good as the arm with that bound, not better;
+    if the rule settles, it is left out, unless it has the same lower bound.
+    """
     refused = _cone(pool, rule, offered) if rule.cone else 0
     count = 0
     floor = pool.lower[_most_promising(pool, offered)] if rule.prune else -np.inf
     for arm in offered:
-        if pool.upper[arm] >= floor:
+        better = not rule.settle or beyond_rounding(pool, rule, arm) > floor or pool.lower[arm] == floor
+        if not rule.prune or (pool.upper[arm] >= floor and better):
             kept[count] = arm
             count += 1
     return count, refused

@@ -21,6 +21,7 @@ class Now(NamedTuple):
 
     reach: float  # radius of the confidence set
     norm_high: float
+    settles: bool  # which of equal indices is taken: that of the largest estimate, or the largest before clipping
     number: int  # of the round, counted from 0: it addresses the random number
     key: np.uint64  # of the policy's own randomness
 
@@ -48,6 +49,14 @@ def _largest(scores: Floats, size: int) -> int:
 
 
 @compiled
+def _preferred(estimate: float, square: float, lower: float, upper: float, now: Now) -> float:
+    """What is compared where indices are equal."""
+    if now.settles:
+        return float(min(max(estimate, lower), upper))
+    return estimate + now.reach * sqrt(max(square, 0.0))
+
+
+@compiled
 def tied(
     scores: Floats,
     size: int,
@@ -56,11 +65,13 @@ def tied(
     mean: Floats,
     square: Floats,
     length: Floats,
+    lower: Floats,
+    upper: Floats,
     now: Now,
     out: Booleans,
 ) -> int:
-    """Mark the places that may be taken and count them: a largest index, of equals a largest one before clipping."""
-    reach, norm_high, _, _ = now
+    """Mark the places that may be taken and count them: a largest index, of equals the one preferred."""
+    norm_high = now.norm_high
     top = _largest(scores, size)
     arm = kept[top]
     least = scores[top] - rounding(scores[top], length[arm], offset[arm], norm_high)
@@ -68,14 +79,14 @@ def tied(
     for k in range(size):
         if scores[k] >= least:
             arm = kept[k]
-            plain = offset[arm] + mean[arm] + reach * sqrt(max(square[arm], 0.0))
-            if plain > best:
-                best, slack = plain, rounding(plain, length[arm], offset[arm], norm_high)
+            value = _preferred(offset[arm] + mean[arm], square[arm], lower[arm], upper[arm], now)
+            if value > best:
+                best, slack = value, rounding(value, length[arm], offset[arm], norm_high)
     ties = 0
     for k in range(size):
         arm = kept[k]
-        plain = offset[arm] + mean[arm] + reach * sqrt(max(square[arm], 0.0))
-        out[k] = scores[k] >= least and plain >= best - slack
+        value = _preferred(offset[arm] + mean[arm], square[arm], lower[arm], upper[arm], now)
+        out[k] = scores[k] >= least and value >= best - slack
         ties += out[k]
     return ties
 
@@ -89,13 +100,16 @@ def settle(
     mean: Floats,
     square: Floats,
     length: Floats,
+    lower: Floats,
+    upper: Floats,
     now: Now,
 ) -> int:
     """Place of the largest index among the first `size` scores.
 
-    Clipping makes ties. Among arms with equal indices the one with the largest index before clipping wins, which as a
-    rule is the one played least: a random choice would explore less for the same regret. Ties that remain are broken by
-    a random number.
+    Clipping makes ties. If the rule settles, among arms with equal indices the one with the largest estimate, clipped
+    to the arm's bounds, wins: it is played while the confidence set allows it to be as good as any arm on offer can be.
+    Otherwise that with the largest index before clipping wins, which as a rule is the one played least. Ties that
+    remain are broken by a random number.
     """
     top = _largest(scores, size)
     least = scores[top] - rounding(scores[top], length[kept[top]], offset[kept[top]], now.norm_high)
@@ -105,7 +119,7 @@ def settle(
     if ties == 1:
         return top
     equal = np.empty(size, np.bool_)
-    ties = tied(scores, size, kept, offset, mean, square, length, now, equal)
+    ties = tied(scores, size, kept, offset, mean, square, length, lower, upper, now, equal)
     skip = int(uniform(now.key, now.number) * ties) if ties > 1 else 0
     for k in range(size):
         if equal[k]:

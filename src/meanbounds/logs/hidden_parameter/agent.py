@@ -37,7 +37,7 @@ def linear_agent(
     setting, sums, low, high, assumption, confidence, infinite, interval, progress
         As for `linear_bounds_from_log`; the range of the agent's rewards is the same.
     policy
-        `ROFUL` by default; its limits on the norm are set to those of the box.
+        `LinearThompson` by default; its limits on the norm are set to those of the box.
     seed
         Seed of the agent, as for `meanbounds.Agent`.
 

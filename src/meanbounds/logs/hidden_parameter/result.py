@@ -12,7 +12,7 @@ from meanbounds.bounds import Arm, BoundsError, MeanBounds
 from meanbounds.linear import TightBounds, tighten
 from meanbounds.logs.hidden_parameter.programs import ROUNDING
 from meanbounds.logs.hidden_parameter.setting import LinearSetting
-from meanbounds.policies import ROFUL, LinearPolicy
+from meanbounds.policies import ROFUL, LinearPolicy, LinearThompson
 from meanbounds.support.seeding import Seed
 from meanbounds.support.types import Floats
 
@@ -21,7 +21,7 @@ __all__ = ["LinearBounds"]
 
 @dataclass(frozen=True, eq=False)
 class LinearBounds:
-    """Bounds on arms with features from a log, with everything that R-OFUL needs to start.
+    """Bounds on arms with features from a log, with everything that an agent needs to start.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class LinearBounds:
         low, high
             Range of the rewards, one for all arms or one for each.
         policy
-            By default R-OFUL; limits on the norm are set to those of the box.
+            By default `LinearThompson`, which lost least after logs; limits on the norm are set to those of the box.
         seed
             As for `meanbounds.Agent`.
 
@@ -175,7 +175,7 @@ class LinearBounds:
         1
         """
         bounds = self.tightened(low, high)
-        chosen = self.limited(ROFUL() if policy is None else policy)
+        chosen = self.limited(LinearThompson() if policy is None else policy)
         return Agent(chosen, bounds, seed=seed, features=self.hidden, offset=self.offset)
 
     def tightened(self, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> TightBounds:
@@ -217,6 +217,6 @@ class LinearBounds:
         >>> found.limited(mb.ROFUL())
         ROFUL(norm_high=2.0, norm_low=0.5)
         """
-        if isinstance(policy, ROFUL):
+        if isinstance(policy, ROFUL | LinearThompson):
             return replace(policy, norm_high=self.norm_high, norm_low=self.norm_low)
         return replace(policy, norm_high=self.norm_high)
