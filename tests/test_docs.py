@@ -67,7 +67,7 @@ def test_there_are_examples() -> None:
 
 def test_the_readme_names_every_policy_with_its_source() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    policies: list[AnyPolicy] = [*TWINS, mb.OFUL(), mb.ROFUL()]
+    policies: list[AnyPolicy] = [*TWINS, mb.OFUL(), mb.ROFUL(), mb.LinearThompson()]
     for policy in policies:
         assert re.search(rf"^\| `{type(policy).__name__}` \|.*\| {re.escape(policy.theorem)} \|$", readme, re.MULTILINE)
 
