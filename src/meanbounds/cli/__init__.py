@@ -23,8 +23,11 @@ from meanbounds.cli import (
     reproduce,
     reward,
     sensitivity,
+    serve,
     simulate,
     start,
+    token,
+    verify,
 )
 from meanbounds.cli.command import Command
 from meanbounds.cli.messages import in_options
@@ -37,6 +40,7 @@ COMMANDS: tuple[Command, ...] = tuple(
     for module in (
         *(demo, lab, bounds, sensitivity, refute, explain, start, decide, reward, evaluate),
         *(simulate, reproduce, proxy, prune),
+        *(serve, token, verify),
     )
 )
 

@@ -27,7 +27,9 @@ Erasing a context replaces its name in the whole log, so that its statistics sta
 from meanbounds.support.optional import optional
 
 with optional("service", "services"):
+    from meanbounds.service.app import Service
     from meanbounds.service.store import Store, StoreError, open_store
+    from meanbounds.service.tokens import make_token
     from meanbounds.service.verify import Verdict, verify
 
-__all__ = ["Store", "StoreError", "Verdict", "open_store", "verify"]
+__all__ = ["Service", "Store", "StoreError", "Verdict", "make_token", "open_store", "verify"]

@@ -22,6 +22,7 @@ import msgspec
 
 from meanbounds.agents import Candidate, ContextualAgent
 from meanbounds.bounds import Arm, MeanBounds
+from meanbounds.kernels.tally import PULLS
 from meanbounds.policies import Policy
 from meanbounds.service import events as kinds
 from meanbounds.service.errors import RefusalError
@@ -316,6 +317,8 @@ class Book:
                 served.cancel(context, pulled)
             if arm is not None:
                 served.pull(context, [arm])
+            if pulled is not None and arm is not None:
+                served.inside(context).inside.standing.tally[PULLS] -= 1  # it was one decision
 
     def _rewarded(self, event: Event, said: kinds.Rewarded) -> None:
         if said.told:

@@ -124,7 +124,8 @@ class PostgresStore(Store):
                     cursors.append(
                         connection.execute(
                             f"SELECT {_EVENT} FROM meanbounds_events "
-                            "JOIN unnest(%s::text[], %s::smallint[], %s::text[]) AS wanted (own_agent, own_kind, own_name) "
+                            "JOIN unnest(%s::text[], %s::smallint[], %s::text[]) "
+                            "AS wanted (own_agent, own_kind, own_name) "
                             "ON name = own_name AND kind = own_kind AND agent = own_agent",
                             tuple(list(column) for column in zip(*names, strict=True)),
                         )

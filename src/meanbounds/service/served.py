@@ -146,7 +146,10 @@ class Served:
         share = self.settings.share
         if share >= 1.0:
             return True
-        return bool(share > 0.0 and uniform(child(child(np.uint64(self.agent.seed), 0), _HANDED), position) < share)
+        if share <= 0.0:
+            return False
+        stream = np.uint64(child(np.uint64(child(np.uint64(self.agent.seed), 0)), _HANDED))
+        return bool(uniform(stream, position) < share)
 
     def pull(self, context: Context, offer: Any) -> Any:
         """Pull without the probability, as a replay does."""
@@ -321,7 +324,7 @@ def exchange(learner: ArmsLearner, arm: Arm, old: float, new: float, number: int
     check_reward(arm, new, low, high)
     if ledger is not None:
         ledger.enter(now.watched, groups, leaves=True)
-    state, u = State(*learner.table), float(uniform(rounding_key(np.uint64(learner.seed), 0), number))
+    state, u = State(*learner.table), float(uniform(np.uint64(rounding_key(np.uint64(learner.seed), 0)), number))
     plays = float(state.plays[k])
     for sums, squares, before, after in (
         (state.total, state.squares, (old - low) / (high - low), (new - low) / (high - low)),

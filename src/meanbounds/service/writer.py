@@ -107,6 +107,7 @@ class Writer:
         self._waiting: list[tuple[Sequence[Command], asyncio.Future[list[Any]]]] = []
         self._wake = asyncio.Event()
         self._closing = False
+        self._tidy = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="meanbounds-store")
 
     def put(self, *commands: Command) -> asyncio.Future[list[Any]]:
@@ -131,6 +132,10 @@ class Writer:
                     await asyncio.wait_for(self._wake.wait(), _SWEEP)
             if self._waiting:
                 await self._group(self._take())
+            if self._tidy:
+                self._tidy = False
+                with suppress(StoreError):  # somebody reads: the next checkpoint does it
+                    await self._in_thread(self.book.store.erase_traces)
             if loop.time() - swept >= _SWEEP:
                 swept = loop.time()
                 await self._look_after()
@@ -197,6 +202,10 @@ class Writer:
             raise
         book.trim()
         return answers
+
+    async def erase_traces(self) -> None:
+        """Let the database forget rows that were overwritten, when no group is under way."""
+        self._tidy = True
 
     def _finish(self) -> None:
         if self.book.write():
