@@ -154,7 +154,6 @@ REFUSED: list[tuple[str, str, Any, int]] = [
     ("POST", DECISIONS, {"request_id": 7, "context": "c0"}, 422),
     ("POST", DECISIONS, {"request_id": "x", "context": True}, 422),
     ("POST", DECISIONS, {"request_id": "x", "context": {"a": 1}}, 422),
-    ("POST", DECISIONS, {"request_id": "x", "context": 10**30}, 422),
     ("POST", DECISIONS, {"request_id": "x", "context": "c0", "eligible": []}, 422),
     ("POST", DECISIONS, {"request_id": "x", "context": "c0", "eligible": ["zzz"]}, 422),
     ("POST", "/v1/agents/nobody/decisions", {"request_id": "x", "context": "c0"}, 404),

@@ -16,6 +16,7 @@ from meanbounds.cli import (
     demo,
     evaluate,
     explain,
+    export,
     lab,
     proxy,
     prune,
@@ -40,7 +41,7 @@ COMMANDS: tuple[Command, ...] = tuple(
     for module in (
         *(demo, lab, bounds, sensitivity, refute, explain, start, decide, reward, evaluate),
         *(simulate, reproduce, proxy, prune),
-        *(serve, token, verify),
+        *(serve, token, verify, export),
     )
 )
 

@@ -28,8 +28,23 @@ from meanbounds.support.optional import optional
 
 with optional("service", "services"):
     from meanbounds.service.app import Service
+    from meanbounds.service.client import AsyncClient, Client, ServiceError
+    from meanbounds.service.export import export, log_table
     from meanbounds.service.store import Store, StoreError, open_store
     from meanbounds.service.tokens import make_token
     from meanbounds.service.verify import Verdict, verify
 
-__all__ = ["Service", "Store", "StoreError", "Verdict", "make_token", "open_store", "verify"]
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "Service",
+    "ServiceError",
+    "Store",
+    "StoreError",
+    "Verdict",
+    "export",
+    "log_table",
+    "make_token",
+    "open_store",
+    "verify",
+]
