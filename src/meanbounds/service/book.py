@@ -121,6 +121,10 @@ class Book:
         decisions = {place for command in commands if (place := command.about(self.store)) is not None}
         return Wanted(names - self._names.keys(), decisions - self._decisions.keys())
 
+    def is_renamed(self, news: Iterable[Event]) -> bool:
+        """Whether another process erased a context: then the log is not the one that this state came from."""
+        return any(event.kind == kinds.ERASED for event in news)
+
     def learn(self, news: Iterable[Event], found: Found) -> None:
         """Apply what other processes wrote, and remember what was looked up."""
         for event in news:

@@ -18,7 +18,8 @@ from meanbounds.bounds import Arm
 
 __all__ = ["AsyncClient", "Client", "ServiceError"]
 
-_AGAIN = {429, 502, 503, 504}  # the service is busy, or its store is away: nothing was counted
+_TOO_MANY = 429
+_FAILED = 500  # and above: something is wrong there, and not with the request, which counts once however often it comes
 
 
 class ServiceError(Exception):
@@ -145,7 +146,7 @@ class Client(_Calls):
             except httpx.TransportError as error:
                 failed = ServiceError(0, "unreachable", f"{self._url} does not answer: {error}")
             except ServiceError as error:
-                if error.status not in _AGAIN:
+                if error.status != _TOO_MANY and error.status < _FAILED:
                     raise
                 failed = error
             pause = next(pauses, None)
@@ -247,7 +248,7 @@ class AsyncClient(_Calls):
             except httpx.TransportError as error:
                 failed = ServiceError(0, "unreachable", f"{self._url} does not answer: {error}")
             except ServiceError as error:
-                if error.status not in _AGAIN:
+                if error.status != _TOO_MANY and error.status < _FAILED:
                     raise
                 failed = error
             pause = next(pauses, None)

@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 from meanbounds.service.book import Book
 from meanbounds.service.commands import Command, Sweep
 from meanbounds.service.errors import RefusalError
-from meanbounds.service.store import StoreError
+from meanbounds.service.events import Event
+from meanbounds.service.store import Found, StoreError
 
 __all__ = ["Writer", "carry_out"]
 
@@ -50,7 +51,12 @@ def carry_out(book: Book, *commands: Command) -> list[Any]:
         store.probe()
         book.reload()
     try:
-        book.learn(*store.begin(book.position, book.wanted(commands)))
+        found = store.begin(book.position, book.wanted(commands))
+        if book.is_renamed(found[0]):
+            store.rollback()
+            book.reload()
+            found = store.begin(book.position, book.wanted(commands))
+        book.learn(*found)
         answers = _run(book, commands)
         if book.write():
             store.commit()
@@ -185,11 +191,10 @@ class Writer:
         try:
             if book.stale:
                 await self._in_thread(self._recover)
-            wanted = book.wanted(commands)
-            if store.is_local:  # faster here than to hand it to a thread
-                found = store.begin(book.position, wanted)
-            else:
-                found = await self._in_thread(lambda: store.begin(book.position, wanted))
+            found = await self._begin(commands)
+            if book.is_renamed(found[0]):
+                await self._in_thread(self._read_anew)
+                found = await self._begin(commands)
             book.learn(*found)
             answers = _run(book, commands)
             if store.is_local:
@@ -202,6 +207,17 @@ class Writer:
             raise
         book.trim()
         return answers
+
+    async def _begin(self, commands: Sequence[Command]) -> tuple[list[Event], Found]:
+        book, store = self.book, self.book.store
+        wanted = book.wanted(commands)
+        if store.is_local:  # faster here than to hand it to a thread
+            return store.begin(book.position, wanted)
+        return await self._in_thread(lambda: store.begin(book.position, wanted))
+
+    def _read_anew(self) -> None:
+        self.book.store.rollback()
+        self.book.reload()
 
     async def erase_traces(self) -> None:
         """Let the database forget rows that were overwritten, when no group is under way."""
