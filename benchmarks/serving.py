@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -218,7 +218,7 @@ def _memory(process: int) -> float:
 
 def compare(given: argparse.Namespace) -> str:
     """An empty endpoint, then each store, in turns; the rows of a table."""
-    from tests.servers import postgres_server
+    from tests.servers import postgres_cluster
 
     rows = ["| what | requests/s | share of empty | p50 ms | p99 ms | memory MB |", "|---|---:|---:|---:|---:|---:|"]
     own = ["--seconds", str(given.seconds), "--connections", str(given.connections)]
@@ -226,11 +226,13 @@ def compare(given: argparse.Namespace) -> str:
         generate(port, *own, "--empty")
         empty = generate(port, *own, "--empty")
     rows.append(f"| empty endpoint | {empty['rate']:.0f} | 1 | {empty['p50']:.1f} | {empty['p99']:.1f} | |")
-    with tempfile.TemporaryDirectory() as folder, postgres_server() if given.postgres else nullcontext("") as postgres:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
         stores = {"decide and reward, SQLite": f"sqlite:{folder}/state.db"}
         if given.postgres:
-            socket_folder = dict(part.split("=") for part in postgres.split())["host"]
-            stores["decide and reward, PostgreSQL"] = f"postgresql://tester@/postgres?host={socket_folder}"
+            cluster = stack.enter_context(postgres_cluster(fsync=True))
+            stack.enter_context(cluster.running())
+            stores["decide and reward, PostgreSQL"] = cluster.url
         for name, address in stores.items():
             found = measure(address, given.contexts, given.seconds, given.connections, given.pause)
             assert not found["failures"], found["failures"]

@@ -16,7 +16,7 @@ import meanbounds as mb
 from meanbounds.cli import main
 from meanbounds.service import AsyncClient, Client, Service, ServiceError, export, log_table, open_store, verify
 from meanbounds.service.server import open_socket, prepare
-from tests.servers import postgres_server
+from tests.servers import postgres_cluster
 from tests.service.made import a_book, contextual, linear, running
 
 
@@ -236,9 +236,8 @@ def test_serve_serves_what_is_in_the_store(
 
 def test_two_services_on_one_postgresql() -> None:
     """Requests to either; the sums are those of a single service, and a decision is known to both."""
-    with postgres_server() as connection:
-        folder = dict(part.split("=") for part in connection.split())["host"]
-        address = f"postgresql://tester@/postgres?host={folder}"
+    with postgres_cluster() as cluster, cluster.running():
+        address = cluster.url
         first = a_book(contextual(mb.ThompsonSampling()), open_store(address))
         second, alone = prepare(open_store(address)), a_book(contextual(mb.ThompsonSampling()))
         with running(first) as one, running(second) as two, running(alone) as three:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -21,8 +22,8 @@ from meanbounds.service.events import DECIDED, REWARDED, decode
 from meanbounds.service.sqlite import SQLiteStore
 from meanbounds.service.store import VERSION, Store
 from tests.children import run_module
-from tests.servers import find_program, postgres_server
-from tests.service.made import a_book, decide, play, reloaded, reward, running, state
+from tests.servers import find_program, postgres_cluster
+from tests.service.made import a_book, decide, play, reloaded, reward, running, state, until
 
 
 def check_acknowledged(store: Store, seen: dict[str, Any]) -> None:
@@ -197,13 +198,42 @@ def test_stores_of_other_versions_and_other_files_are_refused(tmp_path: Path) ->
         open_store(f"sqlite:{tmp_path / 'no folder' / 'state.db'}")
 
 
-def test_postgresql() -> None:
-    """The same log, the same state and the same crashes, with two processes that take turns."""
-    with postgres_server() as connection:
-        folder = dict(part.split("=") for part in connection.split())["host"]
-        address = f"postgresql://tester@/postgres?host={folder}"
-        seen = killed(address, 5)
+def test_kill_9_with_postgresql() -> None:
+    with postgres_cluster(fsync=True) as cluster, cluster.running():
+        seen = killed(cluster.url, 5)
         assert len(seen["rewards"]) > 15
-        store = open_store(address)
+        store = open_store(cluster.url)
         check_acknowledged(store, seen)
         store.close()
+
+
+def test_a_postgresql_that_is_killed_and_comes_back() -> None:
+    """While it is away the service says so; what was acknowledged is there when it is back, and nothing else."""
+    with postgres_cluster(fsync=True) as cluster:
+        answers = dict[str, Any]()
+        with cluster.running() as server:
+            book = a_book(store=open_store(cluster.url))
+            with running(book) as client:
+
+                def ask(name: str) -> httpx.Response:
+                    return client.post("/v1/agents/demo/decisions", json={"request_id": name, "context": "c0"})
+
+                for number in range(10):
+                    answers[str(number)] = ask(str(number)).json()
+                server.send_signal(
+                    signal.SIGQUIT
+                )  # the server and all that it started end at once, without a checkpoint
+                server.wait(60.0)
+                away = ask("away")
+                assert away.status_code == 503
+                assert "PostgreSQL" in away.json()["error"]["message"]
+                assert client.get("/ready").status_code == 503
+                assert client.get("/health").status_code == 200
+                with cluster.running():
+                    until(lambda: ask("away").status_code == 200)
+                    assert {name: ask(name).json() for name in answers} == answers
+                    view = client.get("/v1/agents/demo/contexts/c0").json()
+                    assert sum(arm["pending"] for arm in view["arms"]) == 11
+                    store = open_store(cluster.url)
+                    assert verify(store).holds
+                    store.close()
