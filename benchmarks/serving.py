@@ -2,6 +2,7 @@
 
 python -m benchmarks.serving                     a few seconds for each store, 1,000 contexts
 python -m benchmarks.serving --contexts 1000000 --postgres
+python -m benchmarks.serving --postgres --output docs/serving.md
 
 The generator is a process of its own that speaks HTTP over plain sockets: each connection sends one request, waits for
 its answer, and sends the next. A pair is a decision and its reward, both synced to disk before they are answered.
@@ -30,6 +31,20 @@ import numpy as np
 __all__ = ["load", "main", "measure", "service"]
 
 PATIENCE = 300.0  # seconds that a service may take to start
+
+
+PAGE = """# What a service takes
+
+Written by `python -m benchmarks.serving`. {connections} connections on this machine, each of which sends one request,
+waits for its answer and sends the next; {contexts:,} contexts with 5 arms, `OptimisticGittins`; {seconds:g} seconds
+each, on {cores} cores that other work shares (load {load:.1f} at the end). Service and generator are one process each.
+A decision and a reward are synced to disk before they are answered. Compare the rows: the absolute rates are those of
+this machine at this moment.
+
+{table}
+
+Memory is the most that the service took, agents included.
+"""
 
 
 class Talker(asyncio.Protocol):
@@ -251,11 +266,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--contexts", type=int, default=1_000)
     parser.add_argument("--pause", type=float, default=0.0, help="seconds that a connection waits after a pair")
     parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--output", type=Path, metavar="PAGE.md")
     parser.add_argument("--generate", type=int, metavar="PORT")
     parser.add_argument("--empty", action="store_true")
     given = parser.parse_args(arguments)
     if given.generate is None:
-        print(compare(given))
+        page = PAGE.format(table=compare(given), cores=os.cpu_count(), load=os.getloadavg()[0], **vars(given))
+        print(page)
+        if given.output is not None:
+            given.output.write_text(page, encoding="utf-8")
         return
     work = load(given.generate, given.connections, given.seconds, given.contexts, empty=given.empty, pause=given.pause)
     print(json.dumps(asyncio.run(work)))

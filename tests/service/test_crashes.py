@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import resource
 import signal
@@ -18,36 +17,11 @@ import httpx
 import pytest
 
 from meanbounds.service import StoreError, open_store, verify
-from meanbounds.service.events import DECIDED, REWARDED, decode
 from meanbounds.service.sqlite import SQLiteStore
-from meanbounds.service.store import VERSION, Store
-from tests.children import run_module
+from meanbounds.service.store import VERSION
 from tests.servers import find_program, postgres_cluster
+from tests.service.acknowledged import check_acknowledged, killed
 from tests.service.made import a_book, decide, play, reloaded, reward, running, state, until
-
-
-def check_acknowledged(store: Store, seen: dict[str, Any]) -> None:
-    """Every acknowledged decision is in the log as it was answered, every reward once, and a replay gives the same."""
-    assert not seen["wrong"]
-    decided = {event.name: (event, decode(event)) for event in store.read() if event.kind == DECIDED}
-    rewards = [event for event in store.read() if event.kind == REWARDED]
-    assert len({event.subject for event in rewards}) == len(rewards)
-    told = {store.decision_id(event.subject or 0): decode(event).reward for event in rewards}
-    assert decided.keys() == seen["decisions"].keys()
-    for name, answer in seen["decisions"].items():
-        event, said = decided[name]
-        assert answer["decision_id"] == store.decision_id(event.position)
-        assert (answer["arm"], answer["probability"]) == (said.arm, said.probability)
-    assert told == seen["rewards"]
-    verdict = verify(store)
-    assert verdict.holds, verdict.differences
-
-
-def killed(address: str, kills: int, seed: int = 1) -> dict[str, Any]:
-    done = run_module("tests.service.crashing", address, str(kills), str(seed))
-    assert done.returncode == 0, done.stderr[-3000:]
-    seen: dict[str, Any] = json.loads(done.stdout)
-    return seen
 
 
 def test_kill_9_under_load_loses_nothing(tmp_path: Path) -> None:

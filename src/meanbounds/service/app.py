@@ -408,6 +408,14 @@ class Service:
         How many requests a second each token may send; any number by default.
     snapshots
         Whether to save snapshots.
+
+    Examples
+    --------
+    >>> from meanbounds.service import Service, open_store
+    >>> from meanbounds.service.server import prepare
+    >>> service = Service(prepare(open_store("sqlite::memory:")))
+    >>> service.app.url_path_for("POST /v1/rewards")
+    '/v1/rewards'
     """
 
     def __init__(self, book: Book, *, rate: float | None = None, snapshots: bool = True) -> None:

@@ -87,6 +87,13 @@ def export(store: Store, path: str | Path, *, agent: str | None = None, rows: Ro
         As for `log_table`.
     path
         The file; ``mb.logs.read(path, context="context", arm="arm", reward="reward")`` counts it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from meanbounds.service import export, open_store
+    >>> export(open_store("sqlite::memory:"), pathlib.Path(tempfile.mkdtemp()) / "log.parquet")
+    0
     """
     parquet = import_optional("pyarrow.parquet", "logs", "Parquet files")
     table = log_table(store, agent=agent, rows=rows)

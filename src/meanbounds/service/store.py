@@ -58,6 +58,16 @@ class Store(ABC):
     """A log of events in a database, with the snapshots, versions of agents and tokens that go with it.
 
     A group is written between `begin`, which keeps other writers out, and `commit` or `rollback`.
+
+    Examples
+    --------
+    >>> from meanbounds.service import open_store
+    >>> from meanbounds.service.events import CENSORED, Event
+    >>> store = open_store("sqlite::memory:")
+    >>> with store.group():
+    ...     store.write([Event(1, 0.0, CENSORED, "demo", None, 7, b"{}")])
+    >>> [event.position for event in store.read()]
+    [1]
     """
 
     is_local = True  # whether a look-up is so fast that it need not leave the thread that asks

@@ -31,6 +31,12 @@ class Verdict:
         What came out otherwise, in words; the first ten of each kind of difference.
     different
         How many decisions came out otherwise.
+
+    Examples
+    --------
+    >>> from meanbounds.service import Verdict
+    >>> Verdict(differences=["position 7: ..."]).holds
+    False
     """
 
     position: int = 0
