@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from contextlib import suppress
 from typing import Any
 
@@ -152,5 +153,10 @@ def tamper(requests: int, seed: int) -> list[str]:
     for number, agent in enumerate(agents):
         book = a_book(agent)
         share = requests * 3 // 4 if number == 0 else requests // 4
-        found += asyncio.run(_run(book, share, f"{seed} {number}", number == 1))
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(0.0005)  # as `serve` does
+        try:
+            found += asyncio.run(_run(book, share, f"{seed} {number}", number == 1))
+        finally:
+            sys.setswitchinterval(before)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -98,6 +99,8 @@ def running(book: Book, **more: Any) -> Iterator[httpx.Client]:
     listening = open_socket("127.0.0.1", 0, book.store)
     server = make_server(Service(book, **more))
     thread = threading.Thread(target=server.run, args=([listening],))
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(0.0005)  # as `serve` does
     thread.start()
     try:
         until(lambda: server.started)
@@ -107,6 +110,7 @@ def running(book: Book, **more: Any) -> Iterator[httpx.Client]:
         server.should_exit = True
         thread.join(30.0)
         listening.close()
+        sys.setswitchinterval(before)
     assert not thread.is_alive()
 
 

@@ -84,7 +84,8 @@ def _run(command: Command, options: argparse.Namespace) -> int:
         return 2
     except ImportError as error:  # pandas raises its own message, of several lines, where pyarrow is missing
         what = f"{error.name} is not installed" if error.name else str(error).splitlines()[0]
-        tell(f'meanbounds: {what}; pip install "meanbounds[all]"')
+        ours = "pip install" in str(error)  # names the extra that brings the package
+        tell(f"meanbounds: {error}" if ours else f'meanbounds: {what}; pip install "meanbounds[all]"')
         return 2
     except KeyboardInterrupt:
         resumes = "; the same command continues where it stopped" if command.resumes else ""

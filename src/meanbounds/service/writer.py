@@ -197,10 +197,12 @@ class Writer:
                 found = await self._begin(commands)
             book.learn(*found)
             answers = _run(book, commands)
-            if store.is_local:
-                await self._in_thread(store.commit if book.write() else store.rollback)
-            else:
+            if not store.is_local:
                 await self._in_thread(self._finish)
+            elif book.write():
+                await self._in_thread(store.commit)
+            else:
+                store.rollback()
         except BaseException:
             book.stale = True
             await self._in_thread(store.rollback)
