@@ -29,7 +29,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         type=Path,
         metavar="AGENT.json",
-        help="agents to serve, as meanbounds agent writes them, such as agent.json; default: those of the store, or a "
+        help="agents to serve, as meanbounds start writes them, such as agent.json; default: those of the store, or a "
         "demo if there is no store",
     )
     parser.add_argument("--store", metavar="ADDRESS", help=f"{STORE}; default: sqlite:state.db, in memory for the demo")
