@@ -119,7 +119,11 @@ class Book:
         """What has to be looked up before these commands are carried out."""
         names = {name for command in commands if (name := command.name()) is not None}
         decisions = {place for command in commands if (place := command.about(self.store)) is not None}
-        return Wanted(names - self._names.keys(), decisions - self._decisions.keys())
+        # One by one: the difference of a set and all keys would look at every key.
+        return Wanted(
+            {name for name in names if name not in self._names},
+            {place for place in decisions if place not in self._decisions},
+        )
 
     def is_renamed(self, news: Iterable[Event]) -> bool:
         """Whether another process erased a context: then the log is not the one that this state came from."""
