@@ -165,6 +165,7 @@ def test_commands_read_the_store(observed: str, tmp_path: Path, capsys: pytest.C
     assert "c0" in capsys.readouterr().out
     assert main(["bounds", f"{observed}#demo", *columns]) == 0
     assert main(["start", observed, *columns, "-o", str(tmp_path / "agent.json")]) == 0
+    assert main(["explain", observed, *columns, "-o", str(tmp_path / "page.html")]) == 0
     capsys.readouterr()
     assert main(["verify", "--store", observed]) == 0
     assert "to the last bit" in capsys.readouterr().out

@@ -391,7 +391,7 @@ class ContextualAgent(Saved):
         >>> import meanbounds as mb
         >>> agent = mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.2, 0.2], [0.9, 0.9])}, seed=7)
         >>> agent.decide("young")
-        (0, 0.5)
+        (1, 0.5)
         """
         offered = None if eligible is None else as_list("eligible", eligible)
         with self._lock:

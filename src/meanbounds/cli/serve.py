@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from meanbounds.cli.command import Command
 from meanbounds.cli.messages import quantity
@@ -81,9 +81,11 @@ def _run(options: argparse.Namespace) -> None:
     if options.observe and options.share is not None:
         raise ValueError("--observe leaves everything to the expert: give it or --share, not both")
     is_demo = not options.agents and options.store is None
+    agents = {"demo": server.demo_agent().to_dict()} if is_demo else _read_agents(options)
+    settings = _settings(options)
     store = service.open_store("sqlite::memory:" if is_demo else options.store or "sqlite:state.db")
     book: Book = server.prepare(store)
-    _add_agents(options, book, is_demo)
+    _add_agents(book, agents, settings)
     if not book.agents:
         raise ValueError("the store has no agent: give the file of one, such as agent.json")
     server.warm_up(book)
@@ -98,19 +100,34 @@ def _run(options: argparse.Namespace) -> None:
     server.serve(service.Service(book, rate=options.rate), listening)
 
 
-def _add_agents(options: argparse.Namespace, book: Book, is_demo: bool) -> None:
-    """Put the agents of the options into the store."""
-    server, events = (import_module(f"meanbounds.service.{name}") for name in ("server", "events"))
+def _read_agents(options: argparse.Namespace) -> dict[str, Any]:
+    """The agents of the options by name, before anything is made."""
+    server = import_module("meanbounds.service.server")
+    agents = {options.name or path.stem: server.read_agent(path) for path in options.agents}
+    for name in agents:
+        server.check_key(name)
+    if len(agents) < len(options.agents):
+        raise ValueError(
+            "two files have the same name: rename one, since agents are called by the names of their files"
+        )
+    return agents
+
+
+def _settings(options: argparse.Namespace) -> Any:
+    """How the agents are served."""
     share = 0.0 if options.observe else 1.0 if options.share is None else options.share
     if not 0.0 <= share <= 1.0:
         raise ValueError(f"--share must be between 0 and 1; got {share:g}")
     if options.wait is not None and not options.wait > 0.0:
         raise ValueError(f"--wait must be more than 0 seconds; got {options.wait:g}")
-    settings = events.Settings(share, options.wait, options.default_reward)
-    if is_demo:
-        server.add_agent(book, "demo", server.demo_agent().to_dict(), settings)
-    for path in options.agents:
-        said = server.add_agent(book, options.name or path.stem, server.read_agent(path), settings)
+    return import_module("meanbounds.service.events").Settings(share, options.wait, options.default_reward)
+
+
+def _add_agents(book: Book, agents: dict[str, Any], settings: Any) -> None:
+    """Put agents into the store."""
+    server = import_module("meanbounds.service.server")
+    for name, saved in agents.items():
+        said = server.add_agent(book, name, saved, settings)
         if said is not None:
             tell(f"meanbounds: {said}")
     if book.differences:

@@ -26,7 +26,17 @@ from meanbounds.service.served import load_agent
 from meanbounds.service.store import Store
 from meanbounds.service.writer import carry_out
 
-__all__ = ["add_agent", "demo_agent", "make_server", "open_socket", "prepare", "read_agent", "serve", "warm_up"]
+__all__ = [
+    "add_agent",
+    "check_key",
+    "demo_agent",
+    "make_server",
+    "open_socket",
+    "prepare",
+    "read_agent",
+    "serve",
+    "warm_up",
+]
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
@@ -54,6 +64,20 @@ def prepare(store: Store) -> Book:
     return book
 
 
+def check_key(key: str) -> None:
+    """Refuse a name that could not stand in an address.
+
+    Examples
+    --------
+    >>> from meanbounds.service.server import check_key
+    >>> check_key("stroke")
+    """
+    if not _KEY.fullmatch(key):
+        raise ValueError(
+            f"an agent's name has letters, digits, '_', '-' and '.', at most 100; got {key!r}: give --name"
+        )
+
+
 def add_agent(book: Book, key: str, saved: Mapping[str, Any], settings: Settings) -> str | None:
     """Put an agent into the store under a key, unless it is there; what to tell the user, if anything.
 
@@ -68,10 +92,7 @@ def add_agent(book: Book, key: str, saved: Mapping[str, Any], settings: Settings
     settings
         How it is served; one that is there already keeps its own.
     """
-    if not _KEY.fullmatch(key):
-        raise ValueError(
-            f"an agent's name has letters, digits, '_', '-' and '.', at most 100; got {key!r}: give --name"
-        )
+    check_key(key)
     load_agent(saved)  # says what is wrong with it
     digest = hashlib.sha256(json.dumps(saved, sort_keys=True).encode()).hexdigest()
     (answer,) = carry_out(book, Create(key, saved, settings, digest))
@@ -162,11 +183,12 @@ def serve(service: Service, listening: socket.socket) -> None:
 
 
 def read_agent(path: Path) -> dict[str, Any]:
-    """A saved agent, as JSON."""
+    """A saved agent, as JSON; one that could not be served is refused."""
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} holds no saved agent: it is not JSON ({error})") from None
     if not isinstance(saved, dict):
         raise ValueError(f"{path} holds no saved agent: expected a JSON object")
+    load_agent(saved)  # says what is wrong with it
     return saved

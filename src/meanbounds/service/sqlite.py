@@ -53,6 +53,8 @@ class SQLiteStore(Store):
         self._path = path
         if not create and path != ":memory:" and not Path(path).is_file():
             raise StoreError(f"there is no store {path}; `meanbounds serve --store sqlite:{path}` makes one")
+        if not create and path != ":memory:" and Path(path).stat().st_size == 0:
+            raise StoreError(f"{path} is empty: it holds no store")
         with _in_words(path):
             self._connection = sqlite3.connect(
                 path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=64
