@@ -46,6 +46,7 @@ ifdef BASE
 	$(BIN)/python -m benchmarks.compare $(BASE) $(JOBS)
 else
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.serving --postgres
 endif
 
 picture: .venv/.demo kernels  ## the pictures of README and docs

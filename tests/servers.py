@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -120,7 +121,51 @@ def spark_session() -> Iterator[Any]:
 @contextmanager
 def postgres_server() -> Iterator[str]:
     """A new server on a socket in a temporary folder; gives its connection string. It refuses to run as root."""
-    psycopg = find_module("psycopg", "meanbounds[postgres]")
+    with postgres_cluster() as cluster, cluster.running():
+        yield cluster.address
+
+
+@dataclass
+class Cluster:
+    """A PostgreSQL database in a temporary folder, of which a server can be started again and again."""
+
+    folder: Path
+    program: str
+    who: dict[str, Any]
+    fsync: bool
+
+    @property
+    def address(self) -> str:
+        """The connection string."""
+        return f"host={self.folder} user=tester dbname=postgres"
+
+    @property
+    def url(self) -> str:
+        """The same as an address of the web."""
+        return f"postgresql://tester@/postgres?host={self.folder}"
+
+    @contextmanager
+    def running(self) -> Iterator[subprocess.Popen[bytes]]:
+        """A server that has started; it is stopped at the end unless it was killed."""
+        psycopg, durable = find_module("psycopg", "meanbounds[postgres]"), "on" if self.fsync else "off"
+        settings = ["listen_addresses=", f"unix_socket_directories={self.folder}", f"fsync={durable}"]
+        settings.append("max_connections=10")
+        options = [part for setting in settings for part in ("-c", setting)]
+        command, log = [self.program, "-D", str(self.folder / "data"), *options], subprocess.DEVNULL
+        with subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log, **self.who) as server:
+            try:
+                _wait(psycopg, self.address, server)
+                yield server
+            finally:
+                if server.poll() is None:
+                    server.send_signal(signal.SIGINT)  # disconnects clients and stops
+                    server.wait(PATIENCE)
+
+
+@contextmanager
+def postgres_cluster(*, fsync: bool = False) -> Iterator[Cluster]:
+    """A new database in a temporary folder, without a server yet; with `fsync` commits are synced to disk."""
+    find_module("psycopg", "meanbounds[postgres]")
     initdb, postgres = (find_program((name,), "postgresql", POSTGRES_FOLDERS) for name in ("initdb", "postgres"))
     account = _unprivileged()
     folder = Path(tempfile.mkdtemp(prefix="meanbounds-postgres-"))
@@ -132,17 +177,7 @@ def postgres_server() -> Iterator[str]:
         data = str(folder / "data")
         create = [initdb, "-D", data, "-U", "tester", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
         subprocess.run(create, check=True, cwd=folder, capture_output=True, timeout=PATIENCE, **who)
-        settings = ["listen_addresses=", f"unix_socket_directories={folder}", "fsync=off", "max_connections=10"]
-        command = [postgres, "-D", data, *(part for setting in settings for part in ("-c", setting))]
-        log = subprocess.DEVNULL
-        with subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, **who) as server:
-            try:
-                address = f"host={folder} user=tester dbname=postgres"
-                _wait(psycopg, address, server)
-                yield address
-            finally:
-                server.send_signal(signal.SIGINT)  # disconnects clients and stops
-                server.wait(PATIENCE)
+        yield Cluster(folder, postgres, who, fsync)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

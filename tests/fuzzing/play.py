@@ -86,6 +86,7 @@ def _read(name: str, nan: bool = False) -> Maker:
 
 AGENT: dict[str, Maker] = {
     "pull": lambda draw, agent: Call("", agent.pull, [_offer(draw, agent)], {"pending": _pending(draw)}),
+    "decide": lambda draw, agent: Call("", agent.decide, [_offer(draw, agent)], {"pending": _pending(draw)}),
     "update": _update,
     "probabilities": lambda draw, agent: Call(
         "", agent.probabilities, [_offer(draw, agent)], {"pending": _pending(draw)}
@@ -146,6 +147,9 @@ def _everywhere(name: str) -> Maker:
 CONTEXTUAL: dict[str, Maker] = {
     "pull": lambda draw, agent: Call(
         "", agent.pull, [_context(draw, agent), _contextual_offer(draw, agent)], {"pending": _pending(draw)}
+    ),
+    "decide": lambda draw, agent: Call(
+        "", agent.decide, [_context(draw, agent), _contextual_offer(draw, agent)], {"pending": _pending(draw)}
     ),
     "update": _contextual_update,
     "probabilities": lambda draw, agent: Call("", agent.probabilities, [_context(draw, agent)]),

@@ -15,9 +15,11 @@ from collections.abc import Callable, Sequence
 from tests.children import run_module
 from tests.fuzzing.batches import in_words, run_in_children, unique
 from tests.fuzzing.judge import Finding
+from tests.service.hostile import tamper
 from tests.soak.alarms import false_alarms
 from tests.soak.interrupts import AGENTS, interrupt_in_children
 from tests.soak.precision import wear
+from tests.soak.serving import crashes, together
 from tests.soak.threads import share
 
 Part = Callable[[argparse.Namespace], list[str]]
@@ -60,6 +62,11 @@ def alarms(given: argparse.Namespace) -> list[str]:
     return false_alarms(given.alarms, given.seed)
 
 
+def service(given: argparse.Namespace) -> list[str]:
+    """A service that is killed under load, tampered requests, and two processes on one PostgreSQL."""
+    return [*crashes(given.kills, given.seed), *tamper(given.tampered, given.seed), *together(given.together)]
+
+
 PARTS: dict[str, Part] = {
     "fuzz": fuzz,
     "mutate": mutate,
@@ -67,6 +74,7 @@ PARTS: dict[str, Part] = {
     "threads": threads,
     "precision": precision,
     "alarms": alarms,
+    "service": service,
 }
 """The parts by name; a new one is a line here."""
 
@@ -81,6 +89,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--shared", type=int, default=_from_environment("SOAK_SHARED", 20_000), help="calls per thread")
     parser.add_argument("--updates", type=int, default=_from_environment("SOAK_UPDATES", 10_000_000))
     parser.add_argument("--alarms", type=int, default=_from_environment("SOAK_ALARMS", 2_000), help="runs of 100,000")
+    parser.add_argument("--kills", type=int, default=_from_environment("SOAK_KILLS", 100), help="of a service")
+    parser.add_argument("--tampered", type=int, default=_from_environment("SOAK_TAMPERED", 100_000), help="requests")
+    parser.add_argument("--together", type=int, default=_from_environment("SOAK_TOGETHER", 600), help="seconds")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args(arguments)
     unknown = [part for part in given.parts if part not in PARTS]

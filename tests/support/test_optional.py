@@ -18,8 +18,8 @@ from meanbounds.support.optional import EXTRAS, import_optional, optional
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "meanbounds"
-# The gates of these rooms are tested below: nothing in them is imported, or run, before meanbounds.plots is imported.
-GATED = ("plots", "paper", "cli")
+# The gates of these rooms are tested below: nothing in them is imported, or run, before the room itself is.
+GATED = ("plots", "paper", "cli", "service")
 PACKAGES = {package for packages in EXTRAS.values() for package in packages} | {"polars", "py4j"}
 
 
@@ -75,7 +75,12 @@ def test_a_missing_package_is_named_with_its_extra(use: str, tmp_path: Path, mon
 
 @pytest.mark.parametrize(
     ("package", "extra", "module"),
-    [("matplotlib", "plots", "plots"), ("matplotlib", "plots", "paper"), ("scipy", "worlds", "worlds.softimpute")],
+    [
+        ("matplotlib", "plots", "plots"),
+        ("matplotlib", "plots", "paper"),
+        ("scipy", "worlds", "worlds.softimpute"),
+        ("msgspec", "service", "service"),
+    ],
 )
 def test_a_room_that_needs_a_package_names_the_extra(package: str, extra: str, module: str) -> None:
     code = f"import sys; sys.modules[{package!r}] = None; import meanbounds.{module}"

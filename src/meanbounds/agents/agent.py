@@ -18,6 +18,7 @@ from meanbounds.evidence.contradictions import WATCHED_ERROR, Contradiction
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
 from meanbounds.policies.informed import former_prior, with_former_prior
+from meanbounds.support.checks import as_list
 from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
 from meanbounds.support.seeding import Seed, as_seed
@@ -288,6 +289,31 @@ class Agent(Saved):
         """
         with self._lock:
             return self._learner.probabilities(eligible, pending)
+
+    def decide(
+        self, eligible: Iterable[Arm | Candidate] | None = None, *, pending: Pending | None = None
+    ) -> tuple[Arm | Candidate, float]:
+        """Choose an arm as `pull` does, and return it with the probability that it had.
+
+        Parameters
+        ----------
+        eligible, pending
+            As for `pull`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = mb.MeanBounds([0.2, 0.2, 0.1], [0.9, 0.9, 0.7], arms=["a", "b", "c"])
+        >>> mb.Agent(mb.GLUE(), bounds, seed=7).decide()
+        ('a', 0.5)
+        """
+        offered = None if eligible is None else as_list("eligible", eligible)
+        with self._lock:
+            chances = self._learner.probabilities(offered, pending)
+            arm = self._learner.pull(offered, pending)
+            if offered is not None and any(isinstance(one, Candidate) for one in offered):
+                return arm, float(chances[list(dict.fromkeys(offered)).index(arm)])
+            return arm, float(chances[self._learner.bounds.position(arm)])
 
     def update(self, arm: Arm | Candidate, reward: float, *, history: bool = False) -> None:
         """Tell the agent a reward. Rewards may come in any order and however late.

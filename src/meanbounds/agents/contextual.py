@@ -376,6 +376,32 @@ class ContextualAgent(Saved):
             except RuntimeError:  # interrupted while it waited for the lock: there is nothing to release
                 del lock
 
+    def decide(
+        self, context: Context, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
+    ) -> tuple[Arm, float]:
+        """Choose an arm in this context as `pull` does, and return it with the probability that it had.
+
+        Parameters
+        ----------
+        context, eligible, pending
+            As for `pull`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.2, 0.2], [0.9, 0.9])}, seed=7)
+        >>> agent.decide("young")
+        (1, 0.5)
+        """
+        offered = None if eligible is None else as_list("eligible", eligible)
+        with self._lock:
+            agent = self._agent(context)
+            inside = agent.inside
+            chances = inside.probabilities(offered, pending)
+            arm: Arm = inside.pull(offered, pending)
+            self._keep(context, agent)
+            return arm, float(chances[inside.bounds.position(arm)])
+
     def update(self, context: Context, arm: Arm, reward: float, *, history: bool = False) -> None:
         """Tell the agent of this context a reward; see `meanbounds.Agent.update`.
 

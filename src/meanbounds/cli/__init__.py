@@ -16,6 +16,7 @@ from meanbounds.cli import (
     demo,
     evaluate,
     explain,
+    export,
     lab,
     proxy,
     prune,
@@ -23,8 +24,11 @@ from meanbounds.cli import (
     reproduce,
     reward,
     sensitivity,
+    serve,
     simulate,
     start,
+    token,
+    verify,
 )
 from meanbounds.cli.command import Command
 from meanbounds.cli.messages import in_options
@@ -37,6 +41,7 @@ COMMANDS: tuple[Command, ...] = tuple(
     for module in (
         *(demo, lab, bounds, sensitivity, refute, explain, start, decide, reward, evaluate),
         *(simulate, reproduce, proxy, prune),
+        *(serve, token, verify, export),
     )
 )
 
@@ -79,7 +84,8 @@ def _run(command: Command, options: argparse.Namespace) -> int:
         return 2
     except ImportError as error:  # pandas raises its own message, of several lines, where pyarrow is missing
         what = f"{error.name} is not installed" if error.name else str(error).splitlines()[0]
-        tell(f'meanbounds: {what}; pip install "meanbounds[all]"')
+        ours = "pip install" in str(error)  # names the extra that brings the package
+        tell(f"meanbounds: {error}" if ours else f'meanbounds: {what}; pip install "meanbounds[all]"')
         return 2
     except KeyboardInterrupt:
         resumes = "; the same command continues where it stopped" if command.resumes else ""

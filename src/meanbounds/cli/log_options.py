@@ -9,6 +9,7 @@ import textwrap
 import warnings
 import zlib
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,10 @@ def add_arms(parser: argparse.ArgumentParser) -> None:
 def add_columns(parser: argparse.ArgumentParser) -> None:
     """Add options for the log, its columns and the range of its rewards."""
     parser.add_argument(
-        "log", metavar="LOG", help="a Parquet or CSV file, a folder of them, or a pattern such as 'logs/*.parquet'"
+        "log",
+        metavar="LOG",
+        help="a Parquet or CSV file, a folder of them, a pattern such as 'logs/*.parquet', or the store of a service, "
+        "such as sqlite:state.db or sqlite:state.db#stroke for one of its agents: then what experts did is read",
     )
     parser.add_argument(
         "--context",
@@ -191,7 +195,7 @@ def read_log(options: argparse.Namespace, more: Sequence[str] = ()) -> mb.logs.C
         warnings.simplefilter("always", UserWarning)
         try:
             counts = mb.logs.read(
-                options.log,
+                _source(options.log),
                 context=[*(options.context or ()), *more] or None,
                 arm=options.arm,
                 reward=options.reward,
@@ -213,6 +217,19 @@ def read_log(options: argparse.Namespace, more: Sequence[str] = ()) -> mb.logs.C
             tell(banner(textwrap.fill(in_options(str(warning.message)), 100)), lines=True)
         warnings.warn(warning.message, stacklevel=2)  # also at the end, where a long table does not hide it
     return counts
+
+
+def _source(log: str) -> Any:
+    """The log itself, or a table of what experts did if it is the store of a service."""
+    if not log.startswith(("sqlite:", "postgresql:")):
+        return log
+    address, _, agent = log.partition("#")
+    service = import_module("meanbounds.service")
+    store = service.open_store(address, create=False)
+    try:
+        return service.log_table(store, agent=agent or None, rows="experts")
+    finally:
+        store.close()
 
 
 def listed_arms(options: argparse.Namespace, counts: mb.logs.Counts) -> list[str | int] | None:

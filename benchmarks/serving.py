@@ -1,0 +1,303 @@
+"""Load on a service: decisions and rewards beside an empty endpoint of the same framework, on this machine only.
+
+python -m benchmarks.serving                     a few seconds for each store, 1,000 contexts
+python -m benchmarks.serving --contexts 1000000 --postgres
+python -m benchmarks.serving --postgres --output docs/serving.md
+
+The generator is a process of its own that speaks HTTP over plain sockets: each connection sends one request, waits for
+its answer, and sends the next. A pair is a decision and its reward, both synced to disk before they are answered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["load", "main", "measure", "service"]
+
+PATIENCE = 300.0  # seconds that a service may take to start
+
+
+PAGE = """# What a service takes
+
+Written by `python -m benchmarks.serving`. {connections} connections on this machine, each of which sends one request,
+waits for its answer and sends the next; {contexts:,} contexts with 5 arms, `OptimisticGittins`; {seconds:g} seconds
+each, on {cores} cores that other work shares (load {load:.1f} at the end). Service and generator are one process each.
+A decision and a reward are synced to disk before they are answered. Compare the rows: the absolute rates are those of
+this machine at this moment.
+
+{table}
+
+Memory is the most that the service took, agents included. Other work on the machine changes rates and latencies, but
+hardly the processor time of the server's own process, which is the fairer comparison where a machine is shared.
+"""
+
+
+class Talker(asyncio.Protocol):
+    """A connection that sends a request, waits for the answer, and sends the next."""
+
+    def __init__(self, number: int, contexts: int, is_empty: bool, until: float, pause: float) -> None:
+        self.number, self.contexts, self.is_empty, self.until, self.pause = number, contexts, is_empty, until, pause
+        self.times: list[float] = []
+        self.failures: list[bytes] = []
+        self.done = asyncio.get_running_loop().create_future()
+        self.sent, self.count, self.decision = 0.0, 0, b""
+        self.buffer = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self.send()
+
+    def send(self) -> None:
+        now = time.perf_counter()
+        if now >= self.until:
+            self.transport.close()
+            return
+        if self.is_empty:
+            path, body = b"/empty", b'{"request_id": "0123456789", "context": "c1"}'
+        elif self.decision:
+            path, body = b"/v1/rewards", b'{"decision_id":"%s","reward":%d}' % (self.decision, self.count % 3 == 0)
+        else:
+            self.count += 1
+            context = (self.number * 7919 + self.count * 104729) % self.contexts
+            path = b"/v1/agents/agent/decisions"
+            body = b'{"request_id":"%d-%d-%d","context":"c%d"}' % (os.getpid(), self.number, self.count, context)
+        self.sent = now
+        self.transport.write(
+            b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+            % (path, len(body), body)
+        )
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        head, found, body = self.buffer.partition(b"\r\n\r\n")
+        if not found:
+            return
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        if len(body) < length:
+            return
+        self.buffer = b""
+        self.times.append(time.perf_counter() - self.sent)
+        if b" 200 " not in head[:16]:
+            self.failures.append(body)
+        decided = body.partition(b'"decision_id":"')[2].partition(b'"')[0]
+        self.decision = decided if not self.decision and not self.is_empty else b""
+        if self.pause and not self.decision:
+            asyncio.get_running_loop().call_later(self.pause, self.send)
+        else:
+            self.send()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        if not self.done.done():
+            self.done.set_result(None)
+
+
+def _itself(talker: Talker) -> Talker:
+    return talker
+
+
+async def load(
+    port: int, connections: int, seconds: float, contexts: int, *, empty: bool, pause: float
+) -> dict[str, Any]:
+    """Send requests for some seconds over some connections; what came of it."""
+    loop, start = asyncio.get_running_loop(), time.perf_counter()
+    talkers = [Talker(number, contexts, empty, start + seconds, pause) for number in range(connections)]
+    for talker in talkers:
+        await loop.create_connection(partial(_itself, talker), "127.0.0.1", port)
+    await asyncio.wait_for(asyncio.gather(*(talker.done for talker in talkers)), seconds + 60.0)
+    took = time.perf_counter() - start
+    times = np.array([one for talker in talkers for one in talker.times])
+    failures = [text.decode() for talker in talkers for text in talker.failures]
+    return {
+        "requests": len(times),
+        "rate": len(times) / took,
+        "p50": 1e3 * float(np.percentile(times, 50)),
+        "p99": 1e3 * float(np.percentile(times, 99)),
+        "failures": failures[:3],
+        "processor": time.process_time() / took,
+    }
+
+
+EMPTY = """
+import socket, sys, uvicorn
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+
+async def empty(request):
+    return Response(b"{}", media_type="application/json")
+
+listening = socket.socket(fileno=int(sys.argv[1]))
+app = Starlette(routes=[Route("/empty", empty, methods=["POST"])])
+uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)).run([listening])
+"""
+SERVICE = """
+import json, socket, sys
+from meanbounds.service import Service, open_store
+from meanbounds.service.server import prepare, serve, warm_up
+
+listening = socket.socket(fileno=int(sys.argv[1]))
+book = prepare(open_store(sys.argv[2]))
+warm_up(book)
+serve(Service(book, snapshots=False), listening)
+"""
+MAKE = """
+import sys
+import numpy as np
+import meanbounds as mb
+from meanbounds.service import open_store
+from meanbounds.service.events import Settings
+from meanbounds.service.server import add_agent, prepare
+
+contexts = int(sys.argv[2])
+rng = np.random.default_rng(1)
+lower = rng.random((contexts, 5)) / 2
+agent = mb.ContextualAgent.from_columns(
+    mb.OptimisticGittins(), [f"c{k}" for k in range(contexts)], lower=lower, upper=lower + 0.5, seed=1
+)
+book = prepare(open_store(sys.argv[1]))
+print(add_agent(book, "agent", agent.to_dict(), Settings()) or "made")
+book.save_snapshot()
+"""
+
+
+@contextmanager
+def service(code: str, *arguments: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """A server in a process of its own, on a port of this machine; it is ended at the end."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(1024)
+        port = listening.getsockname()[1]
+        command = [sys.executable, "-c", code, str(listening.fileno()), *arguments]
+        with subprocess.Popen(command, pass_fds=[listening.fileno()]) as process:
+            try:
+                _wait(port, process)
+                yield port, process
+            finally:
+                process.terminate()
+                process.wait(60.0)
+
+
+def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Until the server answers."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as own:
+            own.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            if own.recv(16):
+                return
+    raise RuntimeError("the server did not start")
+
+
+def generate(port: int, *arguments: str) -> dict[str, Any]:
+    """Load from a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.serving", "--generate", str(port), *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def measure(address: str, contexts: int, seconds: float, connections: int, pause: float = 0.0) -> dict[str, Any]:
+    """The load that a store takes, and the memory of the service."""
+    subprocess.run([sys.executable, "-c", MAKE, address, str(contexts)], check=True, stdout=subprocess.DEVNULL)
+    own = ["--seconds", str(seconds), "--connections", str(connections), "--contexts", str(contexts)]
+    with service(SERVICE, address) as (port, process):
+        found = timed(port, process, *own, "--pause", str(pause))
+        found["memory"] = _memory(process.pid)
+    return found
+
+
+def timed(port: int, process: subprocess.Popen[bytes], *arguments: str) -> dict[str, Any]:
+    """Load after a warm-up, with the processor time that the server takes for a request, in microseconds."""
+    generate(port, *arguments, "--seconds", "2")
+    before = _processor(process.pid)
+    found = generate(port, *arguments)
+    found["cost"] = 1e6 * (_processor(process.pid) - before) / found["requests"]
+    return found
+
+
+def _processor(process: int) -> float:
+    """The processor time of a process so far, in seconds."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _memory(process: int) -> float:
+    """The largest memory of a process so far, in megabytes."""
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return float(line.split()[1]) / 1024.0
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024.0
+
+
+def compare(given: argparse.Namespace) -> str:
+    """An empty endpoint, then each store, in turns; the rows of a table."""
+    from tests.servers import postgres_cluster
+
+    rows = [
+        "| what | requests/s | of empty | processor us a request | empty's share of it | p50 ms | p99 ms | memory MB |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    own = ["--seconds", str(given.seconds), "--connections", str(given.connections)]
+    with service(EMPTY) as (port, process):
+        empty = timed(port, process, *own, "--empty")
+    rows.append(_row("empty endpoint", empty | {"memory": 0.0}, empty))
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        stores = {"decide and reward, SQLite": f"sqlite:{folder}/state.db"}
+        if given.postgres:
+            cluster = stack.enter_context(postgres_cluster(fsync=True))
+            stack.enter_context(cluster.running())
+            stores["decide and reward, PostgreSQL"] = cluster.url
+        for name, address in stores.items():
+            found = measure(address, given.contexts, given.seconds, given.connections, given.pause)
+            assert not found["failures"], found["failures"]
+            rows.append(_row(name, found, empty))
+    return "\n".join(rows)
+
+
+def _row(name: str, found: dict[str, Any], empty: dict[str, Any]) -> str:
+    rate, cost = found["rate"] / empty["rate"], empty["cost"] / found["cost"]
+    numbers = f"{found['rate']:.0f} | {rate:.2f} | {found['cost']:.0f} | {cost:.2f}"
+    return f"| {name} | {numbers} | {found['p50']:.1f} | {found['p99']:.1f} | {found['memory']:.0f} |"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.serving", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=8.0)
+    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--contexts", type=int, default=1_000)
+    parser.add_argument("--pause", type=float, default=0.0, help="seconds that a connection waits after a pair")
+    parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--output", type=Path, metavar="PAGE.md")
+    parser.add_argument("--generate", type=int, metavar="PORT")
+    parser.add_argument("--empty", action="store_true")
+    given = parser.parse_args(arguments)
+    if given.generate is None:
+        page = PAGE.format(table=compare(given), cores=os.cpu_count(), load=os.getloadavg()[0], **vars(given))
+        print(page)
+        if given.output is not None:
+            given.output.write_text(page, encoding="utf-8")
+        return
+    work = load(given.generate, given.connections, given.seconds, given.contexts, empty=given.empty, pause=given.pause)
+    print(json.dumps(asyncio.run(work)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,596 @@
+"""The service over HTTP: which address takes what, who may ask, and what is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.datastructures import QueryParams
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from meanbounds.agents import ContextualAgent
+from meanbounds.agents.contexts import Context
+from meanbounds.service import commands as do
+from meanbounds.service import schema
+from meanbounds.service.book import Book
+from meanbounds.service.errors import RefusalError
+from meanbounds.service.events import ContextName, context_of, name_of
+from meanbounds.service.served import Served
+from meanbounds.service.store import Token
+from meanbounds.service.tokens import Guard
+from meanbounds.service.writer import Writer
+
+__all__ = ["OPERATIONS", "Call", "Operation", "Service"]
+
+_ENCODER = msgspec.json.Encoder()
+_JSON = (b"content-type", b"application/json")
+_HEADERS = [_JSON, (b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+_LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
+_REFRESH = 1.0  # seconds between two looks at the tokens
+
+
+class ErrorAnswer(msgspec.Struct):
+    """The answer to a request that is refused."""
+
+    error: schema.ErrorOut
+
+
+@dataclass(slots=True)
+class Call:
+    """A request that was read and admitted."""
+
+    writer: Writer
+    token: Token
+    path: dict[str, str]
+    query: bytes
+    body: Any
+    idempotency_key: str | None
+
+    @property
+    def key(self) -> str:
+        """The agent that the request is about, if the token is for it."""
+        return self.permit(self.path["key"])
+
+    def permit(self, key: str) -> str:
+        """Refuse an agent that the token is not for."""
+        if self.token.agents is not None and key not in self.token.agents:
+            raise RefusalError(403, "forbidden", f"this token is not for agent {key!r}")
+        return key
+
+    async def run(self, command: do.Command) -> Any:
+        """Carry out a command; a refusal is raised."""
+        (answer,) = await self.writer.put(command)
+        if isinstance(answer, RefusalError):
+            raise answer
+        return answer
+
+    async def run_all(self, several: Sequence[do.Command]) -> schema.Batch:
+        """Carry out commands as a batch; what was refused has an error in its place."""
+        answers = await self.writer.put(*several)
+        for answer in answers:
+            if isinstance(answer, RefusalError) and answer.status >= 500:
+                raise answer
+        return schema.Batch([_error(one) if isinstance(one, RefusalError) else one for one in answers])
+
+    def asked(self, name: str) -> str | None:
+        """A parameter of the query."""
+        return QueryParams(self.query).get(name)
+
+
+Handler = Callable[[Call], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One thing that can be asked over HTTP; the router and the OpenAPI document are made from these."""
+
+    method: str
+    path: str
+    scope: str | None
+    summary: str
+    handle: Handler
+    gives: type[msgspec.Struct]
+    takes: type[msgspec.Struct] | None = None
+    query: tuple[tuple[str, str], ...] = ()
+
+
+def _id(call: Call, given: str | None, name: str) -> str:
+    """The id of a request, from its body or its header."""
+    if given is not None and call.idempotency_key is not None and given != call.idempotency_key:
+        raise RefusalError(422, "invalid", f"{name} and Idempotency-Key differ: give one of them")
+    found = given if given is not None else call.idempotency_key
+    if found is None:
+        raise RefusalError(422, "invalid", f"give {name}, an id of your own, so that a repeated request counts once")
+    return found
+
+
+async def _decide(call: Call) -> schema.DecisionOut:
+    asked: schema.DecisionIn = call.body
+    answer: schema.DecisionOut = await call.run(do.Decide(call.key, _id(call, asked.request_id, "request_id"), asked))
+    return answer
+
+
+async def _decide_batch(call: Call) -> schema.Batch:
+    asked: schema.DecisionBatchIn = call.body
+    ids = [_id(call, one.request_id, "request_id") for one in asked.decisions]
+    return await call.run_all([do.Decide(call.key, own, one) for own, one in zip(ids, asked.decisions, strict=True)])
+
+
+async def _look_at_decision(call: Call) -> schema.DecisionView:
+    answer: schema.DecisionView = await call.run(do.LookAtDecision(call.path["decision_id"], call.token.agents))
+    return answer
+
+
+async def _reward(call: Call) -> schema.RewardOut:
+    asked: schema.RewardIn = call.body
+    answer: schema.RewardOut = await call.run(do.Reward(asked.decision_id, call.token.agents, asked.reward, asked.arm))
+    return answer
+
+
+async def _reward_batch(call: Call) -> schema.Batch:
+    asked: schema.RewardBatchIn = call.body
+    agents = call.token.agents
+    return await call.run_all([do.Reward(one.decision_id, agents, one.reward, one.arm) for one in asked.rewards])
+
+
+async def _censor(call: Call) -> schema.RewardOut:
+    answer: schema.RewardOut = await call.run(do.Censor(call.path["decision_id"], call.token.agents))
+    return answer
+
+
+async def _observe(call: Call) -> schema.ObservationOut:
+    asked: schema.ObservationIn = call.body
+    own = _id(call, asked.observation_id, "observation_id")
+    answer: schema.ObservationOut = await call.run(do.Observe(call.key, own, asked))
+    return answer
+
+
+async def _observe_batch(call: Call) -> schema.Batch:
+    asked: schema.ObservationBatchIn = call.body
+    ids = [_id(call, one.observation_id, "observation_id") for one in asked.observations]
+    pairs = zip(ids, asked.observations, strict=True)
+    return await call.run_all([do.Observe(call.key, own, one) for own, one in pairs])
+
+
+async def _agents(call: Call) -> schema.AgentsView:
+    def look(book: Book, _: str) -> schema.AgentsView:
+        allowed = call.token.agents
+        return schema.AgentsView([do.agent_view(book, key) for key in book.agents if allowed is None or key in allowed])
+
+    answer: schema.AgentsView = await call.run(do.Look("", look))
+    return answer
+
+
+async def _agent(call: Call) -> schema.AgentView:
+    answer: schema.AgentView = await call.run(do.Look(call.key, do.agent_view))
+    return answer
+
+
+async def _contexts(call: Call) -> schema.ContextsView:
+    start, limit = _whole(call, "start", 0, 2**53), _whole(call, "limit", 100, 1_000)
+    wanted = (call.asked("search") or "").casefold()
+
+    def look(book: Book, key: str) -> schema.ContextsView:
+        agent = book.served(key).agent
+        if not isinstance(agent, ContextualAgent):
+            return schema.ContextsView([], 0)
+        found = (context for context in agent if not wanted or wanted in str(context).casefold())
+        return schema.ContextsView([name_of(one) for one in islice(found, start, start + limit)], len(agent))
+
+    answer: schema.ContextsView = await call.run(do.Look(call.key, look))
+    return answer
+
+
+def _whole(call: Call, name: str, default: int, most: int) -> int:
+    text = call.asked(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 17 and int(text) <= most):
+        raise RefusalError(422, "invalid", f"{name} must be a whole number from 0 to {most}; got {text[:50]!r}")
+    return int(text)
+
+
+def _context_in_path(served: Served, text: str) -> Context:
+    """The context that a path names: its text, or JSON for one that is a number or a tuple."""
+    agent = served.agent
+    if not isinstance(agent, ContextualAgent):
+        raise RefusalError(404, "unknown_context", "this agent has no contexts")
+    if text in agent:
+        return text
+    with suppress(msgspec.DecodeError, TypeError, ValueError, RecursionError):
+        context = context_of(msgspec.json.decode(text))
+        if context is not None and context in agent:
+            return context
+    raise RefusalError(404, "unknown_context", f"there is no context {text[:100]!r}")
+
+
+async def _context(call: Call) -> schema.ContextView:
+    def look(book: Book, key: str) -> schema.ContextView:
+        served = book.served(key)
+        context = _context_in_path(served, call.path["context"])
+        return msgspec.convert(served.view(context), schema.ContextView)
+
+    answer: schema.ContextView = await call.run(do.Look(call.key, look))
+    return answer
+
+
+async def _view(call: Call) -> schema.ContextView:
+    def look(book: Book, key: str) -> schema.ContextView:
+        served = book.served(key)
+        if served.has_contexts:
+            raise RefusalError(404, "unknown_context", "this agent decides by context: add /contexts/ and its name")
+        return msgspec.convert(served.view(None), schema.ContextView)
+
+    answer: schema.ContextView = await call.run(do.Look(call.key, look))
+    return answer
+
+
+async def _erase(call: Call) -> schema.ErasedOut:
+    found: Context = await call.run(
+        do.Look(call.key, lambda book, key: _context_in_path(book.served(key), call.path["context"]))
+    )
+    answer: schema.ErasedOut = await call.run(do.Erase(call.key, found))
+    await call.writer.erase_traces()
+    return answer
+
+
+async def _force(call: Call) -> schema.AgentView:
+    asked: schema.ForceIn = call.body
+    answer: schema.AgentView = await call.run(do.Force(call.key, asked.arm, asked.context))
+    return answer
+
+
+async def _free(call: Call) -> schema.AgentView:
+    text = call.asked("context")
+
+    def look(book: Book, key: str) -> Any:
+        forced = book.served(key).forced
+        if text is None or text in forced:
+            return text
+        with suppress(msgspec.DecodeError):
+            return msgspec.json.decode(text, type=ContextName)
+        return text
+
+    context = await call.run(do.Look(call.key, look))
+    answer: schema.AgentView = await call.run(do.Force(call.key, None, context))
+    return answer
+
+
+async def _change(call: Call) -> schema.VersionOut:
+    answer: schema.VersionOut = await call.run(do.Change(call.key, call.body))
+    return answer
+
+
+async def _roll_back(call: Call) -> schema.VersionOut:
+    asked: schema.RollbackIn = call.body
+    answer: schema.VersionOut = await call.run(do.RollBack(call.key, asked.version))
+    return answer
+
+
+async def _configure(call: Call) -> schema.AgentView:
+    answer: schema.AgentView = await call.run(do.Configure(call.key, call.body))
+    return answer
+
+
+_AGENT = "/v1/agents/{key}"
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        *("POST", f"{_AGENT}/decisions", "decide", "Decide", _decide, schema.DecisionOut, schema.DecisionIn),
+    ),
+    Operation("POST", "/v1/rewards", "reward", "Report a reward", _reward, schema.RewardOut, schema.RewardIn),
+    Operation(
+        "POST",
+        f"{_AGENT}/decisions/batch",
+        "decide",
+        "Decide several times",
+        _decide_batch,
+        schema.Batch,
+        schema.DecisionBatchIn,
+    ),
+    Operation(
+        "POST", "/v1/rewards/batch", "reward", "Report rewards", _reward_batch, schema.Batch, schema.RewardBatchIn
+    ),
+    Operation(
+        "GET",
+        "/v1/decisions/{decision_id}",
+        None,
+        "What has become of a decision",
+        _look_at_decision,
+        schema.DecisionView,
+    ),
+    Operation(
+        "POST",
+        "/v1/decisions/{decision_id}/censor",
+        "reward",
+        "Give up: the reward will never come",
+        _censor,
+        schema.RewardOut,
+    ),
+    Operation(
+        "POST",
+        f"{_AGENT}/observations",
+        "observe",
+        "Report what an expert did",
+        _observe,
+        schema.ObservationOut,
+        schema.ObservationIn,
+    ),
+    Operation(
+        "POST",
+        f"{_AGENT}/observations/batch",
+        "observe",
+        "Report what experts did",
+        _observe_batch,
+        schema.Batch,
+        schema.ObservationBatchIn,
+    ),
+    Operation("GET", "/v1/agents", None, "All agents", _agents, schema.AgentsView),
+    Operation("GET", _AGENT, None, "An agent and its settings", _agent, schema.AgentView),
+    Operation("GET", f"{_AGENT}/arms", None, "The arms of an agent without contexts", _view, schema.ContextView),
+    Operation(
+        "GET",
+        f"{_AGENT}/contexts",
+        None,
+        "The contexts of an agent",
+        _contexts,
+        schema.ContextsView,
+        query=(
+            ("start", "how many to pass over"),
+            ("limit", "how many to give, at most 1000"),
+            ("search", "text in the name"),
+        ),
+    ),
+    Operation("GET", f"{_AGENT}/contexts/{{context}}", None, "The arms in a context", _context, schema.ContextView),
+    Operation("DELETE", f"{_AGENT}/contexts/{{context}}", "admin", "Erase a context", _erase, schema.ErasedOut),
+    Operation(
+        "PUT", f"{_AGENT}/forced", "admin", "Force an arm: emergency stop", _force, schema.AgentView, schema.ForceIn
+    ),
+    Operation(
+        "DELETE",
+        f"{_AGENT}/forced",
+        "admin",
+        "Let the agent decide again",
+        _free,
+        schema.AgentView,
+        query=(("context", "the context; all by default"),),
+    ),
+    Operation(
+        "POST",
+        f"{_AGENT}/changes",
+        "admin",
+        "Change bounds, arms or policy",
+        _change,
+        schema.VersionOut,
+        schema.ChangeIn,
+    ),
+    Operation(
+        "POST",
+        f"{_AGENT}/rollback",
+        "admin",
+        "Back to an earlier version",
+        _roll_back,
+        schema.VersionOut,
+        schema.RollbackIn,
+    ),
+    Operation(
+        "PATCH",
+        f"{_AGENT}/settings",
+        "admin",
+        "Share of the traffic, wait, default reward",
+        _configure,
+        schema.AgentView,
+        schema.SettingsIn,
+    ),
+)
+"""All that can be asked, the most frequent first."""
+
+
+class Service:
+    """The ASGI application of a service.
+
+    Parameters
+    ----------
+    book
+        The state of the agents.
+    rate
+        How many requests a second each token may send; any number by default.
+    snapshots
+        Whether to save snapshots.
+
+    Examples
+    --------
+    >>> from meanbounds.service import Service, open_store
+    >>> from meanbounds.service.server import prepare
+    >>> service = Service(prepare(open_store("sqlite::memory:")))
+    >>> service.app.url_path_for("POST /v1/rewards")
+    '/v1/rewards'
+    """
+
+    def __init__(self, book: Book, *, rate: float | None = None, snapshots: bool = True) -> None:
+        self.book, self.guard = book, Guard(rate)
+        self._snapshots = snapshots
+        self.writer: Writer | None = None
+        self.document: bytes = b""
+        routes = [
+            Route(
+                one.path.replace("{context}", "{context:path}"),
+                _Endpoint(self, one),
+                methods=[one.method],
+                name=f"{one.method} {one.path}",
+            )
+            for one in OPERATIONS
+        ]
+        routes += [
+            Route("/health", self._health, methods=["GET"]),
+            Route("/ready", self._ready, methods=["GET"]),
+            Route("/openapi.json", self._openapi, methods=["GET"]),
+        ]
+        self.app = Starlette(
+            routes=routes,
+            lifespan=self._lifespan,
+            exception_handlers={HTTPException: _refused, 404: _refused, 405: _refused},
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self.app(scope, receive, send)
+
+    @asynccontextmanager
+    async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        writer = self.writer = Writer(self.book, snapshots=self._snapshots)
+        tasks = [asyncio.create_task(writer.run()), asyncio.create_task(self._keep_tokens(writer))]
+        try:
+            await self._take_tokens(writer)
+            yield
+        finally:
+            tasks[1].cancel()
+            await writer.close()
+            await tasks[0]
+            writer.stop()
+
+    async def _keep_tokens(self, writer: Writer) -> None:
+        while True:
+            await asyncio.sleep(_REFRESH)
+            with suppress(RefusalError):
+                await self._take_tokens(writer)
+
+    async def _take_tokens(self, writer: Writer) -> None:
+        (tokens,) = await writer.put(do.Look("", lambda book, _: book.store.tokens()))
+        if not isinstance(tokens, RefusalError):  # a store that is away: the tokens stay as they are
+            self.guard.know(tokens)
+
+    async def _health(self, _request: Request) -> Response:
+        return Response(b'{"status":"ok"}', media_type="application/json")
+
+    async def _ready(self, _request: Request) -> Response:
+        problem = "starting" if self.writer is None else self.writer.problem
+        if problem is not None:
+            return _response(RefusalError(503, "store", problem))
+        return Response(b'{"status":"ready"}', media_type="application/json")
+
+    async def _openapi(self, _request: Request) -> Response:
+        from meanbounds.service.openapi import document
+
+        if not self.document:
+            self.document = msgspec.json.encode(document())
+        return Response(self.document, media_type="application/json")
+
+
+class _Endpoint:
+    """The ASGI application of one operation."""
+
+    def __init__(self, service: Service, operation: Operation) -> None:
+        self._service, self._operation = service, operation
+        self._decoder = None if operation.takes is None else msgspec.json.Decoder(operation.takes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            status, content = 200, _ENCODER.encode(await self._answer(scope, receive))
+        except RefusalError as error:
+            status, content = error.status, _ENCODER.encode(_error(error))
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            traceback.print_exc(file=sys.stderr)
+            internal = RefusalError(500, "internal", "something went wrong here; the log of the service says what")
+            status, content = 500, _ENCODER.encode(_error(internal))
+        length = (b"content-length", str(len(content)).encode())
+        await send({"type": "http.response.start", "status": status, "headers": [*_HEADERS, length]})
+        await send({"type": "http.response.body", "body": content})
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Any:
+        service, operation = self._service, self._operation
+        writer = service.writer
+        if writer is None:
+            raise RefusalError(503, "starting", "the service is starting; try again soon")
+        authorization = key = host = kind = None
+        length = 0
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                authorization = value.decode("latin-1")
+            elif name == b"idempotency-key":
+                key = value.decode("latin-1")
+            elif name == b"host":
+                host = value.decode("latin-1")
+            elif name == b"content-type":
+                kind = value
+            elif name == b"content-length":
+                length = int(value)
+        if service.guard.is_open and _host(host) not in _LOOPBACK:  # a page elsewhere may send its readers here
+            raise RefusalError(
+                403, "forbidden", "without tokens only this machine is served, as localhost or 127.0.0.1"
+            )
+        token = service.guard.admit(authorization, operation.scope)
+        body = None
+        if self._decoder is not None:
+            if kind is None or not kind.startswith(b"application/json"):
+                raise RefusalError(415, "not_json", "send JSON, with Content-Type: application/json")
+            body = self._read(await _body(receive, length))
+        if key is not None and not (1 <= len(key) <= 200 and key.isprintable()):
+            raise RefusalError(422, "invalid", "Idempotency-Key must have 1 to 200 printable characters")
+        return await operation.handle(Call(writer, token, scope["path_params"], scope["query_string"], body, key))
+
+    def _read(self, text: bytes) -> Any:
+        assert self._decoder is not None
+        try:
+            return self._decoder.decode(text)
+        except msgspec.ValidationError as error:
+            raise RefusalError(422, "invalid", str(error)) from None
+        except (msgspec.DecodeError, RecursionError, ValueError) as error:
+            raise RefusalError(400, "not_json", f"the body is not JSON: {error}") from None
+
+
+async def _body(receive: Receive, length: int) -> bytes:
+    """The body of a request, unless it is too long."""
+    parts, size = list[bytes](), 0
+    while True:
+        if length > schema.MOST_BYTES or size > schema.MOST_BYTES:
+            raise RefusalError(
+                413, "too_large", f"a request has at most {schema.MOST_BYTES} bytes; send smaller batches"
+            )
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise RefusalError(400, "disconnected", "the request was not sent whole")
+        part: bytes = message.get("body", b"")
+        parts.append(part)
+        size += len(part)
+        if not message.get("more_body"):
+            if size > schema.MOST_BYTES:
+                continue
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _host(header: str | None) -> str:
+    """The host of a header, without its port."""
+    text = (header or "").lower()
+    return text.rpartition(":")[0] if ":" in text.rpartition("]")[2] else text
+
+
+def _error(error: RefusalError) -> ErrorAnswer:
+    return ErrorAnswer(schema.ErrorOut(error.code, error.message))
+
+
+def _response(error: RefusalError) -> Response:
+    return Response(_ENCODER.encode(_error(error)), status_code=error.status, media_type="application/json")
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    """Addresses and methods that there are not."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    said = {
+        404: "there is nothing at this address; /openapi.json says what there is",
+        405: "this method is not served here",
+    }
+    return _response(RefusalError(status, "not_found" if status == 404 else "refused", said.get(status, "refused")))

@@ -1,0 +1,268 @@
+"""The store in one SQLite file: no server, one writer at a time, every group synced to disk."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from meanbounds.service.events import DECIDED, Event
+from meanbounds.service.store import VERSION, Found, Store, StoreError, Token, Wanted, row_of_token, token_of_row
+
+__all__ = ["SQLiteStore"]
+
+_PATIENCE = 5.0  # seconds to wait for another process that writes
+_EVENT = "position, time, kind, agent, name, subject, body"
+_AT_ONCE = 2_000  # events read at a time
+
+# What takes the tables from one version to the next; the first entry makes them.
+_MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE events (position INTEGER PRIMARY KEY, time REAL NOT NULL, kind INTEGER NOT NULL, "
+        "agent TEXT NOT NULL, name TEXT, subject INTEGER, body BLOB NOT NULL)",
+        "CREATE UNIQUE INDEX events_by_name ON events (name, kind, agent) WHERE name IS NOT NULL",
+        "CREATE UNIQUE INDEX events_by_subject ON events (subject, kind) WHERE subject IS NOT NULL",
+        "CREATE TABLE snapshots (id INTEGER PRIMARY KEY CHECK (id = 1), position INTEGER NOT NULL, body BLOB NOT NULL)",
+        "CREATE TABLE versions (agent TEXT, version INTEGER, position INTEGER NOT NULL, body BLOB NOT NULL, "
+        "PRIMARY KEY (agent, version))",
+        "CREATE TABLE tokens (id TEXT PRIMARY KEY, hash BLOB NOT NULL, scopes TEXT NOT NULL, agents TEXT, "
+        "name TEXT NOT NULL, expires REAL, revoked INTEGER NOT NULL) WITHOUT ROWID",
+    ),
+)
+
+
+class SQLiteStore(Store):
+    """A store in an SQLite file.
+
+    The file is in WAL mode with ``synchronous=FULL``: a commit returns after the operating system has synced the log of
+    the group. Readers such as `meanbounds verify` do not hold up the writer.
+
+    Parameters
+    ----------
+    path
+        The file, or ``:memory:``.
+    create
+        Whether to make it if it is not there.
+    """
+
+    def __init__(self, path: str, *, create: bool = True) -> None:
+        self._path = path
+        if not create and path != ":memory:" and not Path(path).is_file():
+            raise StoreError(f"there is no store {path}; `meanbounds serve --store sqlite:{path}` makes one")
+        if not create and path != ":memory:" and Path(path).stat().st_size == 0:
+            raise StoreError(f"{path} is empty: it holds no store")
+        with _in_words(path):
+            self._connection = sqlite3.connect(
+                path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=64
+            )
+            self._run("PRAGMA journal_mode=WAL")
+            self._run("PRAGMA synchronous=FULL")
+            self._run("PRAGMA secure_delete=ON")
+            self._run("PRAGMA cache_size=-65536")
+            self._migrate()
+
+    def _run(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        return self._connection.execute(query, values).fetchall()
+
+    def _migrate(self) -> None:
+        """Bring the tables up to date, in one transaction."""
+        if self._run("PRAGMA user_version") == [(VERSION,)]:
+            return
+        self._run("BEGIN IMMEDIATE")
+        try:
+            ((number,),) = self._run("PRAGMA user_version")
+            if number > VERSION:
+                raise StoreError(
+                    f"{self._path} was written by a newer version of meanbounds (tables {number}, this one knows "
+                    f"{VERSION}): upgrade with pip install -U meanbounds"
+                )
+            if number == 0 and self._run("SELECT 1 FROM sqlite_master"):
+                raise StoreError(f"{self._path} is a database of something else; give another file")
+            for step in _MIGRATIONS[number:VERSION]:
+                for statement in step:
+                    self._run(statement)
+            if number == 0:
+                self._run("INSERT INTO settings VALUES ('secret', ?), ('workers', '0')", [secrets.token_hex(32)])
+            self._run(f"PRAGMA user_version={VERSION}")
+            self._run("COMMIT")
+        except BaseException:
+            self.rollback()
+            raise
+
+    def begin(self, after: int, wanted: Wanted) -> tuple[list[Event], Found]:
+        """Keep other writers out; return the events after this position, and what was looked up."""
+        with _in_words(self._path):
+            run = self._connection.execute
+            run("BEGIN IMMEDIATE")
+            news = [Event(*row) for row in run(f"SELECT {_EVENT} FROM events WHERE position > ?", (after,))]
+            named, decisions = list[Event](), list[Event]()
+            for agent, kind, name in wanted.names:
+                query = f"SELECT {_EVENT} FROM events WHERE name = ? AND kind = ? AND agent = ?"
+                named += map(Event._make, run(query, (name, kind, agent)))
+            for position in wanted.decisions:
+                decisions += map(Event._make, run(f"SELECT {_EVENT} FROM events WHERE position = ?", (position,)))
+                decisions += map(Event._make, run(f"SELECT {_EVENT} FROM events WHERE subject = ?", (position,)))
+        return news, Found(named, decisions)
+
+    def write(self, events: Sequence[Event]) -> None:
+        """Add events at the end of the log; they count from `commit` on."""
+        with _in_words(self._path):
+            self._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", events)
+
+    def commit(self) -> None:
+        """Sync the group to disk, and let other writers in."""
+        with _in_words(self._path):
+            self._connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Forget the group, and let other writers in."""
+        with suppress(sqlite3.Error):
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def probe(self) -> None:
+        """Write something that does not matter, to see whether writing works."""
+        with _in_words(self._path):
+            self._run("BEGIN IMMEDIATE")
+            try:
+                # As large as a group may be, so that a disk that is all but full is noticed here.
+                self._run("INSERT OR REPLACE INTO settings VALUES ('probe', ?)", (secrets.token_hex(16_384),))
+                self._run("COMMIT")
+            finally:
+                self.rollback()
+
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Event]:
+        """The events after a position, in order."""
+        end = 2**62 if until is None else until
+        while True:
+            with _in_words(self._path):
+                query = f"SELECT {_EVENT} FROM events WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
+                rows = self._run(query, (after, end, _AT_ONCE))
+            yield from map(Event._make, rows)
+            if len(rows) < _AT_ONCE:
+                return
+            after = rows[-1][0]
+
+    def last(self) -> int:
+        """The position of the last event; 0 if there is none."""
+        with _in_words(self._path):
+            ((last,),) = self._run("SELECT max(position) FROM events")
+        return last or 0
+
+    def decisions(self, agent: str, after: int, limit: int) -> list[tuple[int, float, bool]]:
+        """The next decisions of an agent: position, time, and whether anything has become of each."""
+        with _in_words(self._path):
+            rows = self._run(
+                "SELECT position, time, EXISTS (SELECT 1 FROM events AS other WHERE other.subject = events.position) "
+                "FROM events WHERE position > ? AND kind = ? AND agent = ? ORDER BY position LIMIT ?",
+                (after, DECIDED, agent, limit),
+            )
+        return [(position, time, bool(done)) for position, time, done in rows]
+
+    def outcomes(self, position: int) -> list[Event]:
+        """What has become of the decision at this position, in order."""
+        with _in_words(self._path):
+            rows = self._run(f"SELECT {_EVENT} FROM events WHERE subject = ? ORDER BY position", (position,))
+        return [Event(*row) for row in rows]
+
+    def rewrite(self, events: Iterable[tuple[int, str | None, bytes]]) -> None:
+        """Replace names and bodies of events, by position; for contexts that are erased."""
+        with _in_words(self._path):
+            rows = ((name, body, position) for position, name, body in events)
+            self._connection.executemany("UPDATE events SET name = ?, body = ? WHERE position = ?", rows)
+
+    def erase_traces(self) -> None:
+        """Empty the log of SQLite itself, which still has what was overwritten."""
+        with _in_words(self._path):
+            self._run("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def keep_snapshot(self, position: int, body: bytes) -> None:
+        """Keep a snapshot in place of an older one; inside of a group or alone."""
+        with _in_words(self._path):
+            self._run("INSERT OR REPLACE INTO snapshots VALUES (1, ?, ?)", (position, body))
+
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """The newest snapshot, and its position."""
+        with _in_words(self._path):
+            rows = self._run("SELECT position, body FROM snapshots")
+        return rows[0] if rows else None
+
+    def keep_version(self, agent: str, version: int, position: int, body: bytes) -> None:
+        """Keep the state in which a version of an agent began, as part of the group."""
+        with _in_words(self._path):
+            self._run("INSERT OR REPLACE INTO versions VALUES (?, ?, ?, ?)", (agent, version, position, body))
+
+    def versions(self, agent: str) -> list[tuple[int, int]]:
+        """The versions of an agent, and their positions."""
+        with _in_words(self._path):
+            return self._run("SELECT version, position FROM versions WHERE agent = ? ORDER BY version", (agent,))
+
+    def version(self, agent: str, version: int) -> tuple[int, bytes] | None:
+        """The position at which a version of an agent began, and the state then."""
+        with _in_words(self._path):
+            rows = self._run("SELECT position, body FROM versions WHERE agent = ? AND version = ?", (agent, version))
+        return rows[0] if rows else None
+
+    def setting(self, name: str) -> str:
+        """One of the entries that the store was made with, such as its secret."""
+        with _in_words(self._path):
+            ((value,),) = self._run("SELECT value FROM settings WHERE name = ?", (name,))
+        return str(value)
+
+    def new_worker(self) -> int:
+        """A number for a process that serves from this store; no other has it."""
+        with _in_words(self._path):
+            query = "UPDATE settings SET value = value + 1 WHERE name = 'workers' RETURNING CAST(value AS INTEGER)"
+            ((number,),) = self._run(query)
+        return int(number)
+
+    def tokens(self) -> list[Token]:
+        """All tokens."""
+        with _in_words(self._path):
+            rows = self._run("SELECT id, hash, scopes, agents, name, expires, revoked FROM tokens ORDER BY id")
+        return [token_of_row(row) for row in rows]
+
+    def add_token(self, token: Token) -> None:
+        """Keep a new token."""
+        with _in_words(self._path):
+            self._run("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?)", row_of_token(token))
+
+    def revoke_token(self, token: str) -> bool:
+        """Take a token back; False if there is none with this id."""
+        with _in_words(self._path):
+            return bool(self._run("UPDATE tokens SET revoked = 1 WHERE id = ? RETURNING id", (token,)))
+
+    def backup(self, target: str) -> None:
+        """Copy the store to another file while it is in use."""
+        if Path(target).exists():
+            raise StoreError(f"{target} is there already: a backup does not overwrite; give another name")
+        with _in_words(target):
+            copy = sqlite3.connect(target)
+            try:
+                self._connection.backup(copy, pages=1_000)
+            finally:
+                copy.close()
+
+    def close(self) -> None:
+        """Close connections."""
+        self.rollback()
+        self._connection.close()
+
+
+@contextmanager
+def _in_words(path: str) -> Iterator[None]:
+    """Errors of SQLite, with the file and what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        said = str(error)
+        advice = {
+            "database or disk is full": "make room on the disk",
+            "database is locked": "another process writes to it; wait, or stop that process",
+            "file is not a database": "give the file of a store, or a new name",
+        }.get(said, "check the disk, the permissions and the folder")
+        raise StoreError(f"the store {path} cannot be used: {said}; {advice}") from error

@@ -1,0 +1,246 @@
+"""What a service asks of a store: an append-only log to which one writer at a time adds a group of events."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from meanbounds.service.events import CENSORED, EXPIRED, REWARDED, Event
+
+__all__ = ["OUTCOMES", "VERSION", "Found", "Store", "StoreError", "Token", "Wanted", "open_store"]
+
+VERSION = 1  # of the tables
+OUTCOMES = (REWARDED, EXPIRED, CENSORED)
+
+
+class StoreError(OSError):
+    """Raised where the store cannot be read or written; nothing of the group in question was acknowledged.
+
+    Examples
+    --------
+    >>> from meanbounds.service.store import StoreError
+    >>> print(StoreError("the disk is full"))
+    the disk is full
+    """
+
+
+class Wanted(NamedTuple):
+    """What a group of commands has to look up before it is carried out."""
+
+    names: set[tuple[str, int, str]]  # agent, kind and name of events
+    decisions: set[int]  # positions
+
+
+class Found(NamedTuple):
+    """What was found of it."""
+
+    named: list[Event]
+    decisions: list[Event]  # with what became of them
+
+
+class Token(NamedTuple):
+    """A token as the store has it: the hash of its secret, and what it allows."""
+
+    id: str
+    hash: bytes
+    scopes: frozenset[str]
+    agents: frozenset[str] | None  # None: all of them
+    name: str
+    expires: float | None
+    revoked: bool
+
+
+class Store(ABC):
+    """A log of events in a database, with the snapshots, versions of agents and tokens that go with it.
+
+    A group is written between `begin`, which keeps other writers out, and `commit` or `rollback`.
+
+    Examples
+    --------
+    >>> from meanbounds.service import open_store
+    >>> from meanbounds.service.events import CENSORED, Event
+    >>> store = open_store("sqlite::memory:")
+    >>> with store.group():
+    ...     store.write([Event(1, 0.0, CENSORED, "demo", None, 7, b"{}")])
+    >>> [event.position for event in store.read()]
+    [1]
+    """
+
+    is_local = True  # whether a look-up is so fast that it need not leave the thread that asks
+
+    @abstractmethod
+    def begin(self, after: int, wanted: Wanted) -> tuple[list[Event], Found]:
+        """Keep other writers out; return the events after this position, and what was looked up."""
+
+    @abstractmethod
+    def write(self, events: Sequence[Event]) -> None:
+        """Add events at the end of the log; they count from `commit` on."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Sync the group to disk, and let other writers in."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Forget the group, and let other writers in."""
+
+    @abstractmethod
+    def probe(self) -> None:
+        """Write something that does not matter, to see whether writing works."""
+
+    @abstractmethod
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Event]:
+        """The events after a position, in order."""
+
+    @abstractmethod
+    def last(self) -> int:
+        """The position of the last event; 0 if there is none."""
+
+    @abstractmethod
+    def decisions(self, agent: str, after: int, limit: int) -> list[tuple[int, float, bool]]:
+        """The next decisions of an agent: position, time, and whether anything has become of each."""
+
+    @abstractmethod
+    def outcomes(self, position: int) -> list[Event]:
+        """What has become of the decision at this position, in order."""
+
+    def erase_traces(self) -> None:
+        """Empty what the database itself keeps of rows that were overwritten, as far as it can be told to."""
+        return
+
+    @abstractmethod
+    def rewrite(self, events: Iterable[tuple[int, str | None, bytes]]) -> None:
+        """Replace names and bodies of events, by position; for contexts that are erased."""
+
+    @abstractmethod
+    def keep_snapshot(self, position: int, body: bytes) -> None:
+        """Keep a snapshot in place of an older one; inside of a group or alone."""
+
+    @abstractmethod
+    def snapshot(self) -> tuple[int, bytes] | None:
+        """The newest snapshot, and its position."""
+
+    @abstractmethod
+    def keep_version(self, agent: str, version: int, position: int, body: bytes) -> None:
+        """Keep the state in which a version of an agent began, as part of the group."""
+
+    @abstractmethod
+    def versions(self, agent: str) -> list[tuple[int, int]]:
+        """The versions of an agent, and their positions."""
+
+    @abstractmethod
+    def version(self, agent: str, version: int) -> tuple[int, bytes] | None:
+        """The position at which a version of an agent began, and the state then."""
+
+    @abstractmethod
+    def setting(self, name: str) -> str:
+        """One of the entries that the store was made with, such as its secret."""
+
+    @abstractmethod
+    def new_worker(self) -> int:
+        """A number for a process that serves from this store; no other has it."""
+
+    @abstractmethod
+    def tokens(self) -> list[Token]:
+        """All tokens."""
+
+    @abstractmethod
+    def add_token(self, token: Token) -> None:
+        """Keep a new token."""
+
+    @abstractmethod
+    def revoke_token(self, token: str) -> bool:
+        """Take a token back; False if there is none with this id."""
+
+    @abstractmethod
+    def backup(self, target: str) -> None:
+        """Copy the store while it is in use."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close connections."""
+
+    @contextmanager
+    def group(self, after: int | None = None) -> Iterator[list[Event]]:
+        """A group that is committed at the end of the block, or forgotten if it raises."""
+        news, _ = self.begin(self.last() if after is None else after, Wanted(set(), set()))
+        try:
+            yield news
+            self.commit()
+        except BaseException:
+            self.rollback()
+            raise
+
+    def decision_id(self, position: int) -> str:
+        """The public id of a decision, which nobody can guess: its position, and a code that needs the secret."""
+        return f"{position:x}-{self._code(position)}"
+
+    def position_of(self, decision_id: str) -> int | None:
+        """The position of a decision; None if the id is not one that this store gave out."""
+        head, dash, code = decision_id.partition("-")
+        try:
+            position = int(head, 16)
+        except ValueError:
+            return None
+        if not dash or not 0 < position < 2**62 or f"{position:x}" != head or not code.isascii():
+            return None
+        return position if hmac.compare_digest(code, self._code(position)) else None
+
+    def _code(self, position: int) -> str:
+        return hashlib.blake2b(position.to_bytes(8, "big"), key=self.secret, digest_size=12).hexdigest()
+
+    @property
+    def secret(self) -> bytes:
+        """The secret from which ids of decisions are made; kept after the first look."""
+        known: bytes | None = self.__dict__.get("_secret")
+        if known is None:
+            known = self.__dict__["_secret"] = bytes.fromhex(self.setting("secret"))
+        return known
+
+
+def open_store(address: str, *, create: bool = True) -> Store:
+    """Open the store at an address, and bring its tables up to date.
+
+    Parameters
+    ----------
+    address
+        ``sqlite:state.db`` for a file, ``sqlite::memory:`` for none, or ``postgresql://...``.
+    create
+        Whether to make the file if it is not there.
+
+    Examples
+    --------
+    >>> from meanbounds.service import open_store
+    >>> open_store("sqlite::memory:").last()
+    0
+    >>> open_store("state.db")
+    Traceback (most recent call last):
+    ValueError: a store is sqlite:FILE, such as sqlite:state.db, or postgresql://...; got 'state.db'
+    """
+    if address.startswith("sqlite:") and len(address) > len("sqlite:"):
+        from meanbounds.service.sqlite import SQLiteStore
+
+        return SQLiteStore(address.removeprefix("sqlite:"), create=create)
+    if address.startswith(("postgresql:", "postgres:")):
+        from meanbounds.service.postgres import PostgresStore
+
+        return PostgresStore(address)
+    raise ValueError(f"a store is sqlite:FILE, such as sqlite:state.db, or postgresql://...; got {address!r}")
+
+
+def row_of_token(token: Token) -> tuple[Any, ...]:
+    """A token as a row of a table."""
+    agents = None if token.agents is None else "\n".join(sorted(token.agents))
+    scopes = " ".join(sorted(token.scopes))
+    return token.id, token.hash, scopes, agents, token.name, token.expires, int(token.revoked)
+
+
+def token_of_row(row: Sequence[Any]) -> Token:
+    """The token of a row."""
+    number, code, scopes, agents, name, expires, revoked = row
+    allowed = None if agents is None else frozenset(agents.split("\n"))
+    return Token(number, bytes(code), frozenset(scopes.split()), allowed, name, expires, bool(revoked))

@@ -1,0 +1,259 @@
+"""The one writer of a process: it takes the commands that wait, carries them out in order, and syncs them as a group.
+
+Answers go out after the group is on disk. While a group is being synced, the next one gathers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from meanbounds.service.book import Book
+from meanbounds.service.commands import Command, Sweep
+from meanbounds.service.errors import RefusalError
+from meanbounds.service.events import Event
+from meanbounds.service.store import Found, StoreError
+
+__all__ = ["Writer", "carry_out"]
+
+_MOST = 512  # commands in a group
+_SWEEP = 1.0  # seconds between two looks for decisions that expire
+_QUEUE = 20_000  # commands that may wait; more are refused
+_Result = TypeVar("_Result")
+
+
+def carry_out(book: Book, *commands: Command) -> list[Any]:
+    """Carry out commands as one group, without a writer; an answer may be a `RefusalError`.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.service import open_store
+    >>> from meanbounds.service.book import Book
+    >>> from meanbounds.service.commands import Create, Decide
+    >>> from meanbounds.service.events import Settings
+    >>> from meanbounds.service.schema import DecisionIn
+    >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.1], [0.9, 0.5], arms=["a", "b"]), seed=7)
+    >>> book = Book(open_store("sqlite::memory:"))
+    >>> carry_out(book, Create("demo", agent.to_dict(), Settings(), ""))
+    [True]
+    >>> carry_out(book, Decide("demo", "request 1", DecisionIn()))[0].arm
+    'a'
+    """
+    store = book.store
+    if book.stale:
+        store.probe()
+        book.reload()
+    try:
+        found = store.begin(book.position, book.wanted(commands))
+        if book.is_renamed(found[0]):
+            store.rollback()
+            book.reload()
+            found = store.begin(book.position, book.wanted(commands))
+        book.learn(*found)
+        answers = _run(book, commands)
+        if book.write():
+            store.commit()
+        else:
+            store.rollback()
+    except BaseException:
+        book.stale = True
+        store.rollback()
+        raise
+    book.trim()
+    return answers
+
+
+def _run(book: Book, commands: Sequence[Command]) -> list[Any]:
+    """Run commands one by one; what agents warn of is kept."""
+    book.start_group()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        answers = [_answer(book, command) for command in commands]
+    for warning in caught:
+        book.alarms = [*book.alarms[-99:], str(warning.message)]
+    return answers
+
+
+def _answer(book: Book, command: Command) -> Any:
+    try:
+        return command.run(book)
+    except RefusalError as error:
+        return error
+    except StoreError:
+        raise
+    except LookupError as error:
+        return RefusalError(422, "unknown", str(error))
+    except (TypeError, ValueError, ArithmeticError) as error:
+        return RefusalError(422, "invalid", str(error))
+
+
+class Writer:
+    """Carries out commands for many tasks of an event loop.
+
+    Parameters
+    ----------
+    book
+        The state; from then on only the writer may use it.
+    snapshots
+        Whether to save snapshots from time to time, and at the end.
+    """
+
+    def __init__(self, book: Book, *, snapshots: bool = True) -> None:
+        self.book = book
+        self.problem: str | None = None  # why the store cannot be used, if it cannot
+        self.groups = self.commands = 0
+        self._snapshots = snapshots
+        self._waiting: list[tuple[Sequence[Command], asyncio.Future[list[Any]]]] = []
+        self._wake = asyncio.Event()
+        self._closing = False
+        self._tidy = False
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="meanbounds-store")
+
+    def put(self, *commands: Command) -> asyncio.Future[list[Any]]:
+        """Let commands be carried out, together and in this order; the future has their answers."""
+        future = asyncio.get_running_loop().create_future()
+        if self._closing:
+            raise RefusalError(503, "stopping", "the service is stopping; try again soon")
+        if len(self._waiting) >= _QUEUE:
+            raise RefusalError(503, "overloaded", "too many requests are waiting; try again later")
+        self._waiting.append((commands, future))
+        self._wake.set()
+        return future
+
+    async def run(self) -> None:
+        """Work until `close` is called."""
+        loop = asyncio.get_running_loop()
+        swept = loop.time()
+        while not (self._closing and not self._waiting):
+            if not self._waiting:
+                self._wake.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), _SWEEP)
+            if self._waiting:
+                await self._group(self._take())
+            if self._tidy:
+                self._tidy = False
+                with suppress(StoreError):  # somebody reads: the next checkpoint does it
+                    await self._in_thread(self.book.store.erase_traces)
+            if loop.time() - swept >= _SWEEP:
+                swept = loop.time()
+                await self._look_after()
+        if self._snapshots and not self.problem:
+            await self._in_thread(self._save)
+
+    async def close(self) -> None:
+        """Finish what waits, and stop."""
+        self._closing = True
+        self._wake.set()
+
+    def _take(self) -> list[tuple[Sequence[Command], asyncio.Future[list[Any]]]]:
+        """The next group: as many as may be, or one that has to be alone."""
+        count = size = 0
+        for commands, _ in self._waiting:
+            alone = any(command.alone for command in commands)
+            if count and (alone or size + len(commands) > _MOST):
+                break
+            count, size = count + 1, size + len(commands)
+            if alone:
+                break
+        group, self._waiting = self._waiting[:count], self._waiting[count:]
+        return group
+
+    async def _group(self, group: list[tuple[Sequence[Command], asyncio.Future[list[Any]]]]) -> None:
+        """Carry out a group, and answer when it is on disk."""
+        commands = [command for own, _ in group for command in own]
+        try:
+            answers = await self._carry_out(commands)
+            self.problem = None
+        except StoreError as error:
+            self.problem = str(error)
+            refusal = RefusalError(503, "store", f"{error}. Nothing of this was counted: send the same request again")
+            answers = [refusal] * len(commands)
+        except Exception:
+            traceback.print_exc(file=sys.stderr)
+            refusal = RefusalError(500, "internal", "something went wrong here; nothing of this was counted")
+            answers = [refusal] * len(commands)
+        self.groups, self.commands, place = self.groups + 1, self.commands + len(commands), 0
+        for own, future in group:
+            if not future.done():  # the caller may have gone away
+                future.set_result(answers[place : place + len(own)])
+            place += len(own)
+
+    async def _carry_out(self, commands: Sequence[Command]) -> list[Any]:
+        book, store = self.book, self.book.store
+        try:
+            if book.stale:
+                await self._in_thread(self._recover)
+            found = await self._begin(commands)
+            if book.is_renamed(found[0]):
+                await self._in_thread(self._read_anew)
+                found = await self._begin(commands)
+            book.learn(*found)
+            answers = _run(book, commands)
+            if not store.is_local:
+                await self._in_thread(self._finish)
+            elif book.write():
+                await self._in_thread(store.commit)
+            else:
+                store.rollback()
+        except BaseException:
+            book.stale = True
+            await self._in_thread(store.rollback)
+            raise
+        book.trim()
+        return answers
+
+    async def _begin(self, commands: Sequence[Command]) -> tuple[list[Event], Found]:
+        book, store = self.book, self.book.store
+        wanted = book.wanted(commands)
+        if store.is_local:  # faster here than to hand it to a thread
+            return store.begin(book.position, wanted)
+        return await self._in_thread(lambda: store.begin(book.position, wanted))
+
+    def _read_anew(self) -> None:
+        self.book.store.rollback()
+        self.book.reload()
+
+    async def erase_traces(self) -> None:
+        """Let the database forget rows that were overwritten, when no group is under way."""
+        self._tidy = True
+
+    def _finish(self) -> None:
+        if self.book.write():
+            self.book.store.commit()
+        else:
+            self.book.store.rollback()
+
+    def _recover(self) -> None:
+        """Read the state anew, once the store can be written again."""
+        self.book.store.probe()
+        self.book.reload()
+
+    async def _look_after(self) -> None:
+        """Let decisions expire, and save a snapshot from time to time."""
+        if any(served.settings.wait is not None for served in self.book.agents.values()) and not self.book.stale:
+            future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+            await self._group([([Sweep()], future)])
+        if self._snapshots and not self.book.stale and self.book.snapshot_is_due():
+            await self._in_thread(self._save)
+
+    def _save(self) -> None:
+        try:
+            self.book.save_snapshot()
+        except StoreError as error:  # the log is whole: a snapshot only saves time
+            self.problem = str(error)
+
+    async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def stop(self) -> None:
+        """Let go of the thread and the store."""
+        self._thread.shutdown()
+        self.book.store.close()
