@@ -289,17 +289,14 @@ class Journal:
             self._call("cancel", context, again.arm)
 
     def _choose(self, name: str, context: Context | None, eligible: list[Arm] | None) -> Decision:
-        """Ask the agent for an arm and for its probability."""
+        """Ask the agent for an arm and its probability."""
         if isinstance(self._agent, Agent) != (context is None):
             need = "has no contexts: leave the context out" if context is not None else "needs a context"
             raise JournalError(f"the agent in {self.path} {need}")
         try:
-            chances = self._call("probabilities", context, eligible)
-            arm = self._call("pull", context, eligible)
+            return Decision(name, context, *self._call("decide", context, eligible))
         except LookupError as error:  # an arm or a context that is not known
             raise JournalError(str(error.args[0])) from error
-        known = self._agent if isinstance(self._agent, Agent) else self._agent[context]
-        return Decision(name, context, arm, float(chances[known.bounds.position(arm)]))
 
     def _learn(self, entry: _Entry, reward: float) -> None:
         self._call("update", entry.decision.context, entry.decision.arm, reward, history=not entry.own)
