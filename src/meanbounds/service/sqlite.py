@@ -98,7 +98,8 @@ class SQLiteStore(Store):
         with _in_words(self._path):
             run = self._connection.execute
             run("BEGIN IMMEDIATE")
-            news = [Event(*row) for row in run(f"SELECT {_EVENT} FROM events WHERE position > ?", (after,))]
+            newer = f"SELECT {_EVENT} FROM events WHERE position > ? ORDER BY position"
+            news = [Event(*row) for row in run(newer, (after,))]
             named, decisions = list[Event](), list[Event]()
             for agent, kind, name in wanted.names:
                 query = f"SELECT {_EVENT} FROM events WHERE name = ? AND kind = ? AND agent = ?"
