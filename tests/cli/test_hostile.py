@@ -130,6 +130,7 @@ COMMAND_LINES = [
     *(f"bounds {name} --arm arm --reward reward" for name in LOGS),
     *(f"sensitivity {name} --arm arm --reward reward" for name in LOGS[::5]),
     *(f"refute {name} --arm arm --reward reward" for name in LOGS[::7]),
+    *(f"evaluate {name}" for name in LOGS[::6]),
     *(f"explain {name} --arm arm --reward reward" for name in LOGS[::9]),
     *(f"simulate {name} -o out" for name in STUDIES),
     *(f"reproduce movielens --quick --movielens {name} -o out" for name in ARCHIVES),

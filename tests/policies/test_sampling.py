@@ -15,7 +15,7 @@ from scipy import stats
 
 import meanbounds as mb
 from meanbounds.agents.features import FeaturesLearner
-from meanbounds.kernels.linear.sample import begin, step, truncated_normal
+from meanbounds.kernels.linear.sample import start_walk, step, truncated_normal
 from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import child, reward_key
 from meanbounds.kernels.solvers.cone import Known
@@ -122,7 +122,7 @@ def test_truncated_normal_numbers_far_out() -> None:
 
 def walked(limits: Known, precision: Floats, mean: Floats, norm_low: float, points: int, between: int) -> Floats:
     """Points of a chain, with so many steps between them that they are independent."""
-    walk = begin(limits, precision, precision @ mean, 1.0, 0.0, 1.0, limits.centre.copy())
+    walk = start_walk(limits, precision, precision @ mean, 1.0, 0.0, 1.0, limits.centre.copy())
     out, place = np.empty((points, mean.size)), 0
     for k in range(-20, points):
         for axis in range(between):

@@ -21,7 +21,7 @@ from meanbounds.kernels.random.stream import child, uniform
 from meanbounds.kernels.solvers.cone import Known, factorise
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["Walk", "begin", "favourites", "sample", "step", "truncated_normal"]
+__all__ = ["Walk", "favourites", "sample", "start_walk", "step", "truncated_normal"]
 
 _SHORT = 1.5  # standard deviations: in a shorter interval around the mean, uniform proposals are accepted more often
 _FAR = 1e8  # standard deviations: beyond, the tail is exponential to the last digit
@@ -92,7 +92,7 @@ class Walk(NamedTuple):
 
 
 @compiled
-def begin(
+def start_walk(
     known: Known,
     precision: Floats,
     moment: Floats,
@@ -207,7 +207,7 @@ def step(walk: Walk, known: Known, axis: int, norm_low: float, key: np.uint64, p
 def favourites(pool: Pool, rule: Rule, known: Known, design: Design, kept: Integers, key: np.uint64) -> Integers:
     """Take the steps of a round: for each, the place among `kept` of the arm with the largest mean at that point."""
     d, point, offset, norm_high = design.point.size, design.point, pool.offset, rule.norm_high
-    walk = begin(known, design.precision, design.moment, rule.proxy, rule.regularisation, norm_high, point)
+    walk = start_walk(known, design.precision, design.moment, rule.proxy, rule.regularisation, norm_high, point)
     least, square, fresh = rule.norm_low / norm_high, 0.0, True
     for i in range(d):
         square += point[i] * point[i]
