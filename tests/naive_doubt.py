@@ -97,6 +97,15 @@ def nearest(r: Round, values: list[float]) -> None:
         r.memory[UNDECIDED] = 1.0
 
 
+def nearest_costs(r: Round, costs: dict[int, float]) -> None:
+    """The same for arms: equal costs of arms that saw different things are equal by luck, and rounded elsewhere."""
+    nearest(r, list(costs.values()))
+    for one, other in itertools.combinations(costs, 2):
+        alike = all(column[one] == column[other] for column in (r.plays, r.total, r.bounds.lower, r.cap))
+        if costs[one] == costs[other] and math.isfinite(costs[one]) and not alike:
+            r.memory[UNDECIDED] = 1.0
+
+
 def plain_unless_doubted(r: Round, trust: Trust, plain: Callable[[Round], int], doubted: Callable[[Doubt], int]) -> int:
     """Where the policy sees the same with the bounds and without, there is nothing to doubt."""
     d = Doubt(r, trust)
@@ -138,7 +147,7 @@ def bimed(d: Doubt, moments: int = 1, settle: bool = True) -> int:
             costs[k] = fine if fine > 0 else -INFINITY
         else:
             costs[k] = r.plays[k] * naive.distance(r, k, leader, moments) + math.log(r.plays[k]) + fine
-    nearest(r, list(costs.values()))
+    nearest_costs(r, costs)
     return r.largest({k: -cost for k, cost in costs.items()})
 
 
@@ -202,7 +211,8 @@ def believed(d: Doubt, k: int, law: Posterior, prior: tuple[float, float]) -> fl
         if lower < upper:
             chance = integral(law, lower, upper) / integral(start, lower, upper)
         else:  # a point: the likelihood of what was seen over its average
-            ones, zeros = law.a - prior[0], law.b - prior[1]
+            none = 1e-13 * (law.a + law.b)  # less is what rounding left of nothing
+            ones, zeros = (0.0 if seen <= none else seen for seen in (law.a - prior[0], law.b - prior[1]))
             average = math.lgamma(law.a) + math.lgamma(law.b) - math.lgamma(law.a + law.b)
             average -= math.lgamma(prior[0]) + math.lgamma(prior[1]) - math.lgamma(sum(prior))
             chance = math.exp(-average) * lower**ones * (1 - lower) ** zeros

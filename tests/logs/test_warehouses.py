@@ -15,7 +15,7 @@ from tests.test_docs import blocks
 def run_page(upto: str, folder: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, Any], fill: Any) -> Any:
     """Run the first block, fill the database, and run every block that mentions it; return the last result."""
     monkeypatch.chdir(folder)
-    codes = [code for _, _, code in blocks("docs/warehouses.md")]
+    codes = [code for kind, _, code in blocks("docs/warehouses.md") if kind == "python"]
     for number, code in enumerate(codes):
         if number < 2 or upto in code:
             exec(compile(code, f"docs/warehouses.md, block {number}", "exec", dont_inherit=True), names)

@@ -80,6 +80,7 @@ _OF_POLICY = {  # linear policies share colours with others: they are never in o
     "mostfrequentarm": COLOURS[15],
     "oful": COLOURS[0],
     "roful": COLOURS[2],
+    "linearthompson": COLOURS[7],
 }
 
 Style = Literal["-", "-."] | tuple[float, tuple[float, ...]]
