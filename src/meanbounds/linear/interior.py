@@ -30,8 +30,10 @@ def sampling_limits(feasible: FeasibleSet) -> Known:
     >>> import meanbounds as mb
     >>> arms = mb.LinearArms([[1.0, 0.0], [0.0, 1.0]], mb.MeanBounds([0.2, 0.5], [0.6, 0.5]))
     >>> limits = sampling_limits(mb.FeasibleSet(arms, norm_high=1.0))
-    >>> limits.centre.round(6), limits.rows.shape, limits.shape.shape  # flat in one direction
-    (array([0.4, 0.5]), (2, 1), (3, 2))
+    >>> bool(0.2 < limits.centre[0] < 0.6), round(float(limits.centre[1]), 6)
+    (True, 0.5)
+    >>> limits.rows.shape, limits.shape.shape  # flat in one direction
+    ((2, 1), (3, 2))
     """
     known = feasible.known
     points = _corners(known)
