@@ -136,8 +136,8 @@ def main() -> None:
         f"""\
 # Arms with features: which policy to use, measured
 
-Written by `python -m benchmarks.linear_agents` on {today} with meanbounds {mb.__version__}. `R-OFUL` is `ROFUL()`, and
-`R-OFUL, plain` is `ROFUL(index="plain")`, which clips no index.
+Written by `python -m benchmarks.linear_agents --share {share:g}` on {today} with meanbounds {mb.__version__}.
+`R-OFUL` is `ROFUL()`, and `R-OFUL, plain` is `ROFUL(index="plain")`, which clips no index.
 
 ## After the log of an expert
 The transfer experiment of the paper: 12 arms, {SETTINGS.horizon:,} rounds, {RUNS} runs on each draw of the arms whose

@@ -9,8 +9,9 @@ agent in a file. How to decide is the policy's part
 from meanbounds.agents.agent import Agent
 from meanbounds.agents.candidate import Candidate
 from meanbounds.agents.contextual import ContextualAgent
-from meanbounds.agents.journal import Decision, Journal, JournalError, load_agent
+from meanbounds.agents.journal import Decision, Journal, JournalError
 from meanbounds.agents.learner import NoIndexError, Pending, RewardError
+from meanbounds.agents.loading import agent_from_dict, load_agent
 from meanbounds.agents.replay import ArtificialReplay
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "NoIndexError",
     "Pending",
     "RewardError",
+    "agent_from_dict",
     "load_agent",
 ]

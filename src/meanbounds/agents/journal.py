@@ -18,12 +18,12 @@ import numpy as np
 from meanbounds.agents.agent import Agent
 from meanbounds.agents.contexts import Context, as_lists, as_tuples, check_context
 from meanbounds.agents.contextual import ContextualAgent
+from meanbounds.agents.loading import load_agent
 from meanbounds.bounds import Arm
 from meanbounds.support.checks import as_float, as_list, shown
 from meanbounds.support.locking import open_locked
-from meanbounds.support.saving import read_saved
 
-__all__ = ["Decision", "Journal", "JournalError", "load_agent"]
+__all__ = ["Decision", "Journal", "JournalError"]
 
 _WAITING, _ANSWERED, _CANCELLED = "waiting", "answered", "cancelled"
 
@@ -325,24 +325,6 @@ class Journal:
         while str(number) in self._entries:
             number += 1
         return str(number)
-
-
-def load_agent(path: str | Path) -> Agent | ContextualAgent:
-    """Load an agent from a file, whichever kind it is.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import meanbounds as mb
-    >>> path = Path(tempfile.mkdtemp()) / "agent.json"
-    >>> mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8]), seed=7).save(path)
-    >>> mb.agents.load_agent(path)
-    Agent(GLUE(), 2 arms, 0 updates)
-    """
-    saved = read_saved(path, "agent")
-    kind = ContextualAgent if "contexts" in saved or "agents" in saved else Agent
-    return kind.from_dict(saved)
 
 
 def _path(name: str, value: Any) -> Path:

@@ -12,6 +12,7 @@ from typing import Any
 import meanbounds as mb
 from meanbounds.cli.command import Command
 from meanbounds.cli.files import need, save_table
+from meanbounds.cli.log_options import add_range
 from meanbounds.cli.messages import quantity
 
 __all__ = ["COMMAND"]
@@ -90,14 +91,7 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="the column that says who decided, for example decided_by; where a person did, the probability is empty",
     )
-    parser.add_argument(
-        "--range",
-        type=float,
-        nargs=2,
-        default=(0.0, 1.0),
-        metavar=("LOW", "HIGH"),
-        help="the smallest and the largest reward that are possible, for example 1 5 for star ratings; default: 0 1",
-    )
+    add_range(parser)
     parser.add_argument(
         "--time", metavar="COLUMN", help="the column by which rows are sorted, for example day; default: as stored"
     )

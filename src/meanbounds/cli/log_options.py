@@ -18,7 +18,16 @@ import meanbounds as mb
 from meanbounds.cli.messages import banner, in_options, quantity
 from meanbounds.cli.streams import tell
 
-__all__ = ["add_arms", "add_columns", "add_log_options", "assumptions", "listed_arms", "naive_means", "read_log"]
+__all__ = [
+    "add_arms",
+    "add_columns",
+    "add_log_options",
+    "add_range",
+    "assumptions",
+    "listed_arms",
+    "naive_means",
+    "read_log",
+]
 
 
 def add_log_options(parser: argparse.ArgumentParser, *, several: bool) -> None:
@@ -43,6 +52,18 @@ def add_arms(parser: argparse.ArgumentParser) -> None:
         metavar="ARM",
         help="every arm, also those that were never played, in the order to show them; for example --arms low medium "
         "high. List them before you look at the log: picking them from the log voids the confidence",
+    )
+
+
+def add_range(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the range of the rewards."""
+    parser.add_argument(
+        "--range",
+        type=float,
+        nargs=2,
+        default=(0.0, 1.0),
+        metavar=("LOW", "HIGH"),
+        help="the smallest and the largest reward that are possible, for example 1 5 for star ratings; default: 0 1",
     )
 
 
@@ -73,14 +94,7 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="the column of how it went, a number; for example recovered; default: reward",
     )
-    parser.add_argument(
-        "--range",
-        type=float,
-        nargs=2,
-        default=(0.0, 1.0),
-        metavar=("LOW", "HIGH"),
-        help="the smallest and the largest reward that are possible, for example 1 5 for star ratings; default: 0 1",
-    )
+    add_range(parser)
     parser.add_argument(
         "--weight",
         metavar="COLUMN",

@@ -6,6 +6,7 @@ import argparse
 
 import meanbounds as mb
 from meanbounds.cli.command import Command
+from meanbounds.cli.log_options import add_range
 
 __all__ = ["COMMAND"]
 
@@ -19,14 +20,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="MEAN",
         help="the mean in reward units, for example 0.9; or a lower and an upper bound on it, for example 0.6 0.8",
     )
-    parser.add_argument(
-        "--range",
-        type=float,
-        nargs=2,
-        default=(0.0, 1.0),
-        metavar=("LOW", "HIGH"),
-        help="the smallest and the largest reward that are possible, for example 1 5 for star ratings; default: 0 1",
-    )
+    add_range(parser)
 
 
 def _run(options: argparse.Namespace) -> None:

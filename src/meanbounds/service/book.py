@@ -20,14 +20,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from meanbounds.agents import Candidate, ContextualAgent
+from meanbounds.agents import Candidate, ContextualAgent, agent_from_dict
 from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.kernels.tally import PULLS
 from meanbounds.policies import Policy
 from meanbounds.service import events as kinds
 from meanbounds.service.errors import RefusalError
 from meanbounds.service.events import Event, context_of, decode, encode
-from meanbounds.service.served import Served, load_agent
+from meanbounds.service.served import Served
 from meanbounds.service.store import Found, Store, StoreError, Wanted
 
 __all__ = ["Book", "Decision", "change", "packed", "saved_state", "unpacked"]
@@ -369,7 +369,7 @@ class Book:
         """Agents are not told: the choices of an expert who saw more mislead."""
 
     def _created(self, event: Event, said: kinds.Created) -> None:
-        served = Served(load_agent(said.agent), said.settings)
+        served = Served(agent_from_dict(said.agent), said.settings)
         served.digest = said.digest
         self.agents[event.agent] = served
 
@@ -439,9 +439,9 @@ def change(served: Served, given: Mapping[str, Any]) -> None:
     elif "restore" in given:
         agent.restore(given["restore"], **where)
     elif "agent" in given:
-        agent = load_agent(given["agent"])
+        agent = agent_from_dict(given["agent"])
     else:
-        agent = load_agent(_with(agent.to_dict(), given))
+        agent = agent_from_dict(_with(agent.to_dict(), given))
     served.use(agent)
 
 

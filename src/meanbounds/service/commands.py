@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from meanbounds.agents import Candidate, ContextualAgent
+from meanbounds.agents import Candidate, ContextualAgent, agent_from_dict
 from meanbounds.agents.contexts import Context
 from meanbounds.service import events as kinds
 from meanbounds.service import schema
 from meanbounds.service.book import Book, Decision, change, packed, unpacked
 from meanbounds.service.errors import RefusalError
 from meanbounds.service.events import Event, Settings, context_of, decode, encode, name_of
-from meanbounds.service.served import Served, load_agent
+from meanbounds.service.served import Served
 from meanbounds.service.store import Store
 
 __all__ = [
@@ -39,7 +40,7 @@ __all__ = [
 _SWEPT_AT_ONCE = 500
 
 
-class Command:
+class Command(ABC):
     """Base of commands."""
 
     alone = False  # whether the command reads the log itself, and so needs a group of its own
@@ -52,9 +53,9 @@ class Command:
         """The position of a decision that has to be looked up before the command runs."""
         return None
 
+    @abstractmethod
     def run(self, book: Book) -> Any:
         """Do it, and return the answer; a refusal leaves everything as it was."""
-        raise NotImplementedError
 
 
 @dataclass(slots=True)
@@ -264,7 +265,7 @@ class Create(Command):
         """Make it; False if it was there."""
         if self.agent in book.agents:
             return False
-        made = Served(load_agent(self.saved), self.settings)
+        made = Served(agent_from_dict(self.saved), self.settings)
         _check_settings(made, self.settings)
         book.append(kinds.CREATED, self.agent, kinds.Created(dict(self.saved), self.settings, self.digest))
         book.keep_version(self.agent)
@@ -290,7 +291,7 @@ class Change(Command):
             raise RefusalError(422, "invalid", "this agent does not learn from features: leave features and offset out")
         if "agent" in given and ("contexts" in given["agent"]) != served.has_contexts:
             raise RefusalError(422, "invalid", "an agent with contexts takes the place of one with contexts only")
-        trial = Served(load_agent(served.agent.to_dict()), served.settings)
+        trial = Served(agent_from_dict(served.agent.to_dict()), served.settings)
         change(trial, given)
         _check_settings(trial, served.settings)
         book.append(kinds.CHANGED, self.agent, kinds.Changed(served.version + 1, given))

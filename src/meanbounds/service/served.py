@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meanbounds.agents import Agent, Candidate, ContextualAgent, NoIndexError
+from meanbounds.agents import Agent, Candidate, ContextualAgent, NoIndexError, agent_from_dict
 from meanbounds.agents.arms import ArmsLearner
 from meanbounds.agents.contexts import Context
 from meanbounds.agents.learner import check_reward
@@ -20,7 +20,7 @@ from meanbounds.policies import LinearPolicy
 from meanbounds.service.errors import RefusalError
 from meanbounds.service.events import Reason, Settings, name_of
 
-__all__ = ["Choice", "Served", "exchange", "load_agent"]
+__all__ = ["Choice", "Served", "exchange"]
 
 AnyAgent = Agent | ContextualAgent
 _HANDED = 7  # the stream of the draws that hand a request to the agent or to the expert
@@ -33,19 +33,6 @@ class Choice(NamedTuple):
     arm: Arm | None = None
     probability: float | None = None
     chosen: int | None = None  # which of the candidates
-
-
-def load_agent(data: Mapping[str, Any]) -> AnyAgent:
-    """The agent that was saved, with contexts or without.
-
-    Examples
-    --------
-    >>> import meanbounds as mb
-    >>> from meanbounds.service.served import load_agent
-    >>> load_agent(mb.Agent(mb.GLUE(), mb.MeanBounds([0.2], [0.9]), seed=7).to_dict())
-    Agent(GLUE(), 1 arms, 0 updates)
-    """
-    return ContextualAgent.from_dict(data) if "contexts" in data else Agent.from_dict(data)
 
 
 class Served:
@@ -280,7 +267,7 @@ class Served:
     def from_saved(cls, data: Mapping[str, Any], as_context: Callable[[Any], Context]) -> Served:
         """The agent that `saved` described."""
         settings = Settings(data["share"], data["wait"], data["default_reward"])
-        served = cls(load_agent(data["agent"]), settings)
+        served = cls(agent_from_dict(data["agent"]), settings)
         served.version, served.base, served.swept = data["version"], data["base"], data["swept"]
         served.forced = {as_context(context): arm for context, arm in data["forced"]}
         served.digest = data["digest"]

@@ -14,7 +14,7 @@ from typing import Any
 
 import uvicorn
 
-from meanbounds.agents import Agent, ContextualAgent
+from meanbounds.agents import Agent, ContextualAgent, agent_from_dict
 from meanbounds.bounds import MeanBounds
 from meanbounds.policies import GLUE
 from meanbounds.service.app import Service
@@ -22,7 +22,6 @@ from meanbounds.service.book import Book
 from meanbounds.service.commands import Create
 from meanbounds.service.errors import RefusalError
 from meanbounds.service.events import Settings
-from meanbounds.service.served import load_agent
 from meanbounds.service.store import Store
 from meanbounds.service.writer import carry_out
 
@@ -93,7 +92,7 @@ def add_agent(book: Book, key: str, saved: Mapping[str, Any], settings: Settings
         How it is served; one that is there already keeps its own.
     """
     check_key(key)
-    load_agent(saved)  # says what is wrong with it
+    agent_from_dict(saved)  # says what is wrong with it
     digest = hashlib.sha256(json.dumps(saved, sort_keys=True).encode()).hexdigest()
     (answer,) = carry_out(book, Create(key, saved, settings, digest))
     if isinstance(answer, RefusalError):
@@ -190,5 +189,5 @@ def read_agent(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} holds no saved agent: it is not JSON ({error})") from None
     if not isinstance(saved, dict):
         raise ValueError(f"{path} holds no saved agent: expected a JSON object")
-    load_agent(saved)  # says what is wrong with it
+    agent_from_dict(saved)  # says what is wrong with it
     return saved
