@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow
 import pytest
 
 from tests.servers import find_module
@@ -47,7 +48,7 @@ def test_postgres(postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_spark(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fill(decisions: pd.DataFrame) -> None:
-        spark.createDataFrame(decisions).createOrReplaceTempView("decisions")
+        spark.createDataFrame(pyarrow.Table.from_pandas(decisions)).createOrReplaceTempView("decisions")
 
     names: dict[str, Any] = {"session": spark}
     found = run_page('engine="spark"', tmp_path, monkeypatch, names, fill)
