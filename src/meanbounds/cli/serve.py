@@ -70,6 +70,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="REQUESTS",
         help="number of requests a second that each token may send, for example 100; default: any number",
     )
+    parser.add_argument(
+        "--log-requests",
+        action="store_true",
+        help="write a line about each request to standard error, as JSON with an id, such as that of X-Request-ID",
+    )
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -93,11 +98,12 @@ def _run(options: argparse.Namespace) -> None:
     host, port = listening.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     print(f"serving {', '.join(book.agents)} at {address}; position {book.position} of the log", flush=True)
+    print(f"{address} in a browser shows what is known, and has the emergency stop", flush=True)
     if is_demo:
         print("this is a demo: what it learns is gone when it stops. Try", flush=True)
         asked = '{"request_id": "1", "context": "under 60"}'
         print(f"curl -H 'Content-Type: application/json' {address}/v1/agents/demo/decisions -d '{asked}'", flush=True)
-    server.serve(service.Service(book, rate=options.rate), listening)
+    server.serve(service.Service(book, rate=options.rate, log_requests=options.log_requests), listening)
 
 
 def _read_agents(options: argparse.Namespace) -> dict[str, Any]:

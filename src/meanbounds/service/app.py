@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+import secrets
+import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -23,10 +24,14 @@ from starlette.types import Receive, Scope, Send
 from meanbounds.agents import ContextualAgent
 from meanbounds.agents.contexts import Context
 from meanbounds.service import commands as do
-from meanbounds.service import schema
+from meanbounds.service import ofrep, schema
 from meanbounds.service.book import Book
 from meanbounds.service.errors import RefusalError
 from meanbounds.service.events import ContextName, context_of, name_of
+from meanbounds.service.looking import history_view
+from meanbounds.service.metrics import Metrics
+from meanbounds.service.page import page_routes
+from meanbounds.service.saying import say
 from meanbounds.service.served import Served
 from meanbounds.service.store import Token
 from meanbounds.service.tokens import Guard
@@ -37,6 +42,7 @@ __all__ = ["OPERATIONS", "Call", "Operation", "Service"]
 _ENCODER = msgspec.json.Encoder()
 _JSON = (b"content-type", b"application/json")
 _HEADERS = [_JSON, (b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+_RETRY = (b"retry-after", b"1")
 _LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 _REFRESH = 1.0  # seconds between two looks at the tokens
 
@@ -90,6 +96,12 @@ class Call:
 
 
 Handler = Callable[[Call], Awaitable[Any]]
+Refuse = Callable[[RefusalError, Mapping[str, str]], tuple[int, msgspec.Struct]]
+
+
+def _refusal(error: RefusalError, _path: Mapping[str, str]) -> tuple[int, msgspec.Struct]:
+    """How a refusal is answered."""
+    return error.status, _error(error)
 
 
 @dataclass(frozen=True)
@@ -104,6 +116,13 @@ class Operation:
     gives: type[msgspec.Struct]
     takes: type[msgspec.Struct] | None = None
     query: tuple[tuple[str, str], ...] = ()
+    refuse: Refuse = _refusal
+    refuses: type[msgspec.Struct] = ErrorAnswer
+
+    @property
+    def name(self) -> str:
+        """Method and path, which names the operation in metrics and logs."""
+        return f"{self.method} {self.path}"
 
 
 def _id(call: Call, given: str | None, name: str) -> str:
@@ -284,7 +303,36 @@ async def _configure(call: Call) -> schema.AgentView:
     return answer
 
 
+async def _history(call: Call) -> schema.HistoryView:
+    text = call.asked("context")
+
+    def look(book: Book, key: str) -> schema.HistoryView:
+        served = book.served(key)
+        return history_view(served, None if text is None else _context_in_path(served, text), book.alarms[-20:])
+
+    answer: schema.HistoryView = await call.run(do.Look(call.key, look))
+    return answer
+
+
+async def _evaluate(call: Call) -> ofrep.Evaluation:
+    asked = ofrep.asked_of(call.body)
+    if call.idempotency_key is not None:
+        asked.request_id = call.idempotency_key
+    assert asked.request_id is not None
+    decided: schema.DecisionOut = await call.run(do.Decide(call.key, asked.request_id, asked))
+    return ofrep.as_evaluation(call.key, decided)
+
+
+async def _evaluate_all(_call: Call) -> ofrep.Evaluation:
+    raise ofrep.refuse_bulk()
+
+
+def _failure(error: RefusalError, path: Mapping[str, str]) -> tuple[int, msgspec.Struct]:
+    return ofrep.as_failure(error, path.get("key"))
+
+
 _AGENT = "/v1/agents/{key}"
+_OFREP = "/ofrep/v1/evaluate/flags"
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         *("POST", f"{_AGENT}/decisions", "decide", "Decide", _decide, schema.DecisionOut, schema.DecisionIn),
@@ -393,6 +441,37 @@ OPERATIONS: tuple[Operation, ...] = (
         schema.AgentView,
         schema.SettingsIn,
     ),
+    Operation(
+        "GET",
+        f"{_AGENT}/history",
+        None,
+        "What has come of decisions so far",
+        _history,
+        schema.HistoryView,
+        query=(("context", "the context; all by default"),),
+    ),
+    Operation(
+        "POST",
+        f"{_OFREP}/{{key}}",
+        "decide",
+        "Decide, for OpenFeature",
+        _evaluate,
+        ofrep.Evaluation,
+        ofrep.EvaluationIn,
+        refuse=_failure,
+        refuses=ofrep.EvaluationFailure,
+    ),
+    Operation(
+        "POST",
+        _OFREP,
+        "decide",
+        "Refused: all flags at once",
+        _evaluate_all,
+        ofrep.Evaluation,
+        ofrep.EvaluationIn,
+        refuse=_failure,
+        refuses=ofrep.EvaluationFailure,
+    ),
 )
 """All that can be asked, the most frequent first."""
 
@@ -408,6 +487,8 @@ class Service:
         How many requests a second each token may send; any number by default.
     snapshots
         Whether to save snapshots.
+    log_requests
+        Whether to write a line about each request, as JSON, to standard error.
 
     Examples
     --------
@@ -418,8 +499,11 @@ class Service:
     '/v1/rewards'
     """
 
-    def __init__(self, book: Book, *, rate: float | None = None, snapshots: bool = True) -> None:
-        self.book, self.guard = book, Guard(rate)
+    def __init__(
+        self, book: Book, *, rate: float | None = None, snapshots: bool = True, log_requests: bool = False
+    ) -> None:
+        self.book, self.guard, self.metrics = book, Guard(rate), Metrics()
+        self.log_requests = log_requests
         self._snapshots = snapshots
         self.writer: Writer | None = None
         self.document: bytes = b""
@@ -428,7 +512,7 @@ class Service:
                 one.path.replace("{context}", "{context:path}"),
                 _Endpoint(self, one),
                 methods=[one.method],
-                name=f"{one.method} {one.path}",
+                name=one.name,
             )
             for one in OPERATIONS
         ]
@@ -436,6 +520,8 @@ class Service:
             Route("/health", self._health, methods=["GET"]),
             Route("/ready", self._ready, methods=["GET"]),
             Route("/openapi.json", self._openapi, methods=["GET"]),
+            Route("/metrics", self._metrics, methods=["GET"]),
+            *page_routes(),
         ]
         self.app = Starlette(
             routes=routes,
@@ -480,6 +566,27 @@ class Service:
             return _response(RefusalError(503, "store", problem))
         return Response(b'{"status":"ready"}', media_type="application/json")
 
+    def admit(self, authorization: str | None, host: str | None, scope: str | None) -> Token:
+        """The token of a request that may do this."""
+        if self.guard.is_open and _host(host) not in _LOOPBACK:  # a page elsewhere may send its readers here
+            raise RefusalError(
+                403, "forbidden", "without tokens only this machine is served, as localhost or 127.0.0.1"
+            )
+        return self.guard.admit(authorization, scope)
+
+    async def _metrics(self, request: Request) -> Response:
+        try:
+            self.admit(request.headers.get("authorization"), request.headers.get("host"), None)
+            if self.writer is None:
+                raise RefusalError(503, "starting", "the service is starting; try again soon")
+            writer = self.writer
+            (text,) = await writer.put(do.Look("", lambda _book, _key: self.metrics.text(writer)))
+            if isinstance(text, RefusalError):  # the store is away: what was counted here can still be told
+                text = self.metrics.text(writer)
+        except RefusalError as error:
+            return _response(error)
+        return Response(text, media_type="text/plain; version=0.0.4")
+
     async def _openapi(self, _request: Request) -> Response:
         from meanbounds.service.openapi import document
 
@@ -496,19 +603,38 @@ class _Endpoint:
         self._decoder = None if operation.takes is None else msgspec.json.Decoder(operation.takes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began, operation = time.perf_counter(), self._operation
         try:
             status, content = 200, _ENCODER.encode(await self._answer(scope, receive))
         except RefusalError as error:
-            status, content = error.status, _ENCODER.encode(_error(error))
+            status, body = operation.refuse(error, scope["path_params"])
+            content = _ENCODER.encode(body)
         except asyncio.CancelledError:
             raise
         except Exception:
-            traceback.print_exc(file=sys.stderr)
+            say("error", operation=operation.name, traceback=traceback.format_exc())
             internal = RefusalError(500, "internal", "something went wrong here; the log of the service says what")
-            status, content = 500, _ENCODER.encode(_error(internal))
-        length = (b"content-length", str(len(content)).encode())
-        await send({"type": "http.response.start", "status": status, "headers": [*_HEADERS, length]})
+            status, body = operation.refuse(internal, scope["path_params"])
+            content = _ENCODER.encode(body)
+        headers = [*_HEADERS, (b"content-length", str(len(content)).encode())]
+        if status == 429:
+            headers.append(_RETRY)
+        seconds = time.perf_counter() - began
+        self._service.metrics.answered(operation.name, status, seconds)
+        if self._service.log_requests:
+            headers.append((b"x-request-id", self._log(scope, status, seconds).encode()))
+        await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})
+
+    def _log(self, scope: Scope, status: int, seconds: float) -> str:
+        """Say that a request was answered; the id is that of the caller, or a new one."""
+        given = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
+        own = given if _is_id(given) else secrets.token_hex(8)
+        key = scope["path_params"].get("key")
+        about = {} if key is None else {"agent": key}
+        milliseconds = round(1_000.0 * seconds, 3)
+        say("request", id=own, operation=self._operation.name, status=status, milliseconds=milliseconds, **about)
+        return own
 
     async def _answer(self, scope: Scope, receive: Receive) -> Any:
         service, operation = self._service, self._operation
@@ -520,6 +646,8 @@ class _Endpoint:
         for name, value in scope["headers"]:
             if name == b"authorization":
                 authorization = value.decode("latin-1")
+            elif name == b"x-api-key" and authorization is None:  # how OpenFeature may send a token
+                authorization = f"Bearer {value.decode('latin-1')}"
             elif name == b"idempotency-key":
                 key = value.decode("latin-1")
             elif name == b"host":
@@ -528,11 +656,7 @@ class _Endpoint:
                 kind = value
             elif name == b"content-length":
                 length = int(value)
-        if service.guard.is_open and _host(host) not in _LOOPBACK:  # a page elsewhere may send its readers here
-            raise RefusalError(
-                403, "forbidden", "without tokens only this machine is served, as localhost or 127.0.0.1"
-            )
-        token = service.guard.admit(authorization, operation.scope)
+        token = service.admit(authorization, host, operation.scope)
         body = None
         if self._decoder is not None:
             if kind is None or not kind.startswith(b"application/json"):
@@ -570,6 +694,11 @@ async def _body(receive: Receive, length: int) -> bytes:
             if size > schema.MOST_BYTES:
                 continue
             return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _is_id(text: str) -> bool:
+    """Whether a text can stand in a log and in a header."""
+    return 0 < len(text) <= 100 and text.isascii() and text.isprintable()
 
 
 def _host(header: str | None) -> str:

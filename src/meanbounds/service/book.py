@@ -27,6 +27,7 @@ from meanbounds.policies import Policy
 from meanbounds.service import events as kinds
 from meanbounds.service.errors import RefusalError
 from meanbounds.service.events import Event, context_of, decode, encode
+from meanbounds.service.history import By
 from meanbounds.service.served import Served
 from meanbounds.service.store import Found, Store, StoreError, Wanted
 
@@ -84,6 +85,7 @@ class Book:
         self.store, self.worker = store, worker
         self.stale = True  # the state is not to be used before it is read from the store
         self.alarms: list[str] = []  # what agents warned of, newest last
+        self.warned = 0  # how often they did
         self.differences = 0  # decisions that a replay takes otherwise: of another version, or another processor
         self._begin()
 
@@ -265,12 +267,27 @@ class Book:
         self.position = event.position
         if event.name is not None:
             self._remember(event)
+        self._tell_history(event, said)
         if event.kind == kinds.DECIDED:
             self._decisions[event.position] = Decision(event.position, event.time, event.agent, event.name, said)
         elif event.subject is not None:
             decision = self._decisions.get(event.subject)
             if decision is not None:
                 _become(decision, event.kind, said)
+
+    def _tell_history(self, event: Event, said: Any) -> None:
+        """Let the history have an event: who decided, and what came of it."""
+        history = self.agents[event.agent].history
+        if event.kind == kinds.DECIDED:
+            if said.arm is not None:
+                history.decided(event.time, context_of(said.context), said.arm)
+        elif event.kind == kinds.OBSERVED:
+            history.rewarded(event.time, context_of(said.context), said.arm, said.reward, "expert")
+        elif event.kind == kinds.REWARDED:
+            decided = self._found(event).said
+            by = _BY[decided.reason]
+            arm = said.arm if decided.arm is None else decided.arm
+            history.rewarded(event.time, context_of(decided.context), arm, said.reward, by)
 
     def _found(self, event: Event) -> Decision:
         """The decision that an event is about."""
@@ -402,6 +419,7 @@ _APPLY = {
     kinds.FORCED: "_forced",
     kinds.ERASED: "_erased",
 }
+_BY: dict[kinds.Reason, By] = {"policy": "agent", "expert": "expert", "forced": "nobody"}
 _STATES: dict[int, State] = {kinds.REWARDED: "rewarded", kinds.EXPIRED: "expired", kinds.CENSORED: "censored"}
 
 

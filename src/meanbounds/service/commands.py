@@ -438,7 +438,11 @@ class Erase(Command):
 def _renamed(state: dict[str, Any], old: Any, new: str) -> dict[str, Any]:
     """The state of a served agent with another name of a context."""
     forced = [[new if context == old else context, arm] for context, arm in state["forced"]]
-    return {**state, "agent": _in_agent(state["agent"], old, new), "forced": forced}
+    history = {
+        part: [[new if context == old else context, own] for context, own in rows]
+        for part, rows in state["history"].items()
+    }
+    return {**state, "agent": _in_agent(state["agent"], old, new), "forced": forced, "history": history}
 
 
 def _in_agent(saved: dict[str, Any], old: Any, new: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from meanbounds.service.app import OPERATIONS, ErrorAnswer, Operation
+from meanbounds.service.app import OPERATIONS, Operation
 from meanbounds.support.version import __version__
 
 __all__ = ["document"]
@@ -36,7 +36,7 @@ def document() -> dict[str, Any]:
     >>> document()["paths"]["/v1/rewards"]["post"]["summary"]
     'Report a reward'
     """
-    types = {kind for one in OPERATIONS for kind in (one.takes, one.gives) if kind is not None} | {ErrorAnswer}
+    types = {kind for one in OPERATIONS for kind in (one.takes, one.gives, one.refuses) if kind is not None}
     ordered = sorted(types, key=lambda kind: kind.__name__)
     schemas, components = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
     by_type = dict(zip(ordered, schemas, strict=True))
@@ -60,7 +60,7 @@ def _operation(one: Operation, by_type: dict[Any, Any]) -> dict[str, Any]:
         {"name": name, "in": "query", "required": False, "description": about, "schema": {"type": "string"}}
         for name, about in one.query
     ]
-    refusal = {"application/json": {"schema": by_type[ErrorAnswer]}}
+    refusal = {"application/json": {"schema": by_type[one.refuses]}}
     answers: dict[str, Any] = {"200": {"description": "Done.", "content": _json(by_type[one.gives])}}
     answers |= {code: {"description": about, "content": refusal} for code, about in _REFUSALS.items()}
     made: dict[str, Any] = {"summary": one.summary, "responses": answers}

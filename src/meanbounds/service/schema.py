@@ -30,6 +30,8 @@ __all__ = [
     "ErasedOut",
     "ErrorOut",
     "ForceIn",
+    "HistoryView",
+    "MarkView",
     "ObservationBatchIn",
     "ObservationIn",
     "ObservationOut",
@@ -38,6 +40,7 @@ __all__ = [
     "RewardOut",
     "RollbackIn",
     "SettingsIn",
+    "ValueView",
     "VersionOut",
 ]
 
@@ -263,9 +266,15 @@ class ArmView(msgspec.Struct):
     plays: int
     pending: int
     mean: float | None
+    mean_lower: float
+    mean_upper: float
     index: float | None
+    probability: float
+    trust: float
     can_be_best: bool
+    why_not: str | None
     retired: bool
+    contradicted: list[Literal["lower", "upper"]]
     contradictions: list[str]
 
 
@@ -277,6 +286,38 @@ class ContextView(msgspec.Struct):
     forced: Arm | None
     version: int
     assumptions: dict[str, float]
+
+
+class ValueView(msgspec.Struct):
+    """The mean reward so far, with limits on the mean value of what was decided."""
+
+    rewards: int
+    mean: float | None
+    lower: float
+    upper: float
+
+
+class MarkView(msgspec.Struct):
+    """How things stood at a time: decisions for each arm, trust in its bounds, and what agent and experts had got."""
+
+    time: float
+    plays: list[int]
+    trust: list[float] | None
+    agent: ValueView
+    expert: ValueView
+
+
+class HistoryView(msgspec.Struct):
+    """What has come of decisions so far. Marks are missing for contexts without recent events."""
+
+    context: ContextName
+    agent: ValueView
+    expert: ValueView
+    low: float
+    high: float
+    arms: list[Arm]
+    marks: list[MarkView]
+    alarms: list[str]
 
 
 class ErasedOut(msgspec.Struct):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meanbounds.agents import Agent, Candidate, ContextualAgent, NoIndexError, agent_from_dict
+from meanbounds.agents import Agent, Candidate, ContextualAgent, agent_from_dict
 from meanbounds.agents.arms import ArmsLearner
 from meanbounds.agents.contexts import Context
 from meanbounds.agents.learner import check_reward
@@ -19,6 +19,8 @@ from meanbounds.kernels.random.stream import child, rounding_key, uniform
 from meanbounds.policies import LinearPolicy
 from meanbounds.service.errors import RefusalError
 from meanbounds.service.events import Reason, Settings, name_of
+from meanbounds.service.history import History
+from meanbounds.service.standing import arm_views
 
 __all__ = ["Choice", "Served", "exchange"]
 
@@ -62,6 +64,7 @@ class Served:
         self.forced: dict[Context, Arm] = {}  # None is for all contexts
         self.swept = 0  # decisions up to this position have expired, or something else has become of them
         self.digest = ""  # of the file that it came from
+        self.history = History()
 
     def use(self, agent: AnyAgent) -> None:
         """Serve this agent from now on."""
@@ -216,38 +219,19 @@ class Served:
     def view(self, context: Context) -> dict[str, Any]:
         """All that is known in a context, arm by arm."""
         one = self.inside(context)
-        bounds, plays, means, pending = one.bounds, one.plays, one.means, one.pending
-        try:
-            indices: list[float | None] = [_finite(value) for value in one.indices().tolist()]
-        except NoIndexError:
-            indices = [None] * len(bounds)
-        against = one.contradictions()
-        possible, retired = bounds.possible, set(one.retired)
-        arms = [
-            {
-                "arm": arm,
-                "lower": float(bounds.lower[k]),
-                "upper": float(bounds.upper[k]),
-                "low": float(bounds.low[k]),
-                "high": float(bounds.high[k]),
-                "plays": int(plays[k]),
-                "pending": int(pending[k]),
-                "mean": _finite(float(means[k])),
-                "index": indices[k],
-                "can_be_best": bool(possible[k]),
-                "retired": arm in retired,
-                "contradictions": [str(found) for found in against if found.arm == arm],
-            }
-            for k, arm in enumerate(bounds.arms)
-        ]
-        forced = self.forced.get(context, self.forced.get(None))
         return {
             "context": name_of(context),
-            "arms": arms,
-            "forced": forced,
+            "arms": arm_views(one),
+            "forced": self.forced.get(context, self.forced.get(None)),
             "version": self.version,
             "assumptions": one.assumptions(),
         }
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The lowest and the highest reward that any arm can have."""
+        ends = self._ranges.values()
+        return min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=1.0)
 
     def saved(self) -> dict[str, Any]:
         """The whole state, in values that JSON can hold."""
@@ -261,6 +245,7 @@ class Served:
             "forced": [[name_of(context), arm] for context, arm in self.forced.items()],
             "swept": self.swept,
             "digest": self.digest,
+            "history": self.history.saved(),
         }
 
     @classmethod
@@ -271,6 +256,7 @@ class Served:
         served.version, served.base, served.swept = data["version"], data["base"], data["swept"]
         served.forced = {as_context(context): arm for context, arm in data["forced"]}
         served.digest = data["digest"]
+        served.history = History.from_saved(data["history"], as_context)
         return served
 
     def fingerprint(self) -> str:
@@ -323,8 +309,3 @@ def exchange(learner: ArmsLearner, arm: Arm, old: float, new: float, number: int
             state.ones[k] = min(max(state.ones[k] + float(u < after) - float(u < before), 0.0), plays)
     if ledger is not None:
         ledger.enter(now.watched, groups)
-
-
-def _finite(value: float) -> float | None:
-    """The number, or None where JSON has none: not a number, or infinite."""
-    return value if np.isfinite(value) else None

@@ -6,7 +6,6 @@ Answers go out after the group is on disk. While a group is being synced, the ne
 from __future__ import annotations
 
 import asyncio
-import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
@@ -14,10 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from meanbounds.evidence import AssumptionWarning, ContradictionWarning
 from meanbounds.service.book import Book
 from meanbounds.service.commands import Command, Sweep
 from meanbounds.service.errors import RefusalError
 from meanbounds.service.events import Event
+from meanbounds.service.saying import say
 from meanbounds.service.store import Found, StoreError
 
 __all__ = ["Writer", "carry_out"]
@@ -77,7 +78,11 @@ def _run(book: Book, commands: Sequence[Command]) -> list[Any]:
         warnings.simplefilter("always", UserWarning)
         answers = [_answer(book, command) for command in commands]
     for warning in caught:
-        book.alarms = [*book.alarms[-99:], str(warning.message)]
+        is_alarm = isinstance(warning.message, ContradictionWarning | AssumptionWarning)
+        say("alarm" if is_alarm else "warning", message=str(warning.message))
+        if is_alarm:
+            book.alarms = [*book.alarms[-99:], str(warning.message)]
+            book.warned += 1
     return answers
 
 
@@ -173,11 +178,13 @@ class Writer:
             answers = await self._carry_out(commands)
             self.problem = None
         except StoreError as error:
+            if self.problem is None:
+                say("store", message=str(error))
             self.problem = str(error)
             refusal = RefusalError(503, "store", f"{error}. Nothing of this was counted: send the same request again")
             answers = [refusal] * len(commands)
         except Exception:
-            traceback.print_exc(file=sys.stderr)
+            say("error", traceback=traceback.format_exc())
             refusal = RefusalError(500, "internal", "something went wrong here; nothing of this was counted")
             answers = [refusal] * len(commands)
         self.groups, self.commands, place = self.groups + 1, self.commands + len(commands), 0
