@@ -18,6 +18,7 @@ from tests import servers
 from tests.servers import find_module
 from tests.service.made import a_book, decide, running
 
+PATIENCE = 60_000.0  # milliseconds
 ARMS = ["tPA", "medical", "<img src=x onerror=alert(1)>"]
 MEANS = [0.5, 0.95, 0.3]
 READABLE = """() => [...document.querySelectorAll('body *')].filter(one => one.checkVisibility() &&
@@ -119,16 +120,21 @@ def test_no_rule_of_accessibility_is_broken(browser: Any, service: httpx.Client)
             assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
 
 
+def expect(located: Any) -> Any:
+    """What the browser should come to show; scripts of the page may not be made of texts, so nothing is evaluated."""
+    return find_module("playwright.sync_api", "playwright").expect(located)
+
+
 def test_thousands_of_contexts_are_searched(browser: Any, service: httpx.Client) -> None:
     with opened(browser, service) as page:
         page.wait_for_selector("#contexts button")
         assert page.locator("#found").inner_text() == "the first 50 of 5,000 contexts"
         page.fill("#search", "AGE 4321")
-        page.wait_for_function("document.querySelectorAll('#contexts button').length === 1")
+        expect(page.locator("#contexts button")).to_have_count(1, timeout=PATIENCE)
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
-        page.wait_for_function("document.getElementById('title').textContent === 'demo: age 4321'")
-        page.wait_for_function("document.getElementById('arms').textContent.includes('not played yet')")
+        expect(page.locator("#title")).to_have_text("demo: age 4321", timeout=PATIENCE)
+        expect(page.locator("#arms")).to_contain_text("not played yet", timeout=PATIENCE)
 
 
 def test_it_follows_while_others_ask(browser: Any, service: httpx.Client) -> None:
@@ -138,7 +144,7 @@ def test_it_follows_while_others_ask(browser: Any, service: httpx.Client) -> Non
         load.start()
         send(service, 1_000, 3)
         rewards = service.get("/v1/agents/demo/history", params={"context": "age 0"}).json()["agent"]["rewards"]
-        page.wait_for_function(f"document.getElementById('value').textContent.includes(', {rewards} rewards')")
+        expect(page.locator("#value")).to_contain_text(f", {rewards} rewards", timeout=PATIENCE)
         load.join()
 
 
@@ -156,11 +162,11 @@ def test_the_emergency_stop_by_keyboard(browser: Any) -> None:
         assert page.locator("#sure-text").inner_text() == "Play only medical everywhere, from the next request on?"
         page.focus("#sure-yes")
         page.keyboard.press("Enter")
-        page.wait_for_function("document.getElementById('forced').textContent.includes('medical is forced in all')")
+        expect(page.locator("#forced")).to_contain_text("medical is forced in all", timeout=PATIENCE)
         asked = {"request_id": "1", "context": "age 2"}
         assert client.post("/v1/agents/demo/decisions", json=asked).json()["reason"] == "forced"
         page.click("#free-button")
-        page.wait_for_function("document.getElementById('forced').textContent.includes('the agent decides')")
+        expect(page.locator("#forced")).to_contain_text("the agent decides", timeout=PATIENCE)
         assert client.get("/v1/agents/demo").json()["forced"] == []
 
 
@@ -177,7 +183,7 @@ def test_a_token_is_asked_for_and_stays_in_the_tab(browser: Any) -> None:
         page.wait_for_selector("#arms .arm svg")
         page.click("#stop-button")
         page.click("#sure-yes")
-        page.wait_for_function("document.getElementById('stop-said').textContent.includes('lacks the scope admin')")
+        expect(page.locator("#stop-said")).to_contain_text("lacks the scope admin", timeout=PATIENCE)
         page.close()
     assert book.agents["demo"].forced == {}
 

@@ -112,7 +112,7 @@ class Line:
         self.since = 0
         self.marks.append((time, {arm: list(got) for arm, got in self.arms.items()}, sums.saved()))
         if len(self.marks) > MARKS:
-            self.marks, self.step = self.marks[1::2], 2 * self.step
+            self.marks, self.step = self.marks[::2], 2 * self.step
 
     def saved(self) -> dict[str, Any]:
         """The line in values that JSON can hold."""
