@@ -12,10 +12,10 @@ import pytest
 import meanbounds as mb
 from meanbounds.logs.agent import POLICY, knowledge_of
 from meanbounds.logs.explaining.costs import AVERAGE, FREQUENT, FROM_NOTHING, WITH_LOG
-from meanbounds.logs.explaining.style import _DARK, _LIGHT
 from meanbounds.logs.explaining.turning import Turn
 from meanbounds.logs.explaining.words import total
 from meanbounds.logs.judged import Judged
+from meanbounds.support.theme import DARK, LIGHT
 
 LAB = mb.HiddenContexts(
     [[[0.9, 0.4, 0.1], [0.3, 0.8, 0.2]], [[0.85, 0.3, 0.2], [0.5, 0.6, 0.1]]],
@@ -251,7 +251,7 @@ def luminance(colour: str) -> float:
     return float(linear @ (0.2126, 0.7152, 0.0722))
 
 
-@pytest.mark.parametrize("colours", [_LIGHT, _DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_colours_can_be_told_from_the_page(colours: dict[str, str]) -> None:
     def contrast(one: str, other: str) -> float:
         low, high = sorted((luminance(colours[one]), luminance(colours[other])))

@@ -200,7 +200,7 @@ def test_openfeature_gets_a_decision_and_its_reward_counts_once() -> None:
         assert details.error_code is None
         assert details.value == details.variant in ("a", "b", "c")
         assert details.reason == "SPLIT"
-        assert 0.0 < details.flag_metadata["probability"] <= 1.0
+        assert 0.0 < float(details.flag_metadata["probability"]) <= 1.0
         told = {"decision_id": details.flag_metadata["decision_id"], "reward": 1}
         answers = [client.post("/v1/rewards", json=told, headers=held).json() for _ in range(2)]
         assert [answer["repeated"] for answer in answers] == [False, True]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import meanbounds as mb
 from meanbounds.cli import (
     bounds,
+    clinic,
     decide,
     demo,
     evaluate,
@@ -41,7 +42,7 @@ COMMANDS: tuple[Command, ...] = tuple(
     for module in (
         *(demo, lab, bounds, sensitivity, refute, explain, start, decide, reward, evaluate),
         *(simulate, reproduce, proxy, prune),
-        *(serve, token, verify, export),
+        *(serve, token, verify, export, clinic),
     )
 )
 

@@ -32,7 +32,7 @@ from meanbounds.service.looking import history_view
 from meanbounds.service.metrics import Metrics
 from meanbounds.service.page import page_routes
 from meanbounds.service.saying import say
-from meanbounds.service.served import Served
+from meanbounds.service.served import Served, rehearse
 from meanbounds.service.store import Token
 from meanbounds.service.tokens import Guard
 from meanbounds.service.writer import Writer
@@ -288,6 +288,8 @@ async def _free(call: Call) -> schema.AgentView:
 
 
 async def _change(call: Call) -> schema.VersionOut:
+    sample = await call.run(do.Look(call.key, lambda book, key: do.sample_after(book.served(key), call.body)))
+    await asyncio.to_thread(rehearse, sample)  # kernels of a new policy are compiled before it serves
     answer: schema.VersionOut = await call.run(do.Change(call.key, call.body))
     return answer
 

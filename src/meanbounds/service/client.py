@@ -124,7 +124,7 @@ class Client(_Calls):
 
     def __init__(self, url: str, *, agent: str | None = None, token: str | None = None, patience: float = 30.0) -> None:
         super().__init__(agent, token, patience)
-        self._url = url
+        self.url = url
         self._http = httpx.Client(base_url=url, headers=self._headers, timeout=10.0)
 
     def __enter__(self) -> Self:
@@ -144,7 +144,7 @@ class Client(_Calls):
             try:
                 return self._read(self._http.request(method, path, json=body))
             except httpx.TransportError as error:
-                failed = ServiceError(0, "unreachable", f"{self._url} does not answer: {error}")
+                failed = ServiceError(0, "unreachable", f"{self.url} does not answer: {error}")
             except ServiceError as error:
                 if error.status != _TOO_MANY and error.status < _FAILED:
                     raise
@@ -226,7 +226,7 @@ class AsyncClient(_Calls):
 
     def __init__(self, url: str, *, agent: str | None = None, token: str | None = None, patience: float = 30.0) -> None:
         super().__init__(agent, token, patience)
-        self._url = url
+        self.url = url
         self._http = httpx.AsyncClient(base_url=url, headers=self._headers, timeout=10.0)
 
     async def __aenter__(self) -> Self:
@@ -246,7 +246,7 @@ class AsyncClient(_Calls):
             try:
                 return self._read(await self._http.request(method, path, json=body))
             except httpx.TransportError as error:
-                failed = ServiceError(0, "unreachable", f"{self._url} does not answer: {error}")
+                failed = ServiceError(0, "unreachable", f"{self.url} does not answer: {error}")
             except ServiceError as error:
                 if error.status != _TOO_MANY and error.status < _FAILED:
                     raise

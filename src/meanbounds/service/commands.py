@@ -35,6 +35,8 @@ __all__ = [
     "Reward",
     "RollBack",
     "Sweep",
+    "agent_view",
+    "sample_after",
 ]
 
 _SWEPT_AT_ONCE = 500
@@ -297,6 +299,14 @@ class Change(Command):
         book.append(kinds.CHANGED, self.agent, kinds.Changed(served.version + 1, given))
         book.keep_version(self.agent)
         return schema.VersionOut(self.agent, served.version)
+
+
+def sample_after(served: Served, asked: schema.ChangeIn) -> dict[str, Any] | None:
+    """An agent as small as can be that decides as the served one will after a change of policy; else None."""
+    if asked.agent is not None:
+        return Served(agent_from_dict(asked.agent), served.settings).sample()
+    saved = served.sample() if asked.policy is not None else None
+    return None if saved is None else {**saved, "policy": asked.policy}
 
 
 @dataclass(slots=True)

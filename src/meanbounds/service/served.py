@@ -22,7 +22,7 @@ from meanbounds.service.events import Reason, Settings, name_of
 from meanbounds.service.history import History
 from meanbounds.service.standing import arm_views
 
-__all__ = ["Choice", "Served", "exchange"]
+__all__ = ["Choice", "Served", "exchange", "rehearse"]
 
 AnyAgent = Agent | ContextualAgent
 _HANDED = 7  # the stream of the draws that hand a request to the agent or to the expert
@@ -74,6 +74,13 @@ class Served:
             () if one is None else zip(one.bounds.arms, one.bounds.low.tolist(), one.bounds.high.tolist(), strict=True)
         )
         self._ranges = {arm: (low, high) for arm, low, high in ends}  # of rewards that no agent is told
+
+    def sample(self) -> dict[str, Any] | None:
+        """The agent, or that of one context, as it would be saved; None if there is none yet."""
+        agent = self.agent
+        if isinstance(agent, Agent):
+            return agent.to_dict()
+        return agent[next(iter(agent))].to_dict() if len(agent) else None
 
     @property
     def has_contexts(self) -> bool:
@@ -262,6 +269,25 @@ class Served:
     def fingerprint(self) -> str:
         """A hash of the whole state: two states with the same one are the same to the last bit."""
         return hashlib.sha256(json.dumps(self.saved(), sort_keys=True).encode()).hexdigest()
+
+
+def rehearse(saved: Mapping[str, Any] | None) -> None:
+    """Let a saved agent decide and learn once, and forget it: kernels that it needs are compiled then.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.service.served import rehearse
+    >>> rehearse(mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.1], [0.9, 0.5]), seed=7).to_dict())
+    """
+    if saved is None:
+        return
+    copy = Agent.from_dict(saved)
+    if len(copy.retired) < len(copy.bounds):
+        arm = copy.pull()
+        copy.probabilities()
+        copy.update(arm, float(copy.bounds.low[copy.bounds.position(arm)]))
+        arm_views(copy)
 
 
 def exchange(learner: ArmsLearner, arm: Arm, old: float, new: float, number: int) -> None:

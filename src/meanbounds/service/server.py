@@ -14,7 +14,7 @@ from typing import Any
 
 import uvicorn
 
-from meanbounds.agents import Agent, ContextualAgent, agent_from_dict
+from meanbounds.agents import ContextualAgent, agent_from_dict
 from meanbounds.bounds import MeanBounds
 from meanbounds.policies import GLUE
 from meanbounds.service.app import Service
@@ -22,6 +22,7 @@ from meanbounds.service.book import Book
 from meanbounds.service.commands import Create
 from meanbounds.service.errors import RefusalError
 from meanbounds.service.events import Settings
+from meanbounds.service.served import rehearse
 from meanbounds.service.store import Store
 from meanbounds.service.writer import carry_out
 
@@ -113,13 +114,7 @@ def add_agent(book: Book, key: str, saved: Mapping[str, Any], settings: Settings
 def warm_up(book: Book) -> None:
     """Let a copy of each agent decide and learn once, so that no request waits for a kernel to be compiled."""
     for served in book.agents.values():
-        copy: Any = served.agent
-        if isinstance(copy, ContextualAgent):
-            copy = copy[next(iter(copy))] if len(copy) else None
-        if copy is not None and len(copy.retired) < len(copy.bounds):
-            copy = Agent.from_dict(copy.to_dict())
-            arm, _ = copy.decide()
-            copy.update(arm, float(copy.bounds.low[copy.bounds.position(arm)]), history=True)
+        rehearse(served.sample())
 
 
 def open_socket(host: str, port: int, store: Store) -> socket.socket:

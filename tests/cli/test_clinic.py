@@ -1,0 +1,82 @@
+"""`meanbounds clinic`: a service from end to end, as its demo and its acceptance test."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from meanbounds.cli import main
+from meanbounds.cli.clinic_world import ARMS, Clinic
+from meanbounds.service import log_table, open_store
+from tests.servers import browser
+
+READ = "() => [document.documentElement.scrollWidth <= innerWidth, document.querySelectorAll('svg').length]"
+
+
+def play(folder: Path, capsys: pytest.CaptureFixture[str], *more: str) -> str:
+    assert main(["clinic", "-o", str(folder), "--patients", "60", *more]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_clinic_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str], postgres: str) -> None:
+    said = play(tmp_path / "clinic", capsys)
+    assert "30 days observed, 1,800 patients" in said
+    own, doctors = map(float, re.findall(r"did well in ([\d.]+)%.* doctors in ([\d.]+)%", said)[0])
+    assert own > doctors  # half of the time doctors do not know of the new drug
+    alarms = re.findall(r"day (\d+): alarm: context '(.*)', arm '(\w+)'", said)
+    assert alarms
+    assert all(int(day) > 40 and arm == "medical" for day, _, arm in alarms)  # the bounds that have become wrong
+    assert "every arm, every probability and the state came out the same, to the last bit" in said
+    table = log_table(open_store(f"sqlite:{tmp_path}/clinic/state.db", create=False))
+    assert table.num_rows == 90 * 60
+    with browser() as window:
+        for width in (390, 1_200):
+            page = window.new_page(viewport={"width": width, "height": 900})
+            errors: list[str] = []
+            page.on("console", lambda message, errors=errors: errors.append(message.text))
+            page.goto((tmp_path / "clinic" / "index.html").as_uri())
+            assert page.evaluate(READ) == [True, 4]
+            assert f"{own}%" in page.locator(".box").inner_text()
+            page.click("text=What the log says, and what it leaves open")
+            assert page.title() == "What this log says, and what it leaves open"
+            assert errors == []
+            page.close()
+    shared = play(tmp_path / "shared", capsys, "--store", postgres, "--workers", "2")
+    assert _figures(shared) == _figures(said)  # two services that take turns are as good as one
+    workers = {event.body.split(b'"worker":')[1][:1] for event in _decisions(postgres)}
+    assert len(workers) == 2
+
+
+def _figures(said: str) -> list[str]:
+    return [line for line in said.splitlines() if re.match(r"day|agent |always |\d+,\d+ events", line)]
+
+
+def _decisions(address: str) -> list[bytes]:
+    store = open_store(address, create=False)
+    found = [event for event in store.read() if b'"worker":' in event.body]
+    store.close()
+    return found
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "state.db").touch()
+    for more, message in (
+        (["--workers", "2"], "needs --store postgresql"),
+        (["--patients", "7"], "--patients must be between 20 and 500"),
+        ([], "has a clinic already"),
+    ):
+        assert main(["clinic", "-o", str(tmp_path), *more]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_doctors_see_more_than_is_written_down() -> None:
+    clinic = Clinic(5_000, new_drug=1)
+    before, after = clinic.day(0), clinic.day(1)
+    assert (clinic.day(0).outcomes == before.outcomes).all()
+    chosen = before.outcomes[range(5_000), before.doctors].mean()
+    assert chosen > before.outcomes.mean(axis=0).max() + 0.02  # no single treatment does as well
+    medical = ARMS.index("medical")
+    assert abs(after.outcomes[:, medical].mean() - 0.93) < 0.02
+    assert abs(before.outcomes[before.ages == 0][:, medical].mean() - clinic.means(0)[0, medical]) < 0.05
