@@ -30,11 +30,10 @@ from meanbounds.service.events import Event, context_of, decode, encode
 from meanbounds.service.served import Served
 from meanbounds.service.store import Found, Store, StoreError, Wanted
 
-__all__ = ["Book", "Decision", "change", "packed", "saved_state", "unpacked"]
+__all__ = ["REMEMBERED", "Book", "Decision", "change", "packed", "saved_state", "unpacked"]
 
-_REMEMBERED = 50_000  # decisions and names that need not be looked up
-_MANY = 20_000  # contexts from which on a snapshot takes so long that it is made at start and stop only
-_EVERY = 100_000  # events between two snapshots
+REMEMBERED = 50_000  # decisions and names that need not be looked up
+_MANY = 20_000  # contexts from which on a snapshot takes so long that none is made at the end
 
 State = Literal["pending", "rewarded", "expired", "censored"]
 """What has become of a decision."""
@@ -101,6 +100,13 @@ class Book:
 
     def reload(self) -> None:
         """Read the state from the store: the newest snapshot, and the events after it."""
+        erasures = -1
+        while erasures != (now := self.store.erasures()):  # else half of it may have been read under the old name
+            erasures = now
+            self._read_all()
+        self.stale = False
+
+    def _read_all(self) -> None:
         self._begin()
         snapshot = self.store.snapshot()
         if snapshot is not None:
@@ -111,9 +117,8 @@ class Book:
             warnings.simplefilter("ignore")  # who served has heard them
             for event in self.store.read(self.position):
                 self.apply(event)
-                if not event.position % _REMEMBERED:
+                if not event.position % REMEMBERED:
                     self.trim()
-        self.stale = False
 
     def wanted(self, commands: Sequence[Any]) -> Wanted:
         """What has to be looked up before these commands are carried out."""
@@ -138,7 +143,7 @@ class Book:
         for event in sorted(found.decisions):  # a decision comes before what became of it
             if event.kind == kinds.DECIDED:
                 self._decisions[event.position] = self._read(event)
-            elif event.subject is not None:
+            elif event.subject in self._decisions:  # else an id from before a backup was restored
                 _become(self._decisions[event.subject], event.kind, decode(event))
 
     def _remember(self, event: Event) -> None:
@@ -147,9 +152,9 @@ class Book:
 
     def trim(self) -> None:
         """Forget the oldest of what need not be remembered; between groups only."""
-        while len(self._names) > _REMEMBERED:
+        while len(self._names) > REMEMBERED:
             self._names.popitem(last=False)
-        while len(self._decisions) > _REMEMBERED:
+        while len(self._decisions) > REMEMBERED:
             self._decisions.popitem(last=False)
 
     def _read(self, event: Event) -> Decision:
@@ -230,11 +235,20 @@ class Book:
             self.store.keep_version(*version)
         return True
 
-    def snapshot_is_due(self) -> bool:
-        """Whether the state should be saved: many events since the last time, and it does not take long."""
-        if self.position - self._saved_at < _EVERY:
-            return False
-        return sum(len(one.agent) for one in self.agents.values() if isinstance(one.agent, ContextualAgent)) < _MANY
+    @property
+    def unsaved(self) -> int:
+        """How many events came after the newest snapshot that this process knows of."""
+        return self.position - self._saved_at
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a snapshot takes seconds."""
+        return sum(len(one.agent) for one in self.agents.values() if isinstance(one.agent, ContextualAgent)) >= _MANY
+
+    def note_snapshot(self) -> None:
+        """Look for the newest snapshot, which another process may have made."""
+        newest = self.store.newest()
+        self._saved_at = max(self._saved_at, 0 if newest is None else newest[0])
 
     def save_snapshot(self) -> None:
         """Save the state in the store, so that a start need not read the whole log."""
@@ -242,7 +256,7 @@ class Book:
             with self.store.group(self.position) as news:
                 if not news:
                     self.store.keep_snapshot(self.position, self.packed())
-            self._saved_at = self.position
+                    self._saved_at = self.position
 
     def packed(self) -> bytes:
         """The state of all agents, as a snapshot stores it."""

@@ -406,7 +406,8 @@ class Erase(Command):
             state = unpacked(snapshot[1])
             if self.agent in state:
                 state[self.agent] = _renamed(state[self.agent], old, new)
-            store.keep_snapshot(snapshot[0], packed(state))
+            store.keep_snapshot(snapshot[0], packed(state))  # instead of all others, also one that is being made
+        store.count_erasure()
         book.append(kinds.ERASED, self.agent, kinds.Erased(new))
         book.stale = True
         return schema.ErasedOut(self.agent, new)

@@ -12,6 +12,7 @@ import numpy as np
 from meanbounds.agents import Agent, Candidate, ContextualAgent, NoIndexError, agent_from_dict
 from meanbounds.agents.arms import ArmsLearner
 from meanbounds.agents.contexts import Context
+from meanbounds.agents.contextual import peek
 from meanbounds.agents.learner import check_reward
 from meanbounds.bounds import Arm
 from meanbounds.kernels.arms.tables import State
@@ -66,7 +67,7 @@ class Served:
     def use(self, agent: AnyAgent) -> None:
         """Serve this agent from now on."""
         self.agent = agent
-        one = agent if isinstance(agent, Agent) else agent[next(iter(agent))] if len(agent) else None
+        one = agent if isinstance(agent, Agent) else peek(agent, next(iter(agent))) if len(agent) else None
         ends = (
             () if one is None else zip(one.bounds.arms, one.bounds.low.tolist(), one.bounds.high.tolist(), strict=True)
         )
@@ -177,8 +178,8 @@ class Served:
         return int(self.agent.plays.sum())
 
     def inside(self, context: Context) -> Agent:
-        """The agent that decides in this context."""
-        return self.agent[context] if isinstance(self.agent, ContextualAgent) else self.agent
+        """The agent that decides in this context, until the next call."""
+        return peek(self.agent, context) if isinstance(self.agent, ContextualAgent) else self.agent
 
     def exchange(self, context: Context, arm: Arm, old: float, new: float, number: int) -> None:
         """Let the agent have had another reward than the one it was told; see `exchange`."""
