@@ -70,7 +70,7 @@ def test_the_export_is_what_was_said(served: tuple[str, list[Row]], tmp_path: Pa
             row["state"],
             row["reason"],
         )
-        assert own.arm == row["arm"]
+        assert (None if pd.isna(own.arm) else own.arm) == row["arm"]
         for name in ("reward", "probability"):  # a default reward is none that was observed
             assert own[name] == row[name] or (row[name] is None and np.isnan(own[name]))
     assert (table[table.reason == "policy"].probability >= 0.1 - 1e-12).all()

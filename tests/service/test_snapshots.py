@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from meanbounds.service import open_store, verify
-from meanbounds.service.book import Book
+from meanbounds.service.book import Book, packed
 from meanbounds.service.commands import Erase
 from meanbounds.service.postgres import PostgresStore
 from meanbounds.service.snapshots import Snapshots, make_snapshot
@@ -46,11 +46,11 @@ def test_a_snapshot_from_before_a_context_was_erased_is_not_used(
     address = f"sqlite:{tmp_path / 'state.db'}"
     book = a_book(store=open_store(address))
     play(book, 5)
-    other, packed = open_store(address), Book.packed
+    other, pack = open_store(address), Book.packed
 
     def slowly(made: Book) -> bytes:
         one(book, Erase("demo", "c0"))
-        return packed(made)
+        return pack(made)
 
     with monkeypatch.context() as patch:
         patch.setattr(Book, "packed", slowly)
@@ -151,10 +151,10 @@ def test_postgresql_stores_of_the_first_version_keep_their_snapshot(monkeypatch:
         with monkeypatch.context() as patch:
             patch.setattr("meanbounds.service.postgres.VERSION", 1)
             old = PostgresStore(address)
-            old._run("INSERT INTO meanbounds_snapshots VALUES (1, 7, %s)", (b"state",))
+            old._run("INSERT INTO meanbounds_snapshots VALUES (1, 0, %s)", (packed({}),))
             old.close()
         new = PostgresStore(address)
-        assert new.snapshot() == (7, b"state")
+        assert new.snapshot() == (0, packed({}))
         book = a_book(store=new)
         play(book, 5)
         assert make_snapshot(new, 0.0)

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import msgspec
 
 from meanbounds.agents import Candidate, ContextualAgent, agent_from_dict
+from meanbounds.agents.contexts import Context
 from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.kernels.tally import PULLS
 from meanbounds.policies import Policy
@@ -359,8 +360,7 @@ class Book:
         elif default.reward is None:
             served.update(context, arm, reward, history=True)
         else:
-            assert not isinstance(arm, Candidate)
-            served.exchange(context, arm, default.reward, reward, default.number)
+            served.exchange(context, arm, default, reward)
 
     def _expired(self, event: Event, said: kinds.Expired) -> None:
         decision = self._found(event)
@@ -369,7 +369,7 @@ class Book:
         if arm is None or decision.said.version < served.base:
             return
         if said.reward is None:
-            served.cancel(context, arm)
+            self._give_up(served, context, arm)
         else:
             served.update(context, arm, said.reward)
 
@@ -377,7 +377,12 @@ class Book:
         decision = self._found(event)
         served, arm = self.agents[event.agent], decision.arm
         if arm is not None and decision.state == "pending" and decision.said.version >= served.base:
-            served.cancel(context_of(decision.said.context), arm)
+            self._give_up(served, context_of(decision.said.context), arm)
+
+    def _give_up(self, served: Served, context: Context, arm: Arm | Candidate) -> None:
+        """Stop waiting for a reward, unless the agent has gone back to a version without the arm."""
+        with suppress(LookupError, ValueError):
+            served.cancel(context, arm)
 
     def _observed(self, event: Event, said: kinds.Observed) -> None:
         """Agents are not told: the choices of an expert who saw more mislead."""
