@@ -84,12 +84,14 @@ def test_evaluate_gives_the_values_of_the_log(served: tuple[str, list[Row]], tmp
     assert main(["evaluate", str(path), "--decider", "reason", "-o", str(values)]) == 0
     found = mb.logs.Evaluation.from_dict(json.loads(values.read_text()))
     own = [row for row in rows if row["reason"] != "expert"]
-    columns = {name: [row[name] for row in own] for name in ("context", "arm", "reward", "probability")}
-    expected = mb.logs.evaluate(mb.logs.Events(**columns, decider=[row["reason"] for row in own]))
+    names = ("context", "arm", "reward", "probability", "reason")
+    context, arm, rewards, probability, decider = ([row[name] for row in own] for name in names)
+    events = mb.logs.Events(context=context, arm=arm, reward=rewards, probability=probability, decider=decider)
+    expected = mb.logs.evaluate(events)
     assert found.to_dict() == expected.to_dict()
     for reason in ("policy", "forced"):
-        rewards = [row["reward"] for row in own if row["reason"] == reason and row["reward"] is not None]
-        assert found[reason].value == pytest.approx(np.mean(rewards), abs=1e-12)
+        had = [row["reward"] for row in own if row["reason"] == reason and row["reward"] is not None]
+        assert found[reason].value == pytest.approx(np.mean(had), abs=1e-12)
 
 
 def test_the_log_counts_what_was_said(served: tuple[str, list[Row]], tmp_path: Path) -> None:

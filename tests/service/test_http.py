@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from pathlib import Path
 from typing import Any
@@ -211,6 +212,14 @@ def test_what_cannot_be_is_refused_and_changes_nothing() -> None:
         both = client.post(DECISIONS, json={"request_id": "a", "context": "c0"}, headers={"Idempotency-Key": "b"})
         assert both.status_code == 422
     assert (state(book), book.position) == before
+
+
+def test_a_head_that_does_not_end_is_refused_before_all_of_it_is_kept() -> None:
+    with running(a_book()) as client, socket.create_connection(("127.0.0.1", client.base_url.port or 80)) as own:
+        own.settimeout(20.0)
+        own.sendall(b"POST /v1/rewards HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 65_536)
+        own.sendall(b"a" * 1_000)
+        assert own.recv(100).startswith(b"HTTP/1.1 400")
 
 
 def test_tokens_allow_what_they_say() -> None:

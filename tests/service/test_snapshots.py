@@ -35,6 +35,7 @@ def test_a_snapshot_in_pieces_takes_the_place_of_the_last(tmp_path: Path, monkey
     assert state(reloaded(book)) == state(book)
     assert verify(book.store).holds
     book.note_snapshot()
+    assert newest is not None
     assert book.unsaved == book.position - newest[0]
     other.close()
     book.store.close()

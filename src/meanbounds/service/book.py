@@ -116,7 +116,7 @@ class Book:
             self.agents = {key: Served.from_saved(data, context_of) for key, data in unpacked(body).items()}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # who served has heard them
-            for event in self.store.read(self.position):
+            for event in self.store.read(self.position, self.store.last()):  # others may write faster than this reads
                 self.apply(event)
                 if not event.position % REMEMBERED:
                     self.trim()
@@ -141,10 +141,11 @@ class Book:
             self.apply(event)
         for event in found.named:
             self._remember(event)
-        for event in sorted(found.decisions):  # a decision comes before what became of it
+        # A decision comes before what became of it. An id from before a backup was restored may lead to something else.
+        for event in sorted(found.decisions):
             if event.kind == kinds.DECIDED:
                 self._decisions[event.position] = self._read(event)
-            elif event.subject in self._decisions:  # else an id from before a backup was restored
+            elif event.subject is not None and event.subject in self._decisions:
                 _become(self._decisions[event.subject], event.kind, decode(event))
 
     def _remember(self, event: Event) -> None:

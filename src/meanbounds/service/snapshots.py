@@ -1,7 +1,7 @@
 """Snapshots that hold up no request: another process reads the log, and writes the state in small pieces.
 
-``python -m meanbounds.service.snapshots`` makes one; the address of the store comes on its standard input, because it
-may hold a password, and arguments can be read by everybody on the machine.
+The address of the store comes on the standard input of that process, because it may hold a password, and arguments can
+be read by everybody on the machine.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ import time
 from meanbounds.service.book import Book
 from meanbounds.service.store import END, Store, open_store
 
-__all__ = ["Snapshots", "make_snapshot"]
+__all__ = ["COMMAND", "Snapshots", "main", "make_snapshot"]
+
+COMMAND = (sys.executable, "-c", "from meanbounds.service.snapshots import main; main()")
+"""What makes a snapshot of the store whose address comes on its standard input."""
 
 _PIECE = 131_072  # bytes that are written at a time: other writers wait for about a millisecond
 _PAUSE = 0.01  # seconds between two pieces
@@ -104,8 +107,7 @@ class Snapshots:
 
 def _start(address: str) -> subprocess.Popen[bytes]:
     """A process that makes a snapshot of the store at an address."""
-    command = [sys.executable, "-m", "meanbounds.service.snapshots"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     assert process.stdin is not None
     with process.stdin:
         process.stdin.write(address.encode())
@@ -114,11 +116,7 @@ def _start(address: str) -> subprocess.Popen[bytes]:
 
 def main() -> None:
     """Make a snapshot of the store whose address is on the standard input, with what other programs leave over."""
-    os.nice(10)
+    os.nice(5)
     store = open_store(sys.stdin.read(), create=False)
     make_snapshot(store)
     store.close()
-
-
-if __name__ == "__main__":
-    main()
