@@ -1,7 +1,7 @@
 """Load on a service: decisions and rewards beside an empty endpoint of the same framework, on this machine only.
 
 python -m benchmarks.serving                     a few seconds for each store, 1,000 contexts
-python -m benchmarks.serving --contexts 1000000 --postgres
+python -m benchmarks.serving --large 1000000    and a row with a million contexts, while a snapshot is made
 python -m benchmarks.serving --postgres --output docs/serving.md
 
 The generator is a process of its own that speaks HTTP over plain sockets: each connection sends one request, waits for
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib.util
 import json
 import os
 import resource
@@ -28,16 +29,19 @@ from typing import Any
 
 import numpy as np
 
+from meanbounds.service.snapshots import COMMAND
+
 __all__ = ["load", "main", "measure", "service"]
 
-PATIENCE = 300.0  # seconds that a service may take to start
+PATIENCE = 1_200.0  # seconds that a service may take to start
 
 
 PAGE = """# What a service takes
 
 Written by `python -m benchmarks.serving`. {connections} connections on this machine, each of which sends one request,
 waits for its answer and sends the next; {contexts:,} contexts with 5 arms, `OptimisticGittins`; {seconds:g} seconds
-each, on {cores} cores that other work shares (load {load:.1f} at the end). Service and generator are one process each.
+each, in {turns} turns of which the medians are shown, on {cores} cores that other work shares (load {load:.1f} at the
+end). Service and generator are one process each, with {loop}.
 A decision and a reward are synced to disk before they are answered. Compare the rows: the absolute rates are those of
 this machine at this moment.
 
@@ -213,6 +217,14 @@ def generate(port: int, *arguments: str) -> dict[str, Any]:
     return result
 
 
+def measure_empty(seconds: float, connections: int) -> dict[str, Any]:
+    """The load that an empty endpoint takes, with the loop and the reader of HTTP that the service has."""
+    with service(EMPTY) as (port, process):
+        return timed(port, process, "--seconds", str(seconds), "--connections", str(connections), "--empty") | {
+            "memory": _memory(process.pid)
+        }
+
+
 def measure(address: str, contexts: int, seconds: float, connections: int, pause: float = 0.0) -> dict[str, Any]:
     """The load that a store takes, and the memory of the service."""
     subprocess.run([sys.executable, "-c", MAKE, address, str(contexts)], check=True, stdout=subprocess.DEVNULL)
@@ -254,10 +266,7 @@ def compare(given: argparse.Namespace) -> str:
         "| what | requests/s | of empty | processor us a request | empty's share of it | p50 ms | p99 ms | memory MB |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    own = ["--seconds", str(given.seconds), "--connections", str(given.connections)]
-    with service(EMPTY) as (port, process):
-        empty = timed(port, process, *own, "--empty")
-    rows.append(_row("empty endpoint", empty | {"memory": 0.0}, empty))
+    turns: dict[str, list[dict[str, Any]]] = {}
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         stores = {"decide and reward, SQLite": f"sqlite:{folder}/state.db"}
@@ -265,11 +274,56 @@ def compare(given: argparse.Namespace) -> str:
             cluster = stack.enter_context(postgres_cluster(fsync=True))
             stack.enter_context(cluster.running())
             stores["decide and reward, PostgreSQL"] = cluster.url
-        for name, address in stores.items():
-            found = measure(address, given.contexts, given.seconds, given.connections, given.pause)
-            assert not found["failures"], found["failures"]
-            rows.append(_row(name, found, empty))
-    return "\n".join(rows)
+        for _ in range(given.turns):
+            turns.setdefault("empty endpoint", []).append(measure_empty(given.seconds, given.connections))
+            for name, address in stores.items():
+                found = measure(address, given.contexts, given.seconds, given.connections, given.pause)
+                assert not found["failures"], found["failures"]
+                turns.setdefault(name, []).append(found)
+    middle = {name: _median(own) for name, own in turns.items()}
+    empty = middle["empty endpoint"]
+    rows += [_row(name, found, empty) for name, found in middle.items()]
+    words = ""
+    if given.large:
+        more, words = measure_large(given.large, given, empty)
+        rows += more
+    return "\n".join(rows) + f"\n\n{words}"
+
+
+def measure_large(contexts: int, given: argparse.Namespace, empty: dict[str, Any]) -> tuple[list[str], str]:
+    """Rows for very many contexts, before and while another process makes a snapshot, and what else was measured."""
+    with tempfile.TemporaryDirectory() as folder:
+        address = f"sqlite:{folder}/state.db"
+        subprocess.run([sys.executable, "-c", MAKE, address, str(contexts)], check=True, stdout=subprocess.DEVNULL)
+        own = ["--connections", str(given.connections), "--contexts", str(contexts)]
+        begun = time.monotonic()
+        with service(SERVICE, address) as (port, process):
+            started = time.monotonic() - begun
+            quiet = timed(port, process, *own, "--seconds", str(given.seconds))
+            begun = time.monotonic()
+            maker = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, text=True)
+            before, times, busy = _processor(process.pid), list[float](), list[dict[str, Any]]()
+            assert maker.stdin is not None
+            with maker.stdin:
+                maker.stdin.write(address)
+            while maker.poll() is None:
+                busy.append(generate(port, *own, "--seconds", str(given.seconds)))
+                times.append(busy[-1]["p99"])
+            took = time.monotonic() - begun
+            requests = sum(one["requests"] for one in busy)
+            found = busy[int(np.argmax(times))] | {"cost": 1e6 * (_processor(process.pid) - before) / requests}
+            quiet["memory"] = found["memory"] = _memory(process.pid)
+    assert maker.returncode == 0
+    assert not [one["failures"] for one in (quiet, *busy) if one["failures"]]
+    words = f"With {contexts:,} contexts a start took {started:.0f} s, and a snapshot {took:.0f} s in its own process."
+    rows = [(f"{contexts:,} contexts, SQLite", quiet), ("the same while a snapshot is made, slowest part", found)]
+    return [_row(name, one, empty) for name, one in rows], words
+
+
+def _median(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """The median of each number over the turns."""
+    names = ("rate", "cost", "p50", "p99", "memory")
+    return {name: float(np.median([one[name] for one in found])) for name in names}
 
 
 def _row(name: str, found: dict[str, Any], empty: dict[str, Any]) -> str:
@@ -278,19 +332,29 @@ def _row(name: str, found: dict[str, Any], empty: dict[str, Any]) -> str:
     return f"| {name} | {numbers} | {found['p50']:.1f} | {found['p99']:.1f} | {found['memory']:.0f} |"
 
 
+def _loop() -> str:
+    """What the servers run on, the empty one as well."""
+    found = [name for name in ("uvloop", "httptools") if importlib.util.find_spec(name) is not None]
+    return " and ".join(found) or "asyncio and h11"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.serving", description=__doc__)
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--contexts", type=int, default=1_000)
+    parser.add_argument("--turns", type=int, default=3, help="how often each is measured, in turns")
     parser.add_argument("--pause", type=float, default=0.0, help="seconds that a connection waits after a pair")
+    parser.add_argument("--large", type=int, metavar="CONTEXTS", help="rows for so many contexts as well")
     parser.add_argument("--postgres", action="store_true")
     parser.add_argument("--output", type=Path, metavar="PAGE.md")
     parser.add_argument("--generate", type=int, metavar="PORT")
     parser.add_argument("--empty", action="store_true")
     given = parser.parse_args(arguments)
     if given.generate is None:
-        page = PAGE.format(table=compare(given), cores=os.cpu_count(), load=os.getloadavg()[0], **vars(given))
+        page = PAGE.format(
+            table=compare(given), cores=os.cpu_count(), loop=_loop(), load=os.getloadavg()[0], **vars(given)
+        )
         print(page)
         if given.output is not None:
             given.output.write_text(page, encoding="utf-8")

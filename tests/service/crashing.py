@@ -56,7 +56,7 @@ async def post(port: int, path: str, body: dict[str, Any]) -> tuple[int, Any]:
 
 
 async def until_answered(port: int, path: str, body: dict[str, Any], seen: Seen) -> Any:
-    """Send a request until it is answered; 503 says that nothing was counted."""
+    """Send a request until it is answered; 503 asks for that."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         try:

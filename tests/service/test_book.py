@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -28,7 +29,7 @@ from meanbounds.service.commands import (
     Sweep,
 )
 from meanbounds.service.errors import RefusalError
-from meanbounds.service.events import DECIDED, Decided, Event, Settings, decode, encode
+from meanbounds.service.events import DECIDED, EXPIRED, Decided, Event, Settings, decode, encode
 from meanbounds.service.schema import AddArm, CandidateIn, ChangeIn, DecisionIn, ObservationIn, SettingsIn
 from meanbounds.service.served import exchange
 from meanbounds.service.writer import carry_out
@@ -235,8 +236,50 @@ def test_candidates_are_decided_and_rewarded() -> None:
     assert verify(book.store).holds
     with pytest.raises(RefusalError, match="name that no other"):
         decide(book, "x", None, candidates=[CandidateIn([0.9, 0.4], "a")])
-    with pytest.raises(RefusalError, match="takes no default reward"):
-        one(book, Configure("demo", SettingsIn(wait=1.0, default_reward=0.0)))
+
+
+def test_default_rewards_of_an_agent_with_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the exchange, the estimate is that of an agent that was told the real rewards at once."""
+    book, twin, now = a_book(linear(), wait=1.0, default_reward=0.25), linear(), [1000.0]
+    monkeypatch.setattr("meanbounds.service.book.time.time", lambda: now[0])
+    new = [CandidateIn([0.9, 0.4], "new"), CandidateIn([0.8, 0.5], "low", low=0.5, high=1.0)]
+    given: list[dict[str, Any]] = [{}, {"candidates": new}, {"eligible": ["b"]}, {"candidates": new[1:]}] * 3
+    decisions = [decide(book, str(number), None, **asked) for number, asked in enumerate(given)]
+    now[0] += 2.0
+    one(book, Sweep())
+    told = [decode(event).reward for event in book.store.read() if event.kind == EXPIRED]
+    assert [value is None for value in told] == [answer.arm == "low" for answer in decisions]  # 0.25 is not its range
+    assert None in told
+    for number, answer in enumerate(decisions):
+        value = 0.5 + 0.25 * (number % 3)
+        named = [one for one in new if one.name == answer.arm]
+        arm = mb.Candidate(**msgspec.to_builtins(named[0])) if named else answer.arm
+        twin.update(arm, value, history=True)
+        assert reward(book, answer.decision_id, value).repeated is False
+        assert reward(book, answer.decision_id, value).repeated is True
+    learner, other = book.agents["demo"].inside(None), twin
+    assert {answer.arm for answer in decisions} >= {"b", "low"}
+    assert learner.plays.tolist() == other.plays.tolist()
+    np.testing.assert_allclose(learner.means, other.means, rtol=1e-12)
+    np.testing.assert_allclose(learner.estimate, other.estimate, rtol=1e-9)
+    assert learner.pending.sum() == 0
+    assert state(reloaded(book)) == state(book)
+    assert verify(book.store).holds
+
+
+def test_decisions_of_an_arm_that_a_rollback_took_away_expire(monkeypatch: pytest.MonkeyPatch) -> None:
+    book, now = a_book(), [1000.0]
+    monkeypatch.setattr("meanbounds.service.book.time.time", lambda: now[0])
+    one(book, Change("demo", ChangeIn(add=AddArm("new", lower=0.9, upper=1.0))))
+    first, second = (decide(book, name, eligible=["new"]) for name in ("1", "2"))
+    one(book, RollBack("demo", 1))
+    assert one(book, Censor(first.decision_id, None)).state == "censored"
+    one(book, Configure("demo", SettingsIn(wait=1.0, default_reward=0.5)))
+    now[0] += 2.0
+    one(book, Sweep())
+    assert one(book, LookAtDecision(second.decision_id, None)).state == "expired"
+    assert state(reloaded(book)) == state(book)
+    assert verify(book.store).holds
 
 
 def test_an_arm_is_forced_at_once_and_set_free() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from meanbounds.service.sqlite import SQLiteStore
 from meanbounds.service.store import VERSION
 from tests.servers import find_program, postgres_cluster
 from tests.service.acknowledged import check_acknowledged, killed
+from tests.service.losing import kill_store
 from tests.service.made import a_book, decide, play, reloaded, reward, running, state, until
 
 
@@ -124,6 +126,74 @@ def no_longer_files(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@contextmanager
+def small_disk(folder: Path) -> Iterator[bool]:
+    """A file system of four megabytes at this folder; False if this machine does not let us mount one."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "meanbounds", str(folder)]
+    found = shutil.which("mount") is not None
+    mounted = found and subprocess.run(mount, check=False, capture_output=True).returncode == 0
+    try:
+        yield mounted
+    finally:
+        if mounted:
+            subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@contextmanager
+def without_room(folder: Path, left: int, mounted: bool) -> Iterator[None]:
+    """Fill the file system but for so many bytes; where there is none of our own, limit the size of files."""
+    if not mounted:
+        with no_longer_files(Path(folder / "state.db-wal").stat().st_size + left):
+            yield
+        return
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+    with filler.open("rb+") as file:
+        file.truncate(max(0, filler.stat().st_size - left))
+    try:
+        yield
+    finally:
+        filler.unlink()
+
+
+def test_a_file_system_that_is_full_again_and_again(tmp_path: Path) -> None:
+    """Writing fails at another place each time: in the log of SQLite, while it is copied, or at the first page."""
+    folder = tmp_path / "disk"
+    with small_disk(folder) as mounted:
+        book = a_book(store=open_store(f"sqlite:{folder / 'state.db'}"))
+        answers = dict[str, Any]()
+        with running(book) as client:
+
+            def ask(name: str) -> httpx.Response:
+                return client.post("/v1/agents/demo/decisions", json={"request_id": name, "context": "c0"})
+
+            answers["first"] = ask("first").json()
+            for left in range(0, 65_536, 12_288):
+                with without_room(folder, left, mounted):
+                    number = 0
+                    while (full := ask(f"{left} {number}")).status_code == 200:
+                        answers[f"{left} {number}"] = full.json()
+                        number += 1
+                        assert number < 2_000
+                    assert full.status_code == 503
+                    assert "counts once" in full.json()["error"]["message"]
+                    assert client.get("/ready").status_code == 503
+                again = ask(f"{left} {number}")
+                assert again.status_code == 200
+                answers[f"{left} {number}"] = again.json()
+            assert {name: ask(name).json() for name in answers} == answers
+            view = client.get("/v1/agents/demo/contexts/c0").json()["arms"]
+            assert sum(arm["pending"] for arm in view) == len(answers)
+        store = open_store(f"sqlite:{folder / 'state.db'}")
+        verdict = verify(store)
+        store.close()
+    assert verdict.holds
+    assert verdict.events["decided"] == len(answers)
+
+
 def test_writes_that_fail_in_the_middle(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     book = a_book(store=open_store(f"sqlite:{path}"))
@@ -181,6 +251,14 @@ def test_kill_9_with_postgresql() -> None:
         store.close()
 
 
+def test_kill_9_of_postgresql_itself_loses_nothing() -> None:
+    """The server and all that it started are killed at once, under load; the service stays and goes on."""
+    with postgres_cluster(fsync=True) as cluster:
+        seen = kill_store(cluster, 3)
+    assert seen.lives == 3
+    assert len(seen.rewards) > 15
+
+
 def test_a_postgresql_that_is_killed_and_comes_back() -> None:
     """While it is away the service says so; what was acknowledged is there when it is back, and nothing else."""
     with postgres_cluster(fsync=True) as cluster:
@@ -194,9 +272,7 @@ def test_a_postgresql_that_is_killed_and_comes_back() -> None:
 
                 for number in range(10):
                     answers[str(number)] = ask(str(number)).json()
-                server.send_signal(
-                    signal.SIGQUIT
-                )  # the server and all that it started end at once, without a checkpoint
+                server.send_signal(signal.SIGQUIT)  # it and all that it started end at once, without a checkpoint
                 server.wait(60.0)
                 away = ask("away")
                 assert away.status_code == 503

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,10 @@ def test_batches_answer_one_by_one() -> None:
         assert [one["repeated"] for one in many] == [False] * 3
         one = client.post("/v1/agents/demo/observations", json=seen[0]).json()
         assert one == {"observation_id": "0", "repeated": True}
+        named = {"Idempotency-Key": "all of them"}  # stands for one request, so not for those of a batch
+        several = client.post(f"{DECISIONS}/batch", json={"decisions": [{"context": "c0"}] * 2}, headers=named)
+        assert several.status_code == 422
+        assert client.post(f"{DECISIONS}/batch", json={"decisions": asked}, headers=named).json()["results"] == results
         too_many = {"decisions": asked * 400}
         assert client.post(f"{DECISIONS}/batch", json=too_many).status_code == 422
 
@@ -114,6 +119,15 @@ def test_decisions_expire_by_themselves() -> None:
         assert (told["state"], told["repeated"]) == ("rewarded", False)
         view = client.get("/v1/agents/demo/contexts/c0").json()
         assert [arm["mean"] for arm in view["arms"] if arm["plays"]] == [1.0]
+
+
+def test_more_decisions_expire_than_one_look_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service looks every second; with one look at a time, these would take forty."""
+    monkeypatch.setattr("meanbounds.service.commands._SWEPT_AT_ONCE", 5)
+    asked = [{"request_id": str(number), "context": "c0"} for number in range(200)]
+    with running(a_book(wait=0.01)) as client:
+        last = client.post(f"{DECISIONS}/batch", json={"decisions": asked}).json()["results"][-1]["decision_id"]
+        until(lambda: client.get(f"/v1/decisions/{last}").json()["state"] == "expired")
 
 
 def test_contexts_that_are_no_plain_text() -> None:
@@ -198,6 +212,14 @@ def test_what_cannot_be_is_refused_and_changes_nothing() -> None:
         both = client.post(DECISIONS, json={"request_id": "a", "context": "c0"}, headers={"Idempotency-Key": "b"})
         assert both.status_code == 422
     assert (state(book), book.position) == before
+
+
+def test_a_head_that_does_not_end_is_refused_before_all_of_it_is_kept() -> None:
+    with running(a_book()) as client, socket.create_connection(("127.0.0.1", client.base_url.port or 80)) as own:
+        own.settimeout(20.0)
+        own.sendall(b"POST /v1/rewards HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 65_536)
+        own.sendall(b"a" * 1_000)
+        assert own.recv(100).startswith(b"HTTP/1.1 400")
 
 
 def test_tokens_allow_what_they_say() -> None:

@@ -19,7 +19,7 @@ from tests.service.hostile import tamper
 from tests.soak.alarms import false_alarms
 from tests.soak.interrupts import AGENTS, interrupt_in_children
 from tests.soak.precision import wear
-from tests.soak.serving import crashes, together
+from tests.soak.serving import crashes, losses, together
 from tests.soak.threads import share
 
 Part = Callable[[argparse.Namespace], list[str]]
@@ -63,8 +63,9 @@ def alarms(given: argparse.Namespace) -> list[str]:
 
 
 def service(given: argparse.Namespace) -> list[str]:
-    """A service that is killed under load, tampered requests, and two processes on one PostgreSQL."""
-    return [*crashes(given.kills, given.seed), *tamper(given.tampered, given.seed), *together(given.together)]
+    """A service or its PostgreSQL killed under load, tampered requests, and two processes on one PostgreSQL."""
+    killed = [*crashes(given.kills, given.seed), *losses(given.kills // 4, given.seed)]
+    return [*killed, *tamper(given.tampered, given.seed), *together(given.together)]
 
 
 PARTS: dict[str, Part] = {

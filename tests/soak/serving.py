@@ -14,8 +14,9 @@ from benchmarks.serving import MAKE, SERVICE, service
 from meanbounds.service import open_store, verify
 from tests.servers import postgres_cluster
 from tests.service.acknowledged import check_acknowledged, killed
+from tests.service.losing import kill_store
 
-__all__ = ["crashes", "together"]
+__all__ = ["crashes", "losses", "together"]
 
 CONTEXTS = 50
 
@@ -39,6 +40,16 @@ def crashes(kills: int, seed: int) -> list[str]:
                 found.append(f"{address.split(':')[0]}: {error}")
             store.close()
     return found
+
+
+def losses(kills: int, seed: int) -> list[str]:
+    """Kill PostgreSQL itself again and again under a service; what was lost, or counted twice."""
+    with postgres_cluster(fsync=True) as cluster:
+        try:
+            kill_store(cluster, kills, seed)
+        except AssertionError as error:
+            return [f"PostgreSQL killed: {error}"]
+    return []
 
 
 def together(seconds: int) -> list[str]:

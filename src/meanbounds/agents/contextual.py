@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -30,12 +31,13 @@ from meanbounds.support.saving import Saved
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["Context", "ContextualAgent"]
+__all__ = ["Context", "ContextualAgent", "peek"]
 
 _FORMAT = 2
 _MOST = 10**8  # rows of a saved agent: more would not fit in memory
 _SAVED = ("policy", "seed", "floor", "unknown", "arms", "low", "high", "contexts", "rows", "lower", "upper", "told")
 _AWAKE = 4096  # contexts held as agents at a time; the others are stored in columns
+_SEARCHED = 10_000  # contexts among which a name like the one asked for is looked for
 
 
 class ContextualAgent(Saved):
@@ -330,12 +332,13 @@ class ContextualAgent(Saved):
         return as_seed(np.random.default_rng([self._seed, row]))
 
     def _not_known(self, key: Context) -> str:
-        texts = {str(name): name for name in self._rows}
+        few = len(self._rows) <= _SEARCHED  # among a million this would take a second
+        texts = {str(name): name for name in self._rows} if few else {}
         folded = {text.casefold(): name for text, name in texts.items()}
         near = texts.get(str(key), folded.get(str(key).casefold()))
-        if near is None and len(texts) <= 10_000:
+        if near is None:
             near = next((texts[text] for text in get_close_matches(str(key), texts, n=1)), None)
-        some = ", ".join(map(repr, list(self._rows)[:10])) + (", ..." if len(self._rows) > 10 else "")
+        some = ", ".join(map(repr, islice(self._rows, 10))) + (", ..." if len(self._rows) > 10 else "")
         guess = "" if near is None else f"; did you mean {near!r}?"
         return (
             f"context {key!r} has no bounds{guess} The contexts are {some}. To let new contexts start from bounds that "
@@ -937,6 +940,20 @@ def _made(kind: type[ContextualAgent], state: dict[str, Any], kept: dict[Context
     for name, ledger in agent._ledgers.items():
         ledger.take(before[name])  # rewards added up in the same order, to the last digit
     return agent
+
+
+def peek(agent: ContextualAgent, context: Context) -> Agent:
+    """The agent of a context, to be looked at now: others may need its place in memory with the next call.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.agents.contextual import peek
+    >>> peek(mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.8])}, seed=7), "young").plays
+    array([0, 0])
+    """
+    with agent._lock:
+        return agent._find(check_context(context))
 
 
 def _learner_of(agent: Agent) -> ArmsLearner:

@@ -25,6 +25,7 @@ from meanbounds.bounds import Arm, BoundsError, MeanBounds
 from meanbounds.evidence.processes import unit_sums
 from meanbounds.kernels import linear as kernel
 from meanbounds.kernels.linear import Design, Pool, Rule
+from meanbounds.kernels.linear.design import weight_of
 from meanbounds.kernels.tally import PENDING, POLICY_KEY, count_cancel, count_pull, new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.linear import LinearArms
@@ -33,6 +34,7 @@ from meanbounds.policies.doubted import check_certain
 from meanbounds.policies.oful import LinearPlan
 from meanbounds.support.checks import as_flag, as_float, as_list, shown
 from meanbounds.support.entries import Entries
+from meanbounds.support.signals import signals_wait
 from meanbounds.support.types import Floats, Integers
 
 __all__ = ["FeaturesLearner", "FeaturesStanding"]
@@ -301,16 +303,39 @@ class FeaturesLearner(Learner):
     def update(self, arm: Arm | Candidate, reward: float, history: bool) -> None:
         """Take in a reward."""
         now, past = self._now, history if type(history) is bool else as_flag("history", history)
-        pool = now.plan.pool
+        value, k, x, offset, proxy = self._reward_of(arm, reward)
+        slot = now.waiting.get(arm, -1) if isinstance(arm, Candidate) else k
+        kernel.update(now.design, now.plan.rule, k, x, value, offset, proxy, now.results, now.tally, slot, past)
+
+    def _reward_of(self, arm: Arm | Candidate, reward: float) -> tuple[float, int, Floats, float, float]:
+        """A reward once it is checked, and of its arm: its place or -1, features, offset and variance proxy."""
         if isinstance(arm, Candidate):
             value = check_reward(arm.name, reward, arm.low, arm.high)
-            k, slot = -1, now.waiting.get(arm, -1)
-            x, offset, proxy = self._features(arm), arm.offset, self._proxy(arm, late=True)
-        else:
-            k = slot = self.bounds.position(arm)
-            value = check_reward(arm, reward, float(pool.low[k]), float(pool.high[k]))
-            x, offset, proxy = pool.features[k], float(pool.offset[k]), float(pool.proxy[k])
-        kernel.update(now.design, now.plan.rule, k, x, value, offset, proxy, now.results, now.tally, slot, past)
+            return value, -1, self._features(arm), arm.offset, self._proxy(arm, late=True)
+        k, pool = self.bounds.position(arm), self._now.plan.pool
+        value = check_reward(arm, reward, float(pool.low[k]), float(pool.high[k]))
+        return value, k, pool.features[k], float(pool.offset[k]), float(pool.proxy[k])
+
+    def weight(self, arm: Arm | Candidate, reward: float) -> float:
+        """How much this reward of an arm would count in the estimate now."""
+        *_, proxy = self._reward_of(arm, reward)
+        return float(weight_of(self._now.plan.rule, proxy))
+
+    def exchange(self, arm: Arm | Candidate, old: float, new: float, weight: float) -> None:
+        """Have had another reward than the one that was told, which counted with this weight.
+
+        The estimate becomes that of the new reward. What was decided in between stays, and bounds that were learned.
+        """
+        value, k, x, *_ = self._reward_of(arm, new)
+        now, change = self._now, value - old
+        design, d = now.design, x.size
+        with signals_wait():
+            if k >= 0:
+                design.seen[1, k] += weight * change
+                now.results[1, k] += change
+            else:  # R'z is the sum of weight x (reward - offset) x features
+                design.root[:, d] += np.linalg.solve(design.root[:, :d].T, weight * change * x)
+            kernel.refresh(design, now.plan.rule.regularisation)
 
     def cancel(self, arm: Any) -> None:
         """Give up one pending pull of this arm."""

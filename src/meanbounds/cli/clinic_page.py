@@ -154,9 +154,9 @@ def _chart(title: str, lines: Sequence[tuple[str, str, Sequence[float | None]]],
     for value in (0.0, 0.5, 1.0):
         parts.append(f'<line class="rule" x1="{left}" x2="{right}" y1="{y(value)}" y2="{y(value)}"/>')
         parts.append(f'<text x="{left - 4}" y="{y(value) + 4}" text-anchor="end">{value:.0%}</text>')
-    for day, word in ((story.start, "agent starts"), (story.change, "new drug")):
+    for day, word, anchor in ((story.start, "agent starts", "end"), (story.change, "new drug", "start")):
         parts.append(f'<line class="dash" x1="{x(day):.1f}" x2="{x(day):.1f}" y1="{top - 4}" y2="{bottom}"/>')
-        parts.append(f'<text x="{x(day):.1f}" y="{top - 8}" text-anchor="middle">{word}</text>')
+        parts.append(f'<text x="{x(day):.1f}" y="{top - 8}" text-anchor="{anchor}">{word}</text>')
     for _, kind, values in lines:
         points = [
             (x(min(_WEEK * (week + 0.5), story.end)), y(value))

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import msgspec
 
 from meanbounds.agents import Candidate, ContextualAgent, agent_from_dict
+from meanbounds.agents.contexts import Context
 from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.kernels.tally import PULLS
 from meanbounds.policies import Policy
@@ -31,11 +32,10 @@ from meanbounds.service.history import By
 from meanbounds.service.served import Served
 from meanbounds.service.store import Found, Store, StoreError, Wanted
 
-__all__ = ["Book", "Decision", "change", "packed", "saved_state", "unpacked"]
+__all__ = ["REMEMBERED", "Book", "Decision", "change", "packed", "saved_state", "unpacked"]
 
-_REMEMBERED = 50_000  # decisions and names that need not be looked up
-_MANY = 20_000  # contexts from which on a snapshot takes so long that it is made at start and stop only
-_EVERY = 100_000  # events between two snapshots
+REMEMBERED = 50_000  # decisions and names that need not be looked up
+_MANY = 20_000  # contexts from which on a snapshot takes so long that none is made at the end
 
 State = Literal["pending", "rewarded", "expired", "censored"]
 """What has become of a decision."""
@@ -103,6 +103,13 @@ class Book:
 
     def reload(self) -> None:
         """Read the state from the store: the newest snapshot, and the events after it."""
+        erasures = -1
+        while erasures != (now := self.store.erasures()):  # else half of it may have been read under the old name
+            erasures = now
+            self._read_all()
+        self.stale = False
+
+    def _read_all(self) -> None:
         self._begin()
         snapshot = self.store.snapshot()
         if snapshot is not None:
@@ -111,11 +118,10 @@ class Book:
             self.agents = {key: Served.from_saved(data, context_of) for key, data in unpacked(body).items()}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # who served has heard them
-            for event in self.store.read(self.position):
+            for event in self.store.read(self.position, self.store.last()):  # others may write faster than this reads
                 self.apply(event)
-                if not event.position % _REMEMBERED:
+                if not event.position % REMEMBERED:
                     self.trim()
-        self.stale = False
 
     def wanted(self, commands: Sequence[Any]) -> Wanted:
         """What has to be looked up before these commands are carried out."""
@@ -137,10 +143,11 @@ class Book:
             self.apply(event)
         for event in found.named:
             self._remember(event)
-        for event in sorted(found.decisions):  # a decision comes before what became of it
+        # A decision comes before what became of it. An id from before a backup was restored may lead to something else.
+        for event in sorted(found.decisions):
             if event.kind == kinds.DECIDED:
                 self._decisions[event.position] = self._read(event)
-            elif event.subject is not None:
+            elif event.subject is not None and event.subject in self._decisions:
                 _become(self._decisions[event.subject], event.kind, decode(event))
 
     def _remember(self, event: Event) -> None:
@@ -149,9 +156,9 @@ class Book:
 
     def trim(self) -> None:
         """Forget the oldest of what need not be remembered; between groups only."""
-        while len(self._names) > _REMEMBERED:
+        while len(self._names) > REMEMBERED:
             self._names.popitem(last=False)
-        while len(self._decisions) > _REMEMBERED:
+        while len(self._decisions) > REMEMBERED:
             self._decisions.popitem(last=False)
 
     def _read(self, event: Event) -> Decision:
@@ -232,11 +239,20 @@ class Book:
             self.store.keep_version(*version)
         return True
 
-    def snapshot_is_due(self) -> bool:
-        """Whether the state should be saved: many events since the last time, and it does not take long."""
-        if self.position - self._saved_at < _EVERY:
-            return False
-        return sum(len(one.agent) for one in self.agents.values() if isinstance(one.agent, ContextualAgent)) < _MANY
+    @property
+    def unsaved(self) -> int:
+        """How many events came after the newest snapshot that this process knows of."""
+        return self.position - self._saved_at
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a snapshot takes seconds."""
+        return sum(len(one.agent) for one in self.agents.values() if isinstance(one.agent, ContextualAgent)) >= _MANY
+
+    def note_snapshot(self) -> None:
+        """Look for the newest snapshot, which another process may have made."""
+        newest = self.store.newest()
+        self._saved_at = max(self._saved_at, 0 if newest is None else newest[0])
 
     def save_snapshot(self) -> None:
         """Save the state in the store, so that a start need not read the whole log."""
@@ -244,7 +260,7 @@ class Book:
             with self.store.group(self.position) as news:
                 if not news:
                     self.store.keep_snapshot(self.position, self.packed())
-            self._saved_at = self.position
+                    self._saved_at = self.position
 
     def packed(self) -> bytes:
         """The state of all agents, as a snapshot stores it."""
@@ -362,8 +378,7 @@ class Book:
         elif default.reward is None:
             served.update(context, arm, reward, history=True)
         else:
-            assert not isinstance(arm, Candidate)
-            served.exchange(context, arm, default.reward, reward, default.number)
+            served.exchange(context, arm, default, reward)
 
     def _expired(self, event: Event, said: kinds.Expired) -> None:
         decision = self._found(event)
@@ -372,7 +387,7 @@ class Book:
         if arm is None or decision.said.version < served.base:
             return
         if said.reward is None:
-            served.cancel(context, arm)
+            self._give_up(served, context, arm)
         else:
             served.update(context, arm, said.reward)
 
@@ -380,7 +395,12 @@ class Book:
         decision = self._found(event)
         served, arm = self.agents[event.agent], decision.arm
         if arm is not None and decision.state == "pending" and decision.said.version >= served.base:
-            served.cancel(context_of(decision.said.context), arm)
+            self._give_up(served, context_of(decision.said.context), arm)
+
+    def _give_up(self, served: Served, context: Context, arm: Arm | Candidate) -> None:
+        """Stop waiting for a reward, unless the agent has gone back to a version without the arm."""
+        with suppress(LookupError, ValueError):
+            served.cancel(context, arm)
 
     def _observed(self, event: Event, said: kinds.Observed) -> None:
         """Agents are not told: the choices of an expert who saw more mislead."""

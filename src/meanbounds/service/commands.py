@@ -5,12 +5,13 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from meanbounds.agents import Candidate, ContextualAgent, agent_from_dict
+from meanbounds.agents import ContextualAgent, agent_from_dict
 from meanbounds.agents.contexts import Context
 from meanbounds.service import events as kinds
 from meanbounds.service import schema
@@ -366,8 +367,6 @@ def _check_settings(served: Served, settings: Settings) -> None:
         raise RefusalError(
             422, "invalid", "a default reward is for decisions that expire: give wait, in seconds, as well"
         )
-    if served.has_features:
-        raise RefusalError(422, "invalid", f"{served.agent.policy} learns from features: it takes no default reward")
     served.check_default(settings.default_reward)
 
 
@@ -416,7 +415,8 @@ class Erase(Command):
             state = unpacked(snapshot[1])
             if self.agent in state:
                 state[self.agent] = _renamed(state[self.agent], old, new)
-            store.keep_snapshot(snapshot[0], packed(state))
+            store.keep_snapshot(snapshot[0], packed(state))  # instead of all others, also one that is being made
+        store.count_erasure()
         book.append(kinds.ERASED, self.agent, kinds.Erased(new))
         book.stale = True
         return schema.ErasedOut(self.agent, new)
@@ -518,9 +518,8 @@ class Sweep(Command):
 
     def _expire(self, book: Book, key: str, position: int, default: float | None) -> None:
         decision = book.recall(position)
-        told = default if decision.said.arm is not None and not isinstance(decision.arm, Candidate) else None
-        served = book.agents[key]
-        if decision.said.version < served.base:
-            told = None
-        number = 0 if told is None else served.updates(context_of(decision.said.context))
-        book.append(kinds.EXPIRED, key, kinds.Expired(told, number), subject=position)
+        served, arm, said = book.agents[key], decision.arm, kinds.Expired()
+        if default is not None and arm is not None and decision.said.version >= served.base:
+            with suppress(LookupError):  # an arm that a rolled back version does not have
+                said = served.default(context_of(decision.said.context), arm, default)
+        book.append(kinds.EXPIRED, key, said, subject=position)

@@ -100,6 +100,7 @@ class Expired(Body):
 
     reward: float | None = None  # what the agent was told instead
     number: int = 0  # how many rewards the agent of the context had before
+    weight: float = 1.0  # how much it counted, for an agent with features
 
 
 class Censored(Body):

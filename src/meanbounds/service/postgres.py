@@ -34,6 +34,14 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE meanbounds_tokens (id TEXT PRIMARY KEY, hash BYTEA NOT NULL, scopes TEXT NOT NULL, agents TEXT, "
         "name TEXT NOT NULL, expires DOUBLE PRECISION, revoked INT NOT NULL)",
     ),
+    (
+        "CREATE TABLE meanbounds_pieces (name TEXT, number INT, body BYTEA NOT NULL, PRIMARY KEY (name, number))",
+        "CREATE TABLE meanbounds_newest (id INT PRIMARY KEY CHECK (id = 1), position BIGINT NOT NULL, "
+        "name TEXT NOT NULL)",
+        "INSERT INTO meanbounds_pieces SELECT 'first', 0, body FROM meanbounds_snapshots",
+        "INSERT INTO meanbounds_newest SELECT 1, position, 'first' FROM meanbounds_snapshots",
+        "DROP TABLE meanbounds_snapshots",
+    ),
 )
 
 
@@ -210,20 +218,67 @@ class PostgresStore(Store):
             query = "UPDATE meanbounds_events SET name = %s, body = %s WHERE position = %s"
             self._open().cursor().executemany(query, rows)
 
-    def keep_snapshot(self, position: int, body: bytes) -> None:
-        """Keep a snapshot in place of an older one; inside of a group or alone."""
+    def count_erasure(self) -> None:
+        """Note, as part of the group, that a context is erased: the log is not what others have read of it."""
         with self._in_words():
             self._run(
-                "INSERT INTO meanbounds_snapshots VALUES (1, %s, %s) "
-                "ON CONFLICT (id) DO UPDATE SET position = excluded.position, body = excluded.body",
-                (position, body),
+                "INSERT INTO meanbounds_settings VALUES ('erasures', '1') "
+                "ON CONFLICT (name) DO UPDATE SET value = (meanbounds_settings.value::bigint + 1)::text"
             )
+
+    def erasures(self) -> int:
+        """How many contexts were erased so far."""
+        with self._in_words():
+            rows = self._run("SELECT value FROM meanbounds_settings WHERE name = 'erasures'")
+        return int(rows[0][0]) if rows else 0
+
+    def add_piece(self, name: str, number: int, body: bytes) -> None:
+        """Keep a piece of a snapshot of this name, which does not count before `use_pieces`, as part of the group."""
+        with self._in_words():
+            self._run("INSERT INTO meanbounds_pieces VALUES (%s, %s, %s)", (name, number, body))
+
+    def use_pieces(self, position: int, name: str) -> None:
+        """Let the pieces of this name be the newest snapshot, as part of the group."""
+        with self._in_words():
+            self._run(
+                "INSERT INTO meanbounds_newest VALUES (1, %s, %s) "
+                "ON CONFLICT (id) DO UPDATE SET position = excluded.position, name = excluded.name",
+                (position, name),
+            )
+
+    def pieces(self) -> list[tuple[str, int]]:
+        """The pieces of snapshots that the store has, the newest snapshot's and others: name and number."""
+        with self._in_words():
+            return self._run("SELECT name, number FROM meanbounds_pieces ORDER BY name, number")
+
+    def drop_piece(self, name: str, number: int) -> None:
+        """Delete a piece, as part of the group."""
+        with self._in_words():
+            self._run("DELETE FROM meanbounds_pieces WHERE name = %s AND number = %s", (name, number))
+
+    def newest(self) -> tuple[int, str] | None:
+        """The position of the newest snapshot, and the name of its pieces."""
+        with self._in_words():
+            rows = self._run("SELECT position, name FROM meanbounds_newest")
+        return rows[0] if rows else None
 
     def snapshot(self) -> tuple[int, bytes] | None:
         """The newest snapshot, and its position."""
         with self._in_words():
-            rows = self._run("SELECT position, body FROM meanbounds_snapshots")
-        return (rows[0][0], bytes(rows[0][1])) if rows else None
+            rows = self._run(
+                "SELECT position, body FROM meanbounds_newest JOIN meanbounds_pieces USING (name) ORDER BY number"
+            )
+        return (rows[0][0], b"".join(bytes(body) for _, body in rows)) if rows else None
+
+    def relax(self) -> None:
+        """Let commits of this connection return before they are synced: for what can be made again, not for events."""
+        with self._in_words():
+            self._run("SET synchronous_commit = off")
+
+    @property
+    def shared_address(self) -> str:
+        """The address with which another process can open the store."""
+        return self._address
 
     def keep_version(self, agent: str, version: int, position: int, body: bytes) -> None:
         """Keep the state in which a version of an agent began, as part of the group."""

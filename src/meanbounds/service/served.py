@@ -12,13 +12,15 @@ import numpy as np
 from meanbounds.agents import Agent, Candidate, ContextualAgent, agent_from_dict
 from meanbounds.agents.arms import ArmsLearner
 from meanbounds.agents.contexts import Context
+from meanbounds.agents.contextual import peek
+from meanbounds.agents.features import FeaturesLearner
 from meanbounds.agents.learner import check_reward
 from meanbounds.bounds import Arm
 from meanbounds.kernels.arms.tables import State
 from meanbounds.kernels.random.stream import child, rounding_key, uniform
 from meanbounds.policies import LinearPolicy
 from meanbounds.service.errors import RefusalError
-from meanbounds.service.events import Reason, Settings, name_of
+from meanbounds.service.events import Expired, Reason, Settings, name_of
 from meanbounds.service.history import History
 from meanbounds.service.standing import arm_views
 
@@ -69,7 +71,7 @@ class Served:
     def use(self, agent: AnyAgent) -> None:
         """Serve this agent from now on."""
         self.agent = agent
-        one = agent if isinstance(agent, Agent) else agent[next(iter(agent))] if len(agent) else None
+        one = agent if isinstance(agent, Agent) else peek(agent, next(iter(agent))) if len(agent) else None
         ends = (
             () if one is None else zip(one.bounds.arms, one.bounds.low.tolist(), one.bounds.high.tolist(), strict=True)
         )
@@ -80,7 +82,7 @@ class Served:
         agent = self.agent
         if isinstance(agent, Agent):
             return agent.to_dict()
-        return agent[next(iter(agent))].to_dict() if len(agent) else None
+        return peek(agent, next(iter(agent))).to_dict() if len(agent) else None
 
     @property
     def has_contexts(self) -> bool:
@@ -187,14 +189,30 @@ class Served:
         return int(self.agent.plays.sum())
 
     def inside(self, context: Context) -> Agent:
-        """The agent that decides in this context."""
-        return self.agent[context] if isinstance(self.agent, ContextualAgent) else self.agent
+        """The agent that decides in this context, until the next call."""
+        return peek(self.agent, context) if isinstance(self.agent, ContextualAgent) else self.agent
 
-    def exchange(self, context: Context, arm: Arm, old: float, new: float, number: int) -> None:
-        """Let the agent have had another reward than the one it was told; see `exchange`."""
+    def default(self, context: Context, arm: Arm | Candidate, reward: float) -> Expired:
+        """What the agent is to be told of a decision that expires: nothing of a candidate that cannot have it."""
         learner = self.inside(context).inside
+        if not isinstance(arm, Candidate):
+            learner.bounds.position(arm)  # says that there is no such arm
+        if isinstance(learner, FeaturesLearner):
+            if isinstance(arm, Candidate) and not arm.low <= reward <= arm.high:
+                return Expired()
+            return Expired(reward, weight=learner.weight(arm, reward))
+        return Expired(reward, self.updates(context))
+
+    def exchange(self, context: Context, arm: Arm | Candidate, default: Expired, new: float) -> None:
+        """Let the agent have had another reward than the default it was told; see `exchange`."""
+        learner = self.inside(context).inside
+        assert default.reward is not None
+        if isinstance(learner, FeaturesLearner):
+            learner.exchange(arm, default.reward, new, default.weight)
+            return
         assert isinstance(learner, ArmsLearner)
-        exchange(learner, arm, old, new, number)
+        assert not isinstance(arm, Candidate)
+        exchange(learner, arm, default.reward, new, default.number)
 
     def check_reward(self, arm: Arm, reward: float) -> None:
         """Refuse a reward outside of the range of its arm, if the agent has this arm."""

@@ -17,6 +17,7 @@ __all__ = ["SQLiteStore"]
 _PATIENCE = 5.0  # seconds to wait for another process that writes
 _EVENT = "position, time, kind, agent, name, subject, body"
 _AT_ONCE = 2_000  # events read at a time
+_LONG = 8_192  # pages of the log of SQLite, after which it is emptied
 
 # What takes the tables from one version to the next; the first entry makes them.
 _MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -31,6 +32,13 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "PRIMARY KEY (agent, version))",
         "CREATE TABLE tokens (id TEXT PRIMARY KEY, hash BLOB NOT NULL, scopes TEXT NOT NULL, agents TEXT, "
         "name TEXT NOT NULL, expires REAL, revoked INTEGER NOT NULL) WITHOUT ROWID",
+    ),
+    (
+        "CREATE TABLE pieces (name TEXT, number INTEGER, body BLOB NOT NULL, PRIMARY KEY (name, number))",
+        "CREATE TABLE newest (id INTEGER PRIMARY KEY CHECK (id = 1), position INTEGER NOT NULL, name TEXT NOT NULL)",
+        "INSERT INTO pieces SELECT 'first', 0, body FROM snapshots",
+        "INSERT INTO newest SELECT 1, position, 'first' FROM snapshots",
+        "DROP TABLE snapshots",
     ),
 )
 
@@ -51,6 +59,7 @@ class SQLiteStore(Store):
 
     def __init__(self, path: str, *, create: bool = True) -> None:
         self._path = path
+        self._second: sqlite3.Connection | None = None  # for what goes on beside the groups
         if not create and path != ":memory:" and not Path(path).is_file():
             raise StoreError(f"there is no store {path}; `meanbounds serve --store sqlite:{path}` makes one")
         if not create and path != ":memory:" and Path(path).stat().st_size == 0:
@@ -181,16 +190,85 @@ class SQLiteStore(Store):
         with _in_words(self._path):
             self._run("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def keep_snapshot(self, position: int, body: bytes) -> None:
-        """Keep a snapshot in place of an older one; inside of a group or alone."""
+    def count_erasure(self) -> None:
+        """Note, as part of the group, that a context is erased: the log is not what others have read of it."""
         with _in_words(self._path):
-            self._run("INSERT OR REPLACE INTO snapshots VALUES (1, ?, ?)", (position, body))
+            self._run("INSERT OR REPLACE INTO settings VALUES ('erasures', ?)", (str(self.erasures() + 1),))
+
+    def erasures(self) -> int:
+        """How many contexts were erased so far."""
+        with _in_words(self._path):
+            rows = self._run("SELECT value FROM settings WHERE name = 'erasures'")
+        return int(rows[0][0]) if rows else 0
+
+    def add_piece(self, name: str, number: int, body: bytes) -> None:
+        """Keep a piece of a snapshot of this name, which does not count before `use_pieces`, as part of the group."""
+        with _in_words(self._path):
+            self._run("INSERT INTO pieces VALUES (?, ?, ?)", (name, number, body))
+
+    def use_pieces(self, position: int, name: str) -> None:
+        """Let the pieces of this name be the newest snapshot, as part of the group."""
+        with _in_words(self._path):
+            self._run("INSERT OR REPLACE INTO newest VALUES (1, ?, ?)", (position, name))
+
+    def pieces(self) -> list[tuple[str, int]]:
+        """The pieces of snapshots that the store has, the newest snapshot's and others: name and number."""
+        with _in_words(self._path):
+            return self._run("SELECT name, number FROM pieces ORDER BY name, number")
+
+    def drop_piece(self, name: str, number: int) -> None:
+        """Delete a piece, as part of the group."""
+        with _in_words(self._path):
+            self._run("DELETE FROM pieces WHERE name = ? AND number = ?", (name, number))
+
+    def newest(self) -> tuple[int, str] | None:
+        """The position of the newest snapshot, and the name of its pieces."""
+        with _in_words(self._path):
+            rows = self._run("SELECT position, name FROM newest")
+        return rows[0] if rows else None
 
     def snapshot(self) -> tuple[int, bytes] | None:
         """The newest snapshot, and its position."""
         with _in_words(self._path):
-            rows = self._run("SELECT position, body FROM snapshots")
-        return rows[0] if rows else None
+            query = "SELECT position, body FROM newest JOIN pieces USING (name) ORDER BY number"  # as of one moment
+            rows = self._run(query)
+        return (rows[0][0], b"".join(body for _, body in rows)) if rows else None
+
+    def relax(self) -> None:
+        """Let commits of this connection return before they are synced: for what can be made again, not for events."""
+        with _in_words(self._path):
+            self._run("PRAGMA synchronous=NORMAL")
+
+    @property
+    def shared_address(self) -> str | None:
+        """The address with which another process can open the store; None if none can."""
+        return None if self._path == ":memory:" else f"sqlite:{self._path}"
+
+    def defer_tidying(self) -> None:
+        """Leave to `tidy` what SQLite would otherwise do at the end of some groups: copy its log into the file."""
+        if self._path != ":memory:":
+            with _in_words(self._path):
+                self._run("PRAGMA wal_autocheckpoint=0")
+
+    def tidy(self) -> bool:
+        """Copy the log of SQLite into the file while others write; True if it has become long.
+
+        While others write there is always something left, so that SQLite goes on at the end of its log. When the log
+        has become long, `finish_tidying` copies the little that is left, and empties it.
+        """
+        if self._path == ":memory:":
+            return False
+        with _in_words(self._path):
+            if self._second is None:
+                self._second = sqlite3.connect(self._path, timeout=0.0, isolation_level=None, check_same_thread=False)
+            ((_, pages, _),) = self._second.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        return bool(pages >= _LONG)
+
+    def finish_tidying(self) -> None:
+        """Empty the log of SQLite between two groups; if somebody reads, it is left for the next time."""
+        if self._second is not None:
+            with _in_words(self._path):
+                self._second.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def keep_version(self, agent: str, version: int, position: int, body: bytes) -> None:
         """Keep the state in which a version of an agent began, as part of the group."""
@@ -251,6 +329,8 @@ class SQLiteStore(Store):
     def close(self) -> None:
         """Close connections."""
         self.rollback()
+        if self._second is not None:
+            self._second.close()
         self._connection.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,9 +12,10 @@ from typing import Any, NamedTuple
 
 from meanbounds.service.events import CENSORED, EXPIRED, REWARDED, Event
 
-__all__ = ["OUTCOMES", "VERSION", "Found", "Store", "StoreError", "Token", "Wanted", "open_store"]
+__all__ = ["END", "OUTCOMES", "VERSION", "Found", "Store", "StoreError", "Token", "Wanted", "open_store"]
 
-VERSION = 1  # of the tables
+VERSION = 2  # of the tables
+END = 2**62  # beyond every position
 OUTCOMES = (REWARDED, EXPIRED, CENSORED)
 
 
@@ -117,12 +119,65 @@ class Store(ABC):
         """Replace names and bodies of events, by position; for contexts that are erased."""
 
     @abstractmethod
-    def keep_snapshot(self, position: int, body: bytes) -> None:
-        """Keep a snapshot in place of an older one; inside of a group or alone."""
+    def count_erasure(self) -> None:
+        """Note, as part of the group, that a context is erased: the log is not what others have read of it."""
+
+    @abstractmethod
+    def erasures(self) -> int:
+        """How many contexts were erased so far."""
+
+    @abstractmethod
+    def add_piece(self, name: str, number: int, body: bytes) -> None:
+        """Keep a piece of a snapshot of this name, which does not count before `use_pieces`, as part of the group."""
+
+    @abstractmethod
+    def use_pieces(self, position: int, name: str) -> None:
+        """Let the pieces of this name be the newest snapshot, as part of the group."""
+
+    @abstractmethod
+    def pieces(self) -> list[tuple[str, int]]:
+        """The pieces of snapshots that the store has, the newest snapshot's and others: name and number."""
+
+    @abstractmethod
+    def drop_piece(self, name: str, number: int) -> None:
+        """Delete a piece, as part of the group."""
+
+    @abstractmethod
+    def newest(self) -> tuple[int, str] | None:
+        """The position of the newest snapshot, and the name of its pieces."""
 
     @abstractmethod
     def snapshot(self) -> tuple[int, bytes] | None:
         """The newest snapshot, and its position."""
+
+    def keep_snapshot(self, position: int, body: bytes) -> None:
+        """Keep a snapshot in place of all others, as part of the group."""
+        name = secrets.token_hex(8)
+        for piece in self.pieces():
+            self.drop_piece(*piece)
+        self.add_piece(name, 0, body)
+        self.use_pieces(position, name)
+
+    def relax(self) -> None:
+        """Let commits of this connection return before they are synced: for what can be made again, not for events."""
+        return
+
+    @property
+    def shared_address(self) -> str | None:
+        """The address with which another process can open the store; None if none can."""
+        return None
+
+    def defer_tidying(self) -> None:
+        """Leave to `tidy` what the database would otherwise do now and then at the end of a group."""
+        return
+
+    def tidy(self) -> bool:
+        """Move what was written to where it stays, in any thread; True if `finish_tidying` should end it."""
+        return False
+
+    def finish_tidying(self) -> None:
+        """What is left to do of `tidy` between two groups, when nobody writes."""
+        return
 
     @abstractmethod
     def keep_version(self, agent: str, version: int, position: int, body: bytes) -> None:

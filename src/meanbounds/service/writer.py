@@ -19,12 +19,14 @@ from meanbounds.service.commands import Command, Sweep
 from meanbounds.service.errors import RefusalError
 from meanbounds.service.events import Event
 from meanbounds.service.saying import say
+from meanbounds.service.snapshots import Snapshots
 from meanbounds.service.store import Found, StoreError
 
 __all__ = ["Writer", "carry_out"]
 
 _MOST = 512  # commands in a group
 _SWEEP = 1.0  # seconds between two looks for decisions that expire
+_TIDY = 0.5  # seconds between two times that the store tidies up
 _QUEUE = 20_000  # commands that may wait; more are refused
 _Result = TypeVar("_Result")
 
@@ -53,7 +55,7 @@ def carry_out(book: Book, *commands: Command) -> list[Any]:
         book.reload()
     try:
         found = store.begin(book.position, book.wanted(commands))
-        if book.is_renamed(found[0]):
+        while book.is_renamed(found[0]):
             store.rollback()
             book.reload()
             found = store.begin(book.position, book.wanted(commands))
@@ -114,12 +116,14 @@ class Writer:
         self.book = book
         self.problem: str | None = None  # why the store cannot be used, if it cannot
         self.groups = self.commands = 0
-        self._snapshots = snapshots
+        self._snapshots = Snapshots(book) if snapshots else None
         self._waiting: list[tuple[Sequence[Command], asyncio.Future[list[Any]]]] = []
         self._wake = asyncio.Event()
         self._closing = False
-        self._tidy = False
+        self._tidy = self._long = False
+        self._behind = False  # decisions that have expired may be left over from the last look
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="meanbounds-store")
+        self._tidier = ThreadPoolExecutor(1, thread_name_prefix="meanbounds-tidy")
 
     def put(self, *commands: Command) -> asyncio.Future[list[Any]]:
         """Let commands be carried out, together and in this order; the future has their answers."""
@@ -136,22 +140,39 @@ class Writer:
         """Work until `close` is called."""
         loop = asyncio.get_running_loop()
         swept = loop.time()
+        self.book.store.defer_tidying()
+        tidying = asyncio.create_task(self._keep_tidy())
         while not (self._closing and not self._waiting):
-            if not self._waiting:
+            if not self._waiting and not self._behind:
                 self._wake.clear()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._wake.wait(), _SWEEP)
             if self._waiting:
                 await self._group(self._take())
+            if self._long:
+                self._long = False
+                with suppress(StoreError):
+                    await self._in_thread(self.book.store.finish_tidying)
             if self._tidy:
                 self._tidy = False
                 with suppress(StoreError):  # somebody reads: the next checkpoint does it
                     await self._in_thread(self.book.store.erase_traces)
-            if loop.time() - swept >= _SWEEP:
+            if self._behind or loop.time() - swept >= _SWEEP:
                 swept = loop.time()
                 await self._look_after()
-        if self._snapshots and not self.problem:
-            await self._in_thread(self._save)
+        tidying.cancel()
+        if self._snapshots is not None:
+            self._snapshots.close()
+            if not self.problem and not self.book.is_large:
+                await self._in_thread(self._save)
+
+    async def _keep_tidy(self) -> None:
+        """Let the store move what was written to where it stays, beside the groups."""
+        while True:
+            await asyncio.sleep(_TIDY)
+            with suppress(StoreError):  # a full disk: the next group says so
+                if await asyncio.get_running_loop().run_in_executor(self._tidier, self.book.store.tidy):
+                    self._long = True
 
     async def close(self) -> None:
         """Finish what waits, and stop."""
@@ -181,11 +202,11 @@ class Writer:
             if self.problem is None:
                 say("store", message=str(error))
             self.problem = str(error)
-            refusal = RefusalError(503, "store", f"{error}. Nothing of this was counted: send the same request again")
+            refusal = RefusalError(503, "store", f"{error}. Send the same request again: it counts once")
             answers = [refusal] * len(commands)
         except Exception:
             say("error", traceback=traceback.format_exc())
-            refusal = RefusalError(500, "internal", "something went wrong here; nothing of this was counted")
+            refusal = RefusalError(500, "internal", "something went wrong here; the same request again counts once")
             answers = [refusal] * len(commands)
         self.groups, self.commands, place = self.groups + 1, self.commands + len(commands), 0
         for own, future in group:
@@ -199,7 +220,7 @@ class Writer:
             if book.stale:
                 await self._in_thread(self._recover)
             found = await self._begin(commands)
-            if book.is_renamed(found[0]):
+            while book.is_renamed(found[0]):
                 await self._in_thread(self._read_anew)
                 found = await self._begin(commands)
             book.learn(*found)
@@ -248,8 +269,10 @@ class Writer:
         if any(served.settings.wait is not None for served in self.book.agents.values()) and not self.book.stale:
             future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
             await self._group([([Sweep()], future)])
-        if self._snapshots and not self.book.stale and self.book.snapshot_is_due():
-            await self._in_thread(self._save)
+            self._behind = future.result()[0] is True and not self._closing
+        if self._snapshots is not None and not self.book.stale:
+            with suppress(StoreError):  # the log is whole: a snapshot only saves time
+                self._snapshots.look_after()
 
     def _save(self) -> None:
         try:
@@ -262,5 +285,6 @@ class Writer:
 
     def stop(self) -> None:
         """Let go of the thread and the store."""
+        self._tidier.shutdown()
         self._thread.shutdown()
         self.book.store.close()
