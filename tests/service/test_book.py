@@ -476,6 +476,24 @@ def test_warnings_of_agents_are_kept() -> None:
     assert any("contradict" in alarm for alarm in book.alarms)
 
 
+def test_warnings_of_what_another_process_wrote_are_its_own(tmp_path: Path) -> None:
+    """Here a warning is an error: it must not keep a process from applying what the other one wrote."""
+    address = f"sqlite:{tmp_path / 'state.db'}"
+    book = a_book(
+        mb.Agent(mb.GLUE(), mb.MeanBounds([0.1, 0.1], [0.3, 0.2], arms=["a", "b"]), seed=7), open_store(address)
+    )
+    other = Book(open_store(address))
+    decide(other, "first", None)
+    for number in range(40):
+        reward(book, decide(book, str(number), None).decision_id, 1.0)
+    assert book.alarms
+    decide(other, "last", None)
+    assert other.position == book.position + 1
+    assert not other.alarms
+    for store in (book.store, other.store):
+        store.close()
+
+
 def test_random_numbers_do_not_depend_on_the_process() -> None:
     """Two books on one store, turn by turn, as two workers: the same sums as one alone, and no number drawn twice."""
     store = open_store("sqlite::memory:")

@@ -137,10 +137,13 @@ class Book:
         """Whether another process erased a context: then the log is not the one that this state came from."""
         return any(event.kind == kinds.ERASED for event in news)
 
-    def learn(self, news: Iterable[Event], found: Found) -> None:
+    def learn(self, news: Sequence[Event], found: Found) -> None:
         """Apply what other processes wrote, and remember what was looked up."""
-        for event in news:
-            self.apply(event)
+        if news:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # who served has heard them
+                for event in news:
+                    self.apply(event)
         for event in found.named:
             self._remember(event)
         # A decision comes before what became of it. An id from before a backup was restored may lead to something else.
