@@ -244,6 +244,7 @@ class LinearPolicy(Described, ABC):
             upper=bounds.upper.copy(),
             proxy=own.copy(),
             peaks=peaks,
+            proofs=np.full((len(bounds), 2 * arms.dimension + 1 if index == "exact" else 0), np.nan),
         )
         rule = Rule(
             norm_high=float(self.norm_high),
