@@ -73,13 +73,13 @@ def _unsolved(pool: Pool, design: Design, known: Known, norm_high: float, reach:
 
 
 @compiled
-def _solve(pool: Pool, design: Design, inside: Known, norm_high: float, arm: int) -> float:
+def _solve(pool: Pool, design: Design, known: Known, inside: Known, norm_high: float, arm: int) -> float:
     """The exact index from a cone program, whose solution is remembered; NaN if nothing satisfies all that is known."""
     length = pool.length[arm]
     found = maximise(pool.features[arm] / length, inside)
     if not found.value >= -1.0:
         return np.nan
-    remember(pool, design, norm_high, arm, found)
+    remember(pool, design, known, norm_high, arm, found)
     return float(pool.offset[arm] + norm_high * length * found.value)
 
 
@@ -93,7 +93,7 @@ def every_exact(
     for k in range(kept.size):
         value = _unsolved(pool, design, known, norm_high, reach, kept[k])
         if value != value:
-            value = _solve(pool, design, inside, norm_high, kept[k])
+            value = _solve(pool, design, known, inside, norm_high, kept[k])
         if value != value:
             return False
         out[k] = min(out[k], value)
@@ -149,7 +149,7 @@ def largest_exact(
             continue
         if not ready:
             inside, ready = _binding(known, design, norm_high, reach), True
-        value = _solve(pool, design, inside, norm_high, arm)
+        value = _solve(pool, design, known, inside, norm_high, arm)
         if value != value:
             out[:] = before
             return False

@@ -24,6 +24,7 @@ from meanbounds.support.types import Floats
 
 __all__ = ["at_least", "at_most", "remember", "satisfies"]
 
+_SOLVED = 1e-7  # gap of a solution that is worth keeping
 _LONGER = 1e-10  # how far outside a limit a point may be: as far as the cone solver relaxes it
 
 
@@ -45,11 +46,13 @@ def satisfies(known: Known, point: Floats, slack: float) -> bool:
 
 
 @compiled
-def remember(pool: Pool, design: Design, norm_high: float, arm: int, found: Maximum) -> None:
-    """Keep what a solution proves, and move the design's point towards the maximiser, if that is closer to the middle.
+def remember(pool: Pool, design: Design, known: Known, norm_high: float, arm: int, found: Maximum) -> None:
+    """Keep what a solution proves, and move the design's point on the line to the maximiser, closest to the estimate.
 
-    The middle is the estimate, distances are those of the confidence set.
+    Distances are those of the confidence set. A point that does not satisfy the bounds is left for the maximiser.
     """
+    if not found.gap < _SOLVED:
+        return
     d, proof, inner = design.point.size, pool.proofs[arm], design.point
     proof[0] = found.level
     for i in range(d):
@@ -62,6 +65,7 @@ def remember(pool: Pool, design: Design, norm_high: float, arm: int, found: Maxi
         square += part * (found.point[i] - inner[i])
         along += part * (design.estimate[i] / norm_high - inner[i])
     share = min(max(along / square, 0.0), 1.0) if square > 0.0 else 0.0
+    share = share if satisfies(known, inner, _LONGER) else 1.0
     for i in range(d):
         inner[i] += share * (found.point[i] - inner[i])
 
