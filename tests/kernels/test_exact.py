@@ -85,7 +85,7 @@ def test_choices_are_those_of_solving_for_every_arm(policy: mb.ROFUL) -> None:
     found = np.array([compared(policy, seed) for seed in range(100)])
     total, worst = found.sum(axis=0), found.max(axis=0)
     assert total[COMPARED] > 1_000
-    assert total[PROVED] > 1_000
+    assert total[PROVED] > 500
     assert total[DIFFERENT] == 0
     assert total[CONTRADICTED] == 0
     assert worst[TOO_LOW] < 1e-8

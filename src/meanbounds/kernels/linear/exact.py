@@ -20,7 +20,7 @@ from meanbounds.support.types import Floats, Integers
 
 __all__ = ["every_exact", "largest_exact"]
 
-_CLEAR = 1e-8  # of the largest mean that the norm allows: by how much a proof has to exclude an arm
+_CLEAR = 1e-8  # of the largest mean that the norm allows
 _BOUNDED, _PROVED, _SOLVED = 0, 1, 2  # where the number that stands for an index comes from
 
 
@@ -101,6 +101,12 @@ def every_exact(
 
 
 @compiled
+def _clear(pool: Pool, norm_high: float, arm: int) -> float:
+    """By how much a proof has to exclude an arm: more than solutions err, so that equal indices stay equal."""
+    return _CLEAR * (norm_high * pool.length[arm] + abs(pool.offset[arm]))
+
+
+@compiled
 def _two_largest(out: Floats, states: Integers) -> tuple[int, int]:
     """The places of the two largest numbers that are not exact; -1 where there is none."""
     first, second = -1, -1
@@ -133,7 +139,7 @@ def largest_exact(
         if states[top] != _BOUNDED and shown != top:
             shown = top
             least = min(at_least(pool, design, known, norm_high, reach, arm), out[top])
-            least -= _CLEAR * (norm_high * pool.length[arm] + abs(pool.offset[arm]))
+            least -= _clear(pool, norm_high, arm)
         if shown == top and best < least and (next_one < 0 or out[next_one] < least):
             return True
         place = top if states[top] == _BOUNDED or next_one < 0 else next_one
@@ -145,6 +151,7 @@ def largest_exact(
                 best = max(best, min(out[place], value))
             else:
                 value = at_most(pool, design, norm_high, reach, kept[place], image)
+                value += _clear(pool, norm_high, kept[place])
             out[place] = min(out[place], value)
             continue
         if not ready:
