@@ -55,8 +55,9 @@ picture: .venv/.demo kernels  ## the pictures of README and docs
 	$(BIN)/python -m benchmarks.theory
 	$(BIN)/python -m benchmarks.trust
 
-choices: .venv/.bench kernels  ## what R-OFUL's choices are worth, into docs/choices.md; takes a quarter of an hour
-	$(BIN)/python -m benchmarks.choices
+# SHARE=0.4 plays two of the five draws.
+choices: .venv/.bench kernels  ## what the choices of linear policies are worth, into docs/choices.md; takes a quarter of an hour
+	$(BIN)/python -m benchmarks.choices $(if $(SHARE),--share $(SHARE))
 
 pending: .venv/.bench kernels  ## whether unanswered pulls should count, into docs/pending.md; takes some minutes
 	$(BIN)/python -m benchmarks.pending

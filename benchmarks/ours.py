@@ -17,6 +17,7 @@ POLICIES: Mapping[str, AnyPolicy] = {"UCB": mb.UCB(), "KL-UCB": mb.KLUCB()}
 
 ALL_CORES = "meanbounds, all cores"
 ONE_THREAD = "meanbounds, one thread"
+EXACT = "R-OFUL, exact"
 FAST_LOOP, PLAIN_LOOP = "fast loop", "plain loop"
 LOOP_RUNS = 20
 WORKERS: Mapping[str, int | None] = {ALL_CORES: None, ONE_THREAD: 1}
@@ -72,8 +73,14 @@ def linear_simulations(workload: LinearWorkload) -> list[Case]:
 
 
 def linear_bounded(label: str, policy: AnyPolicy, workload: LinearWorkload) -> Case:
-    """A linear policy that is given bounds, whether it uses them or not."""
-    return _simulation(label, policy, workload.environment, workload.bounds, RUNS, None)
+    """A linear policy that is given bounds, whether it uses them or not; slow ones play fewer runs."""
+    slow = isinstance(policy, mb.LinearThompson) or (isinstance(policy, mb.ROFUL) and policy.index == "exact")
+    return _simulation(label, policy, workload.environment, workload.bounds, RUNS // 10 if slow else RUNS, None)
+
+
+def linear_decided(workload: LinearWorkload) -> list[Case]:
+    """R-OFUL with exact indices on one thread: what a decision takes."""
+    return [_simulation(EXACT, mb.ROFUL(), workload.environment, workload.bounds, RUNS // 10, 1)]
 
 
 def linear_loops(workload: LinearWorkload) -> list[Case]:

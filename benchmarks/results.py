@@ -40,7 +40,12 @@ BOUNDED: Mapping[str, mb.Policy] = {
 }
 DECIDED: Mapping[str, mb.Policy] = {"IDS": mb.IDS()}
 FEW_ARMS = 5
-LINEAR_BOUNDED: Mapping[str, AnyPolicy] = {"OFUL": mb.OFUL(), "R-OFUL": mb.ROFUL(index="clip")}
+LINEAR_BOUNDED: Mapping[str, AnyPolicy] = {
+    "OFUL": mb.OFUL(),
+    "R-OFUL": mb.ROFUL(index="clip"),
+    ours.EXACT: mb.ROFUL(),
+    "LinearThompson": mb.LinearThompson(),
+}
 CALLED: Mapping[str, str] = {"5 arms": "5 arms, high-lower-bound", "100 arms": "100 arms, mean ± 0.2"}
 AGENTS = ("Agent(UCB)", "Agent(GLUE)")
 
@@ -56,6 +61,7 @@ class Results:
     decisions: dict[str, Race] = field(default_factory=dict)
     linear_simulations: dict[str, Race] = field(default_factory=dict)
     linear_bounded: dict[str, Race] = field(default_factory=dict)
+    linear_decided: dict[str, Race] = field(default_factory=dict)
     linear_loops: dict[str, Race] = field(default_factory=dict)
     solves: dict[int, Race] = field(default_factory=dict)
     solvers: dict[str, tuple[Race, float]] = field(default_factory=dict)
@@ -127,6 +133,8 @@ def _measure_linear(results: Results) -> None:
     for workload in LINEAR_WORKLOADS:  # in races of their own: the closer the turns, the more alike their noise
         cases = [ours.linear_bounded(label, policy, workload) for label, policy in LINEAR_BOUNDED.items()]
         results.linear_bounded[workload.name] = _race(results, f"{workload.title}, with bounds", cases)
+        cases = ours.linear_decided(workload)
+        results.linear_decided[workload.name] = _race(results, f"{workload.title}, one thread", cases)
         results.linear_loops[workload.name] = _race(results, f"{workload.title}, loops", ours.linear_loops(workload))
     for offered in solves.OFFERED:
         _say(f"exact indices, {offered} arms on offer")

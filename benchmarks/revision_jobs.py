@@ -45,16 +45,16 @@ def _arms(policy: str, means: NDArray[np.float64], runs: int, **settings: object
 
 
 class _Linear:
-    """100 arms of norm 1 in R^10 with a shared parameter of norm 1, each mean known up to 0.5."""
+    """Arms of norm 1 with a shared parameter of norm 1, each mean known up to 0.5."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: int = 100, dimension: int = 10) -> None:
         rng = np.random.default_rng(_SEED)
-        features = rng.normal(size=(100, 10))
+        features = rng.normal(size=(count, dimension))
         self.features = features / np.linalg.norm(features, axis=1, keepdims=True)
-        self.theta = np.arange(10.0) / np.linalg.norm(np.arange(10.0))
+        self.theta = np.arange(float(dimension)) / np.linalg.norm(np.arange(float(dimension)))
         self.means = self.features @ self.theta
         low = np.where(self.means > 0.0, 0.0, -1.0)
-        away = rng.uniform(0.0, 0.5, (2, 100))
+        away = rng.uniform(0.0, 0.5, (2, count))
         lower, upper = (np.clip(self.means + side, low, low + 1.0) for side in (-away[0], away[1]))
         self.bounds = mb.MeanBounds(lower, upper, low=low, high=low + 1.0)
 
@@ -104,9 +104,12 @@ def _linear_agent() -> Job:
     return job
 
 
-def _tighten() -> Job:
-    arms = _Linear()
-    return lambda: mb.tighten(arms.features, arms.bounds, norm_high=1.0)
+def _tighten(count: int, dimension: int) -> Callable[[], Job]:
+    def prepare() -> Job:
+        arms = _Linear(count, dimension)
+        return lambda: mb.tighten(arms.features, arms.bounds, norm_high=1.0)
+
+    return prepare
 
 
 def _log(rows: int, contexts: int, arms: int) -> Any:
@@ -194,12 +197,13 @@ JOBS: Mapping[str, Callable[[], Job]] = {
     "OFUL, 100 arms": _linear("OFUL", None, 20),
     "R-OFUL clip, 10 of 100 arms": _linear("ROFUL", 10, 20, index="clip"),
     "R-OFUL clip, 100 arms": _linear("ROFUL", None, 20, index="clip"),
-    "R-OFUL exact, 10 of 100 arms": _linear("ROFUL", 10, 1, horizon=2_000, index="exact"),
+    "R-OFUL exact, 10 of 100 arms": _linear("ROFUL", 10, 2, index="exact"),
     "LinearThompson, 10 of 100 arms": _linear("LinearThompson", 10, 2),
     "agent, GLUE, 5 arms": _agent("GLUE", _FEW, 20_000),
     "agent, UCB, 100 arms": _agent("UCB", _MANY, 10_000),
     "agent, OFUL, 100 arms": _linear_agent,
-    "tighten, 100 arms in R^10": _tighten,
+    "tighten, 100 arms in R^10": _tighten(100, 10),
+    "tighten, 400 arms in R^20": _tighten(400, 20),
     "count a log, 2,000,000 rows": _log_counting,
     "bounds at 95%, 40 contexts of 5 arms": _log_bounds,
     "bounds at 95%, 100 arms": _many_arms(100),

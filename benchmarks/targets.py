@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from benchmarks import fresh
-from benchmarks.ours import ALL_CORES, FAST_LOOP, PLAIN_LOOP
+from benchmarks.ours import ALL_CORES, EXACT, FAST_LOOP, PLAIN_LOOP
 from benchmarks.results import AGENTS, Results
 from benchmarks.workloads import SETTINGS
 
@@ -84,6 +84,10 @@ def _linear_targets(results: Results) -> list[Target]:
         found.append(Target(f"R-OFUL / OFUL on {name}", ratio, "<=", 1.0, "x"))
         ratio = results.linear_loops[name].ratio(PLAIN_LOOP, FAST_LOOP)
         found.append(Target(f"OFUL on {name}: plain loop / fast loop", ratio, ">=", 1.5, "x"))
+    ratio = results.linear_bounded["W4a"].ratio("LinearThompson", "OFUL")
+    found.append(Target("LinearThompson / OFUL on W4a", ratio, "<=", 20.0, "x"))
+    microseconds = results.linear_decided["W4a"].nanoseconds.get(EXACT, math.nan) / 1000.0
+    found.append(Target("R-OFUL with exact indices on one thread, W4a", microseconds, "<=", 5.0, "us"))
     return found
 
 

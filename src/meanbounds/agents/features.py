@@ -436,10 +436,10 @@ class FeaturesLearner(Learner):
         rows = np.array([self._features(arm) for arm in new])
         ranges = np.array([(arm.offset, arm.low, arm.high) for arm in new])
         proxies = np.array([self._proxy(arm) for arm in new])
-        columns = (rows, np.linalg.norm(rows, axis=1), *ranges.T, *bounds.T, proxies, np.full(rows.shape, np.nan))
-        return Pool(
-            *(np.concatenate([old[places], column]) for old, column in zip(self._now.plan.pool, columns, strict=True))
-        )
+        pool = self._now.plan.pool
+        unknown = (np.full((len(new), old.shape[1]), np.nan) for old in (pool.peaks, pool.proofs))
+        columns = (rows, np.linalg.norm(rows, axis=1), *ranges.T, *bounds.T, proxies, *unknown)
+        return Pool(*(np.concatenate([old[places], column]) for old, column in zip(pool, columns, strict=True)))
 
     def _as_if_answered(self) -> Design:
         """Widths as if every pending pull had been answered; estimate and radius come from the rewards so far."""

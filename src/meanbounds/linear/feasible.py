@@ -22,7 +22,7 @@ Extra = tuple[ArrayLike, ArrayLike, ArrayLike]
 
 _SOLVED = 1e-7  # gap, relative to the norm, up to which a bound counts as exact
 _OPERATIONS = 8  # roundings between an arm's true mean and its bounds less its offset, at most
-_AT_ONCE = 16  # arms between two steps of the progress bar
+_AT_ONCE = 128  # arms between two steps of the progress bar
 
 
 class TightBounds(MeanBounds):

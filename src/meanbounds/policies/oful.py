@@ -244,6 +244,7 @@ class LinearPolicy(Described, ABC):
             upper=bounds.upper.copy(),
             proxy=own.copy(),
             peaks=peaks,
+            proofs=np.full((len(bounds), 2 * arms.dimension + 1 if index == "exact" else 0), np.nan),
         )
         rule = Rule(
             norm_high=float(self.norm_high),
@@ -326,7 +327,7 @@ class ROFUL(LinearPolicy):
         ``"exact"``: the largest mean over all parameters that lie in the confidence set and satisfy every arm's bounds.
         This solves a cone program for each arm whose index needs it. If no parameter does both, data and bounds
         contradict each other: the round is decided by ``"clip"``, and counted. ``"clip"``: OFUL's index, at most the
-        arm's upper bound; never below ``"exact"``, and a hundred times cheaper. ``"plain"``: OFUL's own index.
+        arm's upper bound; never below ``"exact"``, and several times cheaper. ``"plain"``: OFUL's own index.
     tighten
         How bounds on some arms tighten those on others. ``"exact"`` solves for each arm once, see `meanbounds.tighten`.
         ``"cone"`` bounds the arms of a round by the most promising one, for when there are too many arms to solve for.

@@ -8,14 +8,15 @@ import numpy as np
 
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, radius, spread, still_design
+from meanbounds.kernels.linear.exact import every_exact, largest_exact
 from meanbounds.kernels.linear.pool import EXACT, PLAIN, RESTRICTED_MAX, SAMPLE, Pool, Rule, own_bounds
 from meanbounds.kernels.linear.restrict import narrow, restrict, restricted_proxy
 from meanbounds.kernels.linear.sample import sample
-from meanbounds.kernels.linear.settle import Now, rounding, settle
-from meanbounds.kernels.solvers.cone import Known, maximise
+from meanbounds.kernels.linear.settle import Now, settle
+from meanbounds.kernels.solvers.cone import Known
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["binding", "decide", "exact_index", "fill", "indices", "learn", "measure"]
+__all__ = ["decide", "fill", "indices", "learn", "measure"]
 
 
 @compiled
@@ -29,77 +30,6 @@ def measure(pool: Pool, design: Design, arms: Integers, mean: Floats, square: Fl
         for i in range(x.size):
             value += x[i] * design.estimate[i]
         mean[arm] = value
-
-
-@compiled
-def _satisfies(known: Known, point: Floats) -> bool:
-    """Whether a parameter satisfies all limits but the ellipsoid."""
-    square = 0.0
-    for i in range(point.size):
-        square += point[i] * point[i]
-    if square > 1.0:
-        return False
-    for k in range(known.rows.shape[0]):
-        value = 0.0
-        for i in range(point.size):
-            value += known.rows[k, i] * point[i]
-        if value > known.upper[k] or value < known.lower[k]:
-            return False
-    return True
-
-
-@compiled
-def binding(known: Known, design: Design, norm_high: float, reach: float) -> Known:
-    """What is known, with the confidence set, and without the limits that all of the confidence set satisfies."""
-    n, d = known.rows.shape
-    lower, upper, image = np.empty(n), np.empty(n), np.empty(d)
-    some, count = np.empty(n, np.int64), 0
-    for k in range(n):
-        width, middle = reach * sqrt(spread(design, known.rows[k], image)), 0.0
-        for i in range(d):
-            middle += known.rows[k, i] * design.estimate[i]
-        lower[count] = known.lower[k] if middle - width < known.lower[k] * norm_high else -inf
-        upper[count] = known.upper[k] if middle + width > known.upper[k] * norm_high else inf
-        some[count] = k
-        count += lower[count] > -inf or upper[count] < inf
-    rows = np.empty((count, d))
-    for place in range(count):
-        rows[place] = known.rows[some[place]]
-    shape = design.precision * (norm_high / reach) ** 2
-    return Known(rows, lower[:count], upper[:count], design.estimate / norm_high, shape)
-
-
-@compiled
-def exact_index(pool: Pool, design: Design, known: Known, norm_high: float, reach: float, arm: int) -> float:
-    """The largest mean of an arm over what is known, the confidence set included; NaN if nothing satisfies it all.
-
-    Nothing is solved where the maximiser over the confidence set satisfies all bounds, or where one over the bounds
-    lies in the confidence set.
-    """
-    x, length = pool.features[arm], pool.length[arm]
-    if length == 0.0:
-        return float(pool.offset[arm])
-    d = x.size
-    image, place = np.empty(d), np.empty(d)
-    width = sqrt(spread(design, x, image))
-    value = 0.0
-    for i in range(d):
-        place[i] = (design.estimate[i] + reach / width * image[i]) / norm_high
-        value += x[i] * design.estimate[i]
-    if _satisfies(known, place):
-        return float(pool.offset[arm] + value + reach * width)
-    peak = pool.peaks[arm]
-    if peak[0] == peak[0]:
-        square = 0.0
-        for i in range(d):
-            part = 0.0
-            for j in range(d):
-                part += design.precision[i, j] * (peak[j] - design.estimate[j])
-            square += part * (peak[i] - design.estimate[i])
-        if square <= reach * reach:
-            return float(pool.upper[arm])
-    found = maximise(x / length, known).value
-    return float(pool.offset[arm] + norm_high * length * found) if found >= -1.0 else np.nan
 
 
 @compiled
@@ -124,26 +54,10 @@ def fill(
         width = reach * sqrt(max(square[arm], 0.0))
         plain = pool.offset[arm] + mean[arm] + width
         out[k] = plain if rule.index_kind == PLAIN else min(plain, pool.upper[arm])
-    if rule.index_kind == EXACT and (every or kept.size > 1):
-        inside = binding(known, design, rule.norm_high, reach)
-        solved = np.zeros(kept.size, np.bool_)
-        best = -inf
-        for _ in range(kept.size):
-            top = -1
-            for k in range(kept.size):
-                if not solved[k] and (top < 0 or out[k] > out[top]):
-                    top = k
-            slack = rounding(best, pool.length[kept[top]], pool.offset[kept[top]], rule.norm_high)
-            if not every and out[top] < best - slack:
-                break
-            solved[top] = True
-            value = exact_index(pool, design, inside, rule.norm_high, reach, kept[top])
-            if value == value:
-                out[top] = min(out[top], value)
-            else:
-                design.numbers[CONTRADICTIONS] += 1.0
-                break
-            best = max(best, out[top])
+    if rule.index_kind == EXACT and every:
+        design.numbers[CONTRADICTIONS] += not every_exact(pool, rule, known, design, reach, kept, out)
+    elif rule.index_kind == EXACT and kept.size > 1:
+        design.numbers[CONTRADICTIONS] += not largest_exact(pool, rule, known, design, reach, kept, out)
 
 
 @compiled

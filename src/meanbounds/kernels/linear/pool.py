@@ -34,7 +34,10 @@ SAMPLE = 3  # no index: the largest mean at a parameter drawn from the posterior
 
 
 class Pool(NamedTuple):
-    """The arms. Only `lower`, `upper` and `proxy` change, and only for a rule that learns bounds as it goes."""
+    """The arms. `lower`, `upper` and `proxy` change only for a rule that learns bounds as it goes.
+
+    `proofs` are kept for the exact index, see `meanbounds.kernels.linear.proofs`; for others they have no columns.
+    """
 
     features: Floats  # arms x d
     length: Floats  # of each arm's features
@@ -45,11 +48,14 @@ class Pool(NamedTuple):
     upper: Floats
     proxy: Floats  # variance proxy that these bounds give
     peaks: Floats  # arms x d: a parameter at which the upper bound is attained; NaN where none is known
+    proofs: Floats  # arms x (2 d + 1): level, slope and point of an earlier solution; NaN where there is none
 
 
 def with_own_bounds(pool: Pool) -> Pool:
     """The same arms, with bounds that can be changed without changing those of the pool; kernels call `own_bounds`."""
-    return pool._replace(lower=pool.lower.copy(), upper=pool.upper.copy(), proxy=pool.proxy.copy())
+    return pool._replace(
+        lower=pool.lower.copy(), upper=pool.upper.copy(), proxy=pool.proxy.copy(), proofs=pool.proofs.copy()
+    )
 
 
 @compiled
@@ -65,6 +71,7 @@ def own_bounds(pool: Pool) -> Pool:
         pool.upper.copy(),
         pool.proxy.copy(),
         pool.peaks,
+        pool.proofs.copy(),
     )
 
 

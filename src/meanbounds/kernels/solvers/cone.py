@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
-from meanbounds.support.types import Floats
+from meanbounds.support.types import Booleans, Floats
 
 __all__ = ["Known", "Maximum", "factorise", "maximise", "maximise_each", "scaled", "solve_factored"]
 
@@ -25,6 +25,8 @@ _PROVED = 1e-9  # by how much a proof that nothing is feasible has to hold
 _WIDER = 1e-10  # every row is relaxed by this while searching, so that there is an interior
 _ENORMOUS = 1e64
 _BACK = 0.99  # of the step to the boundary
+_AT_ONCE = 8  # rows that are taken in before the next search
+_SOLVED = 1e-7  # gap up to which a point is good enough to look for the rows that it violates
 
 
 class Known(NamedTuple):
@@ -44,6 +46,8 @@ class Maximum(NamedTuple):
     gap: float  # how far above the value at the point it is
     point: Floats
     weights: Floats  # multiplier of each row: positive for its upper limit, negative for its lower one
+    slope: Floats  # with `level`: target . parameter <= level + slope . parameter wherever rows and norm are satisfied
+    level: float
 
 
 def scaled(rows: Floats, lower: Floats, upper: Floats, norm_high: float) -> Known:
@@ -117,6 +121,7 @@ class _Search(NamedTuple):
     slack_change: Floats
     dual_change: Floats
     gradients: Floats  # curves x d
+    shares: Floats  # of what the multipliers prove: that of rows and norm, and that of the ellipsoid
     curve_slack: Floats
     curve_dual: Floats
     curve_missing: Floats
@@ -152,6 +157,7 @@ def _start(known: Known) -> _Search:
         slack_change=np.zeros((2, n)),
         dual_change=np.zeros((2, n)),
         gradients=np.zeros((curves, d)),
+        shares=np.zeros(2),
         curve_slack=np.full(curves, 0.5),
         curve_dual=np.ones(curves),
         curve_missing=np.zeros(curves),
@@ -217,12 +223,13 @@ def _look(known: Known, target: Floats, search: _Search) -> tuple[float, float]:
         curve_missing[curve] = 0.5 * (square - 1.0) + curve_slack[curve]
         worst = max(worst, abs(curve_missing[curve]))
         if curve:
-            proof += dual * (_dot(gradient, known.centre) + sqrt(max(square, 0.0)))
+            search.shares[1] = dual * (_dot(gradient, known.centre) + sqrt(max(square, 0.0)))
         else:
             proof += sqrt(_dot(residual, residual))
         for i in range(d):
             residual[i] += dual * gradient[i]
-    return proof, worst
+    search.shares[0] = proof
+    return proof + search.shares[1], worst
 
 
 @compiled
@@ -358,12 +365,14 @@ def maximise(target: Floats, known: Known) -> Maximum:
     """The largest value of ``target . parameter``, for a target of length 1, over what is known."""
     search = _start(known)
     best, gap, point, weights = inf, inf, search.point.copy(), search.weights.copy()
-    image, nowhere = np.empty(target.size), np.zeros(target.size)
+    image, nowhere, slope, level = np.empty(target.size), np.zeros(target.size), np.zeros(target.size), inf
     for _ in range(_STEPS):
         value, worst = _look(known, target, search)
         if value < best:
-            best = value
+            best, level = value, search.shares[0]
             weights[:] = search.weights
+            if search.curve_dual.size > 1:
+                slope[:] = search.curve_dual[1] * search.gradients[1]
         here = best - _dot(target, search.point)
         if worst < _FITS and here < gap:
             gap = here
@@ -379,17 +388,70 @@ def maximise(target: Floats, known: Known) -> Maximum:
             search.curve_bend[curve] = 0.5 * _curved(known, curve, search.along, nowhere, image)
         step = _aim(known, search, product / count * min(1.0, (ahead / product) ** 3), 1.0)
         _move(search, _BACK * step)
-    return Maximum(min(best, 1.0), gap, point, weights)
+    return Maximum(min(best, 1.0), gap, point, weights, slope, level)
+
+
+@compiled
+def _some(known: Known, chosen: Booleans) -> Known:
+    """What is known, with the chosen rows only."""
+    count = 0
+    for k in range(chosen.size):
+        count += chosen[k]
+    rows, lower, upper, place = np.empty((count, known.rows.shape[1])), np.empty(count), np.empty(count), 0
+    for k in range(chosen.size):
+        if chosen[k]:
+            rows[place] = known.rows[k]
+            lower[place], upper[place] = known.lower[k], known.upper[k]
+            place += 1
+    return Known(rows, lower, upper, known.centre, known.shape)
+
+
+@compiled
+def _choose_violated(known: Known, point: Floats, chosen: Booleans, beyond: Floats) -> int:
+    """Choose the rows that a point violates most, a few at a time: how many; `beyond` is room for a number for each."""
+    for k in range(chosen.size):
+        value = _dot(known.rows[k], point)
+        beyond[k] = max(value - known.upper[k], known.lower[k] - value)
+    added = 0
+    while added < _AT_ONCE:
+        worst = 0
+        for k in range(chosen.size):
+            worst = k if beyond[k] > beyond[worst] else worst
+        if beyond[worst] <= _WIDER or chosen[worst]:
+            break
+        chosen[worst], beyond[worst] = True, 0.0
+        added += 1
+    return added
 
 
 @compiled
 def maximise_each(targets: Floats, known: Known) -> tuple[Floats, Floats, Floats, Floats]:
-    """`maximise` for each row of `targets`: values, gaps, points, and the multipliers of the last one."""
+    """`maximise` for each row of `targets`: values, gaps, points, and the multipliers of the last one.
+
+    Most limits are implied by others. So each target begins with those rows alone that others needed, and takes in more
+    while its point violates some; what multipliers of some rows prove, they prove of all.
+    """
     n, d = targets.shape
+    size = known.rows.shape[0]
     values, gaps, points = np.empty(n), np.empty(n), np.empty((n, d))
-    weights = np.zeros(known.rows.shape[0])
-    for k in range(n):
-        found = maximise(targets[k], known)
-        values[k], gaps[k] = found.value, found.gap
-        points[k], weights = found.point, found.weights
+    weights, chosen, beyond = np.zeros(size), np.zeros(size, np.bool_), np.empty(size)
+    for t in range(n):
+        while True:
+            found = maximise(targets[t], _some(known, chosen))
+            if (
+                found.value < -1.0
+                or not found.gap < _SOLVED
+                or not _choose_violated(known, found.point, chosen, beyond)
+            ):
+                break
+        if found.value >= -1.0 and not found.gap < _SOLVED:  # perhaps with all of them
+            chosen[:] = True
+            found = maximise(targets[t], known)
+        values[t], gaps[t], points[t] = found.value, found.gap, found.point
+        weights[:] = 0.0
+        place = 0
+        for k in range(size):
+            if chosen[k]:
+                weights[k] = found.weights[place]
+                place += 1
     return values, gaps, points, weights
