@@ -94,6 +94,7 @@ class LinearPolicy(Described, ABC):
 
     theorem: ClassVar[str] = ""
     counts_pending: ClassVar[bool] = False
+    takes_prior: ClassVar[bool] = False
     noises: ClassVar[Mapping[str, int]] = _NOISE  # what `noise` may be, and its code
 
     norm_high: float = 1.0

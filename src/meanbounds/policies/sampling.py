@@ -60,6 +60,7 @@ class LinearThompson(LinearPolicy):
     """
 
     theorem: ClassVar[str] = "Agrawal and Goyal 2013, truncated"
+    takes_prior: ClassVar[bool] = True
     noises: ClassVar[Mapping[str, int]] = {
         "variance": kernel.WEIGHTED,
         "weighted": kernel.WEIGHTED,
