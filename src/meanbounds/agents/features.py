@@ -524,6 +524,8 @@ class FeaturesLearner(Learner):
 
     def _pool_with(self, places: list[int], new: list[Candidate], view: View) -> Pool:
         """The arms on offer only, known ones first."""
+        for arm in new if not view.trusts else ():
+            self._bounds_of(arm, self._now.view)  # refuses it whichever way the arms are seen in this round
         bounds = np.array([self._bounds_of(arm, view) for arm in new])
         rows = np.array([self._features(arm) for arm in new])
         ranges = np.array([(arm.offset, arm.low, arm.high) for arm in new])
