@@ -72,9 +72,12 @@ def believe(policy: LinearPolicy, arms: LinearArms, known: Knowledge) -> Believe
     trusts = known.trusts
     plan = policy.plan(_with_bounds(arms, known, trusts == 0.0))
     doubted = (trusts > 0.0) & (trusts < 1.0)
-    if not doubted.any() or not plan.rule.prune:  # a policy that prunes nothing ignores the bounds
+    if not doubted.any():
         return Believed(plan, None, np.inf)
-    return Believed(plan, policy.plan(_with_bounds(arms, known, trusts < 1.0)), float(known.log_n[doubted].min()))
+    bare = policy.plan(_with_bounds(arms, known, trusts < 1.0))
+    if all(np.array_equal(getattr(plan.pool, name), getattr(bare.pool, name)) for name in ("lower", "upper", "proxy")):
+        return Believed(plan, None, np.inf)  # the policy does not look at these bounds
+    return Believed(plan, bare, float(known.log_n[doubted].min()))
 
 
 def _with_bounds(arms: LinearArms, known: Knowledge, some: Booleans) -> LinearArms:
