@@ -45,8 +45,8 @@ ALL = [*DOUBTING, mb.IDS()]
             "bounds, and perhaps prior, trust, assumption and expires",
         ),
         (
-            lambda: mb.Agent(mb.ROFUL(), mb.Knowledge(BOUNDS, trust=0.9), features=np.eye(3)),
-            "no rule for trust below 1. Use a policy for arms without features",
+            lambda: mb.Agent(mb.ROFUL(), mb.Knowledge(BOUNDS, trust=0.9, assumption="a log"), features=np.eye(3)),
+            "all bounds with a trust below 1 stand or fall together anyhow. Leave assumption out",
         ),
     ],
 )

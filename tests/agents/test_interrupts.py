@@ -114,8 +114,8 @@ def on_arms(policy: mb.Policy) -> mb.Agent:
     return agent
 
 
-def with_features(policy: mb.LinearPolicy) -> mb.Agent:
-    agent = mb.Agent(policy, BOUNDS, seed=3, features=FEATURES)
+def with_features(policy: mb.LinearPolicy, trust: float = 1.0) -> mb.Agent:
+    agent = mb.Agent(policy, mb.Knowledge(BOUNDS, trust=trust), seed=3, features=FEATURES)
     for arm, reward in zip("abcdab", (1.0, 0.0, 1.0, 0.5, 0.25, 1.0), strict=True):
         agent.pull()
         agent.update(arm, reward)
@@ -176,11 +176,17 @@ CASES = [
     *((lambda: with_features(mb.OFUL()), name, call) for name, call in LINEAR.items()),
     *((lambda: with_features(mb.ROFUL(online=True)), name, call) for name, call in LINEAR.items()),
     *((lambda: with_features(mb.LinearThompson()), name, call) for name, call in LINEAR.items()),
+    *((lambda: with_features(mb.LinearThompson(), trust=0.5), name, call) for name, call in LINEAR.items()),
     *((contextual, name, call) for name, call in CONTEXTS.items()),
     (soon_contradicted, "contradict a bound", lambda agent: agent.update("a", 0.5)),
 ]
 KINDS = ["GLUE"] * len(ARMS) + ["Thompson"] * len(ARMS) + ["OFUL"] * len(LINEAR) + ["ROFUL"] * len(LINEAR)
-KINDS += ["LinearThompson"] * len(LINEAR) + ["contextual"] * len(CONTEXTS) + ["GLUE"]
+KINDS += (
+    ["LinearThompson"] * len(LINEAR)
+    + ["doubting LinearThompson"] * len(LINEAR)
+    + ["contextual"] * len(CONTEXTS)
+    + ["GLUE"]
+)
 
 
 @pytest.mark.filterwarnings("ignore:context 'new' is new", "ignore::meanbounds.evidence.ContradictionWarning")

@@ -119,7 +119,10 @@ def a_linear_agent(draw: Draw) -> mb.Agent:
     bounds = mb.MeanBounds(lower, upper, arms=draw.pick(NAMES)[:size], low=-3.0, high=3.0)
     floor = draw.pick((0.0, 0.0, 0.05))
     seed = draw.integer(0, 2**62)
-    return mb.Agent(a_linear_policy(draw), bounds, seed=seed, features=rows, offset=offset, floor=floor)
+    policy, known = a_linear_policy(draw), mb.Knowledge(bounds, trust=draw.pick((1.0, 1.0, 0.9, 0.0)))
+    if isinstance(policy, mb.LinearThompson) and draw.chance(0.5):
+        known = mb.Knowledge(bounds, trust=known.trust, prior=mb.Prior(draw.pick((-0.5, 0.5)), draw.pick((2.0, 30.0))))
+    return mb.Agent(policy, known, seed=seed, features=rows, offset=offset, floor=floor)
 
 
 def a_candidate(draw: Draw) -> mb.Candidate:

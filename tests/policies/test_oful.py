@@ -244,8 +244,13 @@ class TestIndex:
         """The bound says at least 0.9, a thousand rewards say 0: nothing is in both sets."""
         bounds = mb.MeanBounds([0.9, 0.0], [1.0, 1.0])
         agent = mb.Agent(mb.ROFUL(index="exact"), bounds, seed=1, features=[[1.0, 0.0], [0.9, 0.1]])
-        for _ in range(1000):
+        for _ in range(2):
             agent.update(0, 0.0)
+        with pytest.warns(mb.evidence.ContradictionWarning, match=r"arm 0: 3 rewards .* lower bound 0\.9") as told:
+            agent.update(0, 0.0)
+        assert told[0].filename == __file__
+        for _ in range(1000):
+            agent.update(0, 0.0)  # nothing is said again
         with pytest.warns(UserWarning, match="bounds and data contradict each other") as heard:
             agent.pull()
         assert heard[0].filename == __file__  # where the user's code is

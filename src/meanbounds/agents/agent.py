@@ -374,8 +374,8 @@ class Agent(Saved):
     def indices(self) -> Floats:
         """The index of each arm after the updates so far, U_k(t) in the paper; minus infinity if pruned or retired.
 
-        The next `pull` without `eligible` takes an arm with the largest index, unless a floor or pending pulls
-        intervene.
+        The next `pull` without `eligible` takes an arm with the largest index, unless a floor, pending pulls or, with
+        features, doubt about the bounds intervene.
 
         Raises
         ------
@@ -397,8 +397,8 @@ class Agent(Saved):
         If all bounds hold, the agent ever names one with probability at most `error`, however often you ask. Each
         update looks at the bounds of its arm, and warns with a `meanbounds.evidence.ContradictionWarning` once for each
         bound that is contradicted at an error of 0.01. Pulls whose reward has not come count for the bounds: as the
-        lowest reward against an upper bound, as the highest against a lower one. An agent with features looks
-        only when you call this.
+        lowest reward against an upper bound, as the highest against a lower one. An agent with features also
+        tests all bounds together, with half of the error; see docs/linear.md.
 
         Parameters
         ----------

@@ -21,16 +21,20 @@ from meanbounds.agents.learner import (
     check_reward,
     read_counts,
 )
+from meanbounds.agents.linear_watch import LinearWatch, contradicted, new_watch, read_watch, told_watch, watch_of
+from meanbounds.agents.watch import read_seen
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
+from meanbounds.evidence.contradictions import Contradiction, ContradictionWarning
 from meanbounds.evidence.processes import unit_sums
 from meanbounds.kernels import linear as kernel
 from meanbounds.kernels.linear import Design, Pool, Rule
+from meanbounds.kernels.linear import watch as watching
 from meanbounds.kernels.linear.design import weight_of
 from meanbounds.kernels.tally import PENDING, POLICY_KEY, count_cancel, count_pull, new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.linear import LinearArms
 from meanbounds.policies import LinearPolicy
-from meanbounds.policies.doubted import check_certain
+from meanbounds.policies.believed import Believed, believe, root_of
 from meanbounds.policies.oful import LinearPlan
 from meanbounds.support.checks import as_flag, as_float, as_list, shown
 from meanbounds.support.entries import Entries
@@ -56,17 +60,42 @@ class _Offer(NamedTuple):
     order: Integers  # places in the pool
 
 
+class View(NamedTuple):
+    """How arms are seen: with the bounds, or without those that may be wrong."""
+
+    plan: LinearPlan
+    design: Design
+    everything: _Offer  # all arms that are not retired
+    known_bounds: dict[tuple[Any, ...], tuple[float, float]]  # of candidates
+    trusts: bool  # whether what a candidate's own bounds say is believed
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeaturesStanding(Standing):
     """Where a learner for arms with features stands."""
 
     arms: LinearArms
-    plan: LinearPlan
-    design: Design
+    view: View
+    bare: View | None  # without the bounds that may be wrong; None if all are certain
+    log_n: float  # the logarithm of N = 1 / (1 - trust)
     results: Floats  # 2 x arms: how many rewards each arm has had, and their sum
-    everything: _Offer  # all arms that are not retired
+    watch: LinearWatch
     waiting: dict[Candidate, int]  # candidates that were pulled, and their places among the pending pulls
-    known_bounds: dict[tuple[Any, ...], tuple[float, float]]  # of candidates
+
+    @property
+    def plan(self) -> LinearPlan:
+        """The plan with the bounds."""
+        return self.view.plan
+
+    @property
+    def design(self) -> Design:
+        """The regression that weighs rewards by what the bounds say of their noise."""
+        return self.view.design
+
+    @property
+    def everything(self) -> _Offer:
+        """All arms that are not retired."""
+        return self.view.everything
 
 
 class FeaturesLearner(Learner):
@@ -105,42 +134,38 @@ class FeaturesLearner(Learner):
         offset: ArrayLike,
     ) -> None:
         super().__init__(policy, seed, floor)
-        check_certain(policy, known)
         self._policy = policy
         self._warned = False
+        self._announced = set[tuple[Arm, str, float]]()  # contradicted bounds that a warning has named
         arms = LinearArms(features, known.bounds, offset=offset)
-        plan, count = policy.plan(arms), len(known.bounds)
+        made, count = believe(policy, arms, known), len(known.bounds)
         self._now = FeaturesStanding(
             known=known,
             retired=frozenset(),
             tally=new_tally(seed, np.zeros(count, dtype=np.int64)),
             arms=arms,
-            plan=plan,
-            design=_fresh_design(plan),
+            **_views(made, known, frozenset(), None, None),
             results=np.zeros((2, count)),
-            everything=_everything(known.bounds, plan.pool, frozenset()),
+            watch=new_watch(known.bounds, made.plan, self._error),
             waiting={},
-            known_bounds={},
         )
 
     def adopt(self, known: Knowledge, retired: frozenset[int]) -> None:
         """Use this knowledge, and plan anew only if it changed: retired arms still inform the estimate."""
         now = self._now
-        arms, plan, cached, design = now.arms, now.plan, now.known_bounds, now.design
-        if known is not now.known:
-            arms = LinearArms(now.arms.features, known.bounds, offset=now.arms.offset)
-            plan, cached = self._policy.plan(arms), {}
-            design = design._replace(point=plan.known.centre.copy())
-        offer = _everything(known.bounds, plan.pool, retired)
+        if known is now.known:
+            bare = None if now.bare is None else _offering(now.bare, retired, known.bounds)
+            self._now = replace(now, retired=retired, view=_offering(now.view, retired, known.bounds), bare=bare)
+            return
+        arms = LinearArms(now.arms.features, known.bounds, offset=now.arms.offset)
+        made = believe(self._policy, arms, known)
         self._now = replace(
             now,
             known=known,
             retired=retired,
             arms=arms,
-            plan=plan,
-            design=design,
-            everything=offer,
-            known_bounds=cached,
+            **_views(made, known, retired, now.view.design, None if now.bare is None else now.bare.design),
+            watch=watch_of(now.watch, now.known.bounds, known.bounds, made.plan, self._error),
         )
 
     @property
@@ -174,8 +199,33 @@ class FeaturesLearner(Learner):
 
     @property
     def seen(self) -> Floats:
-        """Zeros: an agent with features keeps no watch over its bounds, `contradictions` looks when it is asked."""
-        return np.zeros((2, len(self.bounds)))
+        """After how many updates each lower and each upper bound was seen to be contradicted; 0 if it was not.
+
+        By the rewards of its own arm; what all rewards together contradict is apart from it.
+        """
+        return self._now.watch[0][watching.SEEN : watching.SEEN + 2].copy()
+
+    @property
+    def log_e(self) -> float:
+        """Logarithm of the e-process of all rewards against all bounds together; see docs/linear.md."""
+        return float(self._now.watch[1][watching.LOG_E])
+
+    @property
+    def doubt(self) -> float:
+        """The probability with which the next pull does without the bounds that may be wrong."""
+        now = self._now
+        return 0.0 if now.bare is None else float(kernel.share_of(now.log_n, self.log_e))
+
+    def contradictions(self, error: float) -> list[Contradiction]:
+        """The bounds that the rewards so far contradict."""
+        return self._found(self._now, error)
+
+    def _found(self, now: FeaturesStanding, error: float) -> list[Contradiction]:
+        """The bounds that are contradicted where the learner stands, or would stand."""
+        bounds = now.known.bounds
+        pending = now.tally[PENDING : PENDING + len(bounds)]
+        found = contradicted(bounds, now.plan, now.results, pending, now.watch, (error, self._error))
+        return [self._with_assumption(one) for one in found]
 
     @property
     def estimate(self) -> Floats:
@@ -188,10 +238,9 @@ class FeaturesLearner(Learner):
         bounds, pool = self.bounds, self._now.plan.pool
         return MeanBounds(pool.lower, pool.upper, arms=bounds.arms, low=bounds.low, high=bounds.high)
 
-    def _offered(self, eligible: Any) -> _Offer:
+    def _offered(self, eligible: Any, view: View) -> _Offer:
         """The arms on offer, known ones first."""
-        now = self._now
-        offered = now.everything.arms if eligible is None else _distinct(eligible)
+        offered = view.everything.arms if eligible is None else _distinct(eligible)
         if not offered:
             raise ValueError(
                 "no arm is left on offer: all are retired; add or restore one"
@@ -199,40 +248,54 @@ class FeaturesLearner(Learner):
                 else "eligible is empty: there is no arm to choose from"
             )
         if eligible is None:
-            return now.everything
+            return view.everything
         new = [arm for arm in offered if isinstance(arm, Candidate)]
         places = [self.bounds.position(arm) for arm in offered if not isinstance(arm, Candidate)]
         self._check_offered(places)
         if not new:
-            return _Offer(offered, places, new, now.plan.pool, np.array(places, dtype=np.int64))
-        return _Offer(offered, places, new, self._pool_with(places, new), np.arange(len(offered)))
+            return _Offer(offered, places, new, view.plan.pool, np.array(places, dtype=np.int64))
+        return _Offer(offered, places, new, self._pool_with(places, new, view), np.arange(len(offered)))
 
     def pull(self, eligible: Any, pending: Pending | None) -> Any:
         """Choose an arm."""
-        offer, counted = self._offered(eligible), self._counts(pending) and self.unanswered > 0
+        now = self._now
+        view = now.view
+        if now.bare is not None:
+            eligible = None if eligible is None else _distinct(eligible)
+            if kernel.doubts(now.log_n, self.log_e, self.pulls, np.uint64(now.tally[POLICY_KEY].view(np.uint64))):
+                view = now.bare
+        offer, counted = self._offered(eligible, view), self._counts(pending) and self.unanswered > 0
         slots = [*offer.places, *self._slots(offer.new)] if offer.new else None
         now = self._now  # after the slots, which may have made room
-        pool, rule, design = self._supposed(offer.pool, counted)
+        pool, rule, design = self._supposed(offer.pool, counted, view)
         k = -1
         if self.floor:
-            kept = kernel.possible(pool, rule, design, offer.order)
+            kept = self._possible(offer, eligible, (pool, rule, design))
             drawn = kernel.floored(now.tally, self._share(kept.size), kept.size)
             if drawn >= 0:
                 k = int(kept[drawn])
                 count_pull(now.tally, k if slots is None else slots[k])
         while k < 0:
-            warned = self._warned
+            warned, known = self._warned, view.plan.known
             if slots is None:
-                k = kernel.pull(pool, rule, now.plan.known, design, offer.order, now.tally, warned)
+                k = kernel.pull(pool, rule, known, design, offer.order, now.tally, warned)
             else:
-                own = kernel.with_own_bounds(now.plan.pool) if counted else now.plan.pool
+                own = kernel.with_own_bounds(view.plan.pool) if counted else view.plan.pool
                 places, learned = np.array(slots), (own.lower, own.upper, own.proxy)
-                k = kernel.pull_new(pool, rule, now.plan.known, design, places, now.tally, warned, *learned)
+                k = kernel.pull_new(pool, rule, known, design, places, now.tally, warned, *learned)
             if k < 0:
                 self._warn()
         if slots is None:
             return self.bounds.arms[k]
         return self.bounds.arms[slots[k]] if k < len(offer.places) else offer.new[k - len(offer.places)]
+
+    def _possible(self, offer: _Offer, eligible: Any, inputs: tuple[Pool, Rule, Design]) -> Integers:
+        """The places in the offer's pool of the arms that can be best, whichever bounds are wrong."""
+        bare = self._now.bare
+        if bare is None:
+            return kernel.possible(*inputs, offer.order)
+        wide = self._offered(eligible, bare)
+        return kernel.possible(wide.pool, bare.plan.rule, bare.design, wide.order)
 
     @property
     def _samples(self) -> bool:
@@ -249,14 +312,13 @@ class FeaturesLearner(Learner):
             stacklevel=4,  # whoever calls `Agent.pull`
         )
 
-    def _supposed(self, pool: Pool, counted: bool) -> tuple[Pool, Rule, Design]:
+    def _supposed(self, pool: Pool, counted: bool, view: View) -> tuple[Pool, Rule, Design]:
         """The inputs of a decision; with `counted`, copies in which every pending pull has been answered."""
-        now = self._now
+        rule = view.plan.rule
         if not counted:
-            return pool, now.plan.rule, now.design
-        kind = kernel.CLIP if now.plan.rule.index_kind == kernel.EXACT else now.plan.rule.index_kind
-        rule = now.plan.rule._replace(online=False, index_kind=kind)
-        return kernel.with_own_bounds(pool), rule, self._as_if_answered()
+            return pool, rule, view.design
+        kind = kernel.CLIP if rule.index_kind == kernel.EXACT else rule.index_kind
+        return kernel.with_own_bounds(pool), rule._replace(online=False, index_kind=kind), self._as_if_answered(view)
 
     def _slots(self, candidates: list[Candidate]) -> list[int]:
         """The places of candidates among the pending pulls; new places are made, in which no pull is pending yet."""
@@ -286,12 +348,14 @@ class FeaturesLearner(Learner):
 
     def probabilities(self, eligible: Any, pending: Pending | None) -> Floats:
         """The chance that the next pull takes each arm."""
-        offer = self._offered(eligible)
-        pool, rule, design = self._supposed(offer.pool, self._counts(pending) and self.unanswered > 0)
-        number, key = self.pulls, np.uint64(self._now.tally[POLICY_KEY].view(np.uint64))
-        own = kernel.chances(pool, rule, self._now.plan.known, design, offer.order, number, key)
+        now, doubt = self._now, self.doubt
+        eligible = None if eligible is None else _distinct(eligible)
+        offer, counted = self._offered(eligible, now.view), self._counts(pending) and self.unanswered > 0
+        own = self._chances(offer, counted, now.view)
+        if now.bare is not None:
+            own = (1.0 - doubt) * own + doubt * self._chances(self._offered(eligible, now.bare), counted, now.bare)
         if self.floor:
-            kept = kernel.possible(pool, rule, design, offer.order)
+            kept = self._possible(offer, eligible, self._supposed(offer.pool, counted, now.view))
             own = self._with_floor(own, np.flatnonzero(np.isin(offer.order, kept)))
         if offer.new:  # in the order given, not known arms first
             by_arm = dict(zip([*(self.bounds.arms[k] for k in offer.places), *offer.new], own.tolist(), strict=True))
@@ -300,42 +364,107 @@ class FeaturesLearner(Learner):
         chances[offer.places] = own
         return chances
 
+    def _chances(self, offer: _Offer, counted: bool, view: View) -> Floats:
+        """The chance of each arm on offer, known ones first, if the arms are seen like this."""
+        number, key = self.pulls, np.uint64(self._now.tally[POLICY_KEY].view(np.uint64))
+        pool, rule, design = self._supposed(offer.pool, counted, view)
+        return kernel.chances(pool, rule, view.plan.known, design, offer.order, number, key)
+
     def update(self, arm: Arm | Candidate, reward: float, history: bool) -> None:
         """Take in a reward."""
-        now, past = self._now, history if type(history) is bool else as_flag("history", history)
-        value, k, x, offset, proxy = self._reward_of(arm, reward)
-        slot = now.waiting.get(arm, -1) if isinstance(arm, Candidate) else k
-        kernel.update(now.design, now.plan.rule, k, x, value, offset, proxy, now.results, now.tally, slot, past)
+        past = history if type(history) is bool else as_flag("history", history)
+        k, value = self._checked(arm, reward)
+        if self._take(self._now, arm, k, value, past, warned=False):
+            self._announce(arm, k, value, past)
+            self._take(self._now, arm, k, value, past, warned=True)  # whoever handles warnings may have changed bounds
 
-    def _reward_of(self, arm: Arm | Candidate, reward: float) -> tuple[float, int, Floats, float, float]:
-        """A reward once it is checked, and of its arm: its place or -1, features, offset and variance proxy."""
+    def _checked(self, arm: Arm | Candidate, reward: float) -> tuple[int, float]:
+        """The place of an arm, -1 for a candidate, and its reward, once both are checked."""
         if isinstance(arm, Candidate):
-            value = check_reward(arm.name, reward, arm.low, arm.high)
-            return value, -1, self._features(arm), arm.offset, self._proxy(arm, late=True)
-        k, pool = self.bounds.position(arm), self._now.plan.pool
-        value = check_reward(arm, reward, float(pool.low[k]), float(pool.high[k]))
-        return value, k, pool.features[k], float(pool.offset[k]), float(pool.proxy[k])
+            self._features(arm)
+            return -1, check_reward(arm.name, reward, arm.low, arm.high)
+        k, pool = self.bounds.position(arm), self._now.view.plan.pool
+        return k, check_reward(arm, reward, float(pool.low[k]), float(pool.high[k]))
+
+    def _regressor(self, arm: Arm | Candidate, k: int, view: View) -> tuple[Floats, float, float]:
+        """Features, offset and variance proxy of an arm, if the arms are seen like this."""
+        if isinstance(arm, Candidate):
+            return self._features(arm), arm.offset, self._proxy(arm, view, late=True)
+        pool = view.plan.pool
+        return pool.features[k], float(pool.offset[k]), float(pool.proxy[k])
 
     def weight(self, arm: Arm | Candidate, reward: float) -> float:
         """How much this reward of an arm would count in the estimate now."""
-        *_, proxy = self._reward_of(arm, reward)
-        return float(weight_of(self._now.plan.rule, proxy))
+        view = self._now.view
+        return self._weight(arm, self._checked(arm, reward)[0], view)
+
+    def _weight(self, arm: Arm | Candidate, k: int, view: View) -> float:
+        *_, proxy = self._regressor(arm, k, view)
+        return float(weight_of(view.plan.rule, proxy))
 
     def exchange(self, arm: Arm | Candidate, old: float, new: float, weight: float) -> None:
         """Have had another reward than the one that was told, which counted with this weight.
 
-        The estimate becomes that of the new reward. What was decided in between stays, and bounds that were learned.
+        The estimate becomes that of the new reward. What was decided in between stays, and bounds that were learned,
+        and bets against the bounds.
         """
-        value, k, x, *_ = self._reward_of(arm, new)
+        k, value = self._checked(arm, new)
         now, change = self._now, value - old
-        design, d = now.design, x.size
         with signals_wait():
             if k >= 0:
-                design.seen[1, k] += weight * change
                 now.results[1, k] += change
-            else:  # R'z is the sum of weight x (reward - offset) x features
-                design.root[:, d] += np.linalg.solve(design.root[:, :d].T, weight * change * x)
-            kernel.refresh(design, now.plan.rule.regularisation)
+            self._exchange(now.view, arm, k, change, weight)
+            if now.bare is not None:
+                self._exchange(now.bare, arm, k, change, self._weight(arm, k, now.bare))
+
+    def _exchange(self, view: View, arm: Arm | Candidate, k: int, change: float, weight: float) -> None:
+        """Let a regression have had a reward that was larger by a change."""
+        x, *_ = self._regressor(arm, k, view)
+        design, d = view.design, x.size
+        if k >= 0:
+            design.seen[1, k] += weight * change
+        else:  # R'z is the sum of weight x (reward - offset) x features
+            design.root[:, d] += np.linalg.solve(design.root[:, :d].T, weight * change * x)
+        kernel.refresh(design, view.plan.rule.regularisation)
+
+    def _take(
+        self, now: FeaturesStanding, arm: Arm | Candidate, k: int, value: float, past: bool, *, warned: bool
+    ) -> int:
+        """Take in a reward, unless it makes bounds contradicted that nobody was warned of: then the result is not 0."""
+        view, bare = now.view, now.bare
+        slot = now.waiting.get(arm, -1) if isinstance(arm, Candidate) else k
+        x, offset, proxy = self._regressor(arm, k, view)
+        design, rule, watch, tally, results = view.design, view.plan.rule, now.watch, now.tally, now.results
+        if bare is None:
+            return watching.update(design, rule, k, x, value, offset, proxy, results, *watch, tally, slot, past, warned)
+        *_, wide = self._regressor(arm, k, bare)
+        return watching.update_doubted(
+            design,
+            rule,
+            bare.design,
+            bare.plan.rule,
+            k,
+            x,
+            value,
+            offset,
+            proxy,
+            wide,
+            results,
+            *watch,
+            tally,
+            slot,
+            past,
+            warned,
+        )
+
+    def _announce(self, arm: Arm | Candidate, k: int, value: float, past: bool) -> None:
+        """Warn of bounds that a reward contradicts, each once, before anything is changed."""
+        after = _copied(self._now)
+        self._take(after, arm, k, value, past, warned=True)
+        for one in self._found(after, self._error):
+            if (one.arm, one.side, one.bound) not in self._announced and one.updates == self.updates + 1:
+                self._announced.add((one.arm, one.side, one.bound))
+                warnings.warn(ContradictionWarning(one), stacklevel=4)  # whoever calls `Agent.update`
 
     def cancel(self, arm: Any) -> None:
         """Give up one pending pull of this arm."""
@@ -347,11 +476,12 @@ class FeaturesLearner(Learner):
     def indices(self) -> Floats:
         """The index of each arm; minus infinity for arms that are pruned or retired."""
         now, out = self._now, np.full(len(self.bounds), -np.inf)
+        view = now.view if now.bare is None or self.doubt < 0.5 else now.bare
         if self._samples:
             raise NoIndexError(f"{self._policy} has no index: it plays the arm that is best at a point drawn at random")
-        offered = now.everything.order
+        offered, plan = view.everything.order, view.plan
         if offered.size:
-            out[offered] = kernel.indices(now.plan.pool, now.plan.rule, now.plan.known, now.design, offered)
+            out[offered] = kernel.indices(plan.pool, plan.rule, plan.known, view.design, offered)
         return out
 
     def extend(self, known: Knowledge, features: ArrayLike | None, offset: float) -> None:
@@ -361,24 +491,25 @@ class FeaturesLearner(Learner):
             raise TypeError(f"arm {bounds.arms[-1]!r}: {self._policy} learns from features: give features=")
         rows = np.vstack([now.arms.features, self._features(Candidate(features))])
         arms = LinearArms(rows, bounds, offset=np.append(now.arms.offset, as_float("offset", offset)))
-        plan, old = self._policy.plan(arms), now.plan.pool
-        for k, (lower, upper) in enumerate(zip(old.lower, old.upper, strict=True)):
-            if not self._samples:  # which learns no bounds
-                kernel.narrow(plan.pool, k, lower, upper)  # keeps the bounds learned on the other arms
-        count = len(self.bounds)
+        made, count = believe(self._policy, arms, known), len(self.bounds)
+        olds = now.view, now.bare
+        for plan, old in zip((made.plan, made.bare), olds, strict=True):
+            if plan is not None and old is not None and not self._samples:  # which learns no bounds
+                for k, (lower, upper) in enumerate(zip(old.plan.pool.lower, old.plan.pool.upper, strict=True)):
+                    kernel.narrow(plan.pool, k, lower, upper)  # keeps the bounds learned on the other arms
+        designs = [
+            None if old is None else old.design._replace(features=rows, seen=_with_column(old.design.seen))
+            for old in olds
+        ]
         self._now = replace(
             now,
             known=known,
             tally=np.insert(now.tally, PENDING + count, 0),
             arms=arms,
-            plan=plan,
-            design=now.design._replace(
-                features=plan.pool.features, seen=_with_column(now.design.seen), point=plan.known.centre.copy()
-            ),
+            **_views(made, known, now.retired, *designs),
             results=_with_column(now.results),
-            everything=_everything(bounds, plan.pool, now.retired),
+            watch=watch_of(now.watch, self.bounds, bounds, made.plan, self._error),
             waiting={arm: place + 1 for arm, place in now.waiting.items()},
-            known_bounds={},
         )
 
     def _features(self, candidate: Candidate) -> Floats:
@@ -390,20 +521,21 @@ class FeaturesLearner(Learner):
         self._policy.check_scale(math.hypot(*x))
         return x
 
-    def _bounds_of(self, candidate: Candidate) -> tuple[float, float]:
+    def _bounds_of(self, candidate: Candidate, view: View | None = None) -> tuple[float, float]:
         """The bounds on a candidate's mean: its own, combined with those that follow from the other arms' bounds."""
-        if not self._now.plan.rule.prune:  # the policy ignores the bounds
+        view = self._now.view if view is None else view
+        if not view.plan.rule.prune:  # the policy ignores the bounds
             return candidate.low, candidate.high
-        lower = candidate.low if candidate.lower is None else candidate.lower
-        upper = candidate.high if candidate.upper is None else candidate.upper
-        if self._now.plan.feasible is None:
+        lower = candidate.low if candidate.lower is None or not view.trusts else candidate.lower
+        upper = candidate.high if candidate.upper is None or not view.trusts else candidate.upper
+        if view.plan.feasible is None:
             return lower, upper
         key = (candidate.features, candidate.offset)
-        if key not in self._now.known_bounds:
-            if len(self._now.known_bounds) >= _REMEMBERED:
-                self._now.known_bounds.clear()
-            self._now.known_bounds[key] = self._now.plan.feasible.bound(self._features(candidate), candidate.offset)
-        least, most = self._now.known_bounds[key]
+        if key not in view.known_bounds:
+            if len(view.known_bounds) >= _REMEMBERED:
+                view.known_bounds.clear()
+            view.known_bounds[key] = view.plan.feasible.bound(self._features(candidate), candidate.offset)
+        least, most = view.known_bounds[key]
         slack = 1e-9 * (abs(least) + abs(most) + candidate.high - candidate.low)
         if max(lower, least) > min(upper, most) + slack:
             raise BoundsError(
@@ -413,16 +545,17 @@ class FeaturesLearner(Learner):
         lower, upper = max(lower, least), min(upper, most)
         return min(lower, upper), max(lower, upper)
 
-    def _proxy(self, candidate: Candidate, late: bool = False) -> float:
+    def _proxy(self, candidate: Candidate, view: View | None = None, late: bool = False) -> float:
         """Variance proxy of a candidate; with `late`, that of its range if its bounds now contradict the others."""
+        view = self._now.view if view is None else view
         try:
-            lower, upper = self._bounds_of(candidate)
+            lower, upper = self._bounds_of(candidate, view)
         except BoundsError:
             if not late:
                 raise
             lower, upper = candidate.low, candidate.high
         proxy = float(self._policy.noise_of(lower, upper, candidate.low, candidate.high)[0])
-        rule = self._now.plan.rule
+        rule = view.plan.rule
         if rule.noise == kernel.POOL_MAX and not late and proxy > rule.proxy * (1.0 + 1e-12):
             raise ValueError(
                 f"candidate {candidate.name!r} has variance proxy {proxy:.4g}, more than any arm that was known in "
@@ -430,43 +563,41 @@ class FeaturesLearner(Learner):
             )
         return proxy
 
-    def _pool_with(self, places: list[int], new: list[Candidate]) -> Pool:
+    def _pool_with(self, places: list[int], new: list[Candidate], view: View) -> Pool:
         """The arms on offer only, known ones first."""
-        bounds = np.array([self._bounds_of(arm) for arm in new])
+        for arm in new if not view.trusts else ():
+            self._bounds_of(arm, self._now.view)  # refuses it whichever way the arms are seen in this round
+        bounds = np.array([self._bounds_of(arm, view) for arm in new])
         rows = np.array([self._features(arm) for arm in new])
         ranges = np.array([(arm.offset, arm.low, arm.high) for arm in new])
-        proxies = np.array([self._proxy(arm) for arm in new])
-        pool = self._now.plan.pool
+        proxies = np.array([self._proxy(arm, view) for arm in new])
+        pool = view.plan.pool
         unknown = (np.full((len(new), old.shape[1]), np.nan) for old in (pool.peaks, pool.proofs))
         columns = (rows, np.linalg.norm(rows, axis=1), *ranges.T, *bounds.T, proxies, *unknown)
         return Pool(*(np.concatenate([old[places], column]) for old, column in zip(pool, columns, strict=True)))
 
-    def _as_if_answered(self) -> Design:
+    def _as_if_answered(self, view: View) -> Design:
         """Widths as if every pending pull had been answered; estimate and radius come from the rewards so far."""
-        now = self._now
-        pool, old = now.plan.pool, now.design
+        pool, old = view.plan.pool, view.design
         design = old._replace(precision=old.precision.copy(), inverse=old.inverse.copy(), numbers=old.numbers.copy())
         waiting = [(pool.features[k], pool.proxy[k], n) for k, n in enumerate(self.pending.tolist()) if n]
-        waiting += [(self._features(arm), self._proxy(arm, late=True), n) for arm, n in self._waiting().items()]
+        waiting += [(self._features(arm), self._proxy(arm, view, late=True), n) for arm, n in self._waiting().items()]
         for x, proxy, times in waiting:
-            kernel.suppose(design, now.plan.rule, x, times, float(proxy), np.empty(x.size))
+            kernel.suppose(design, view.plan.rule, x, times, float(proxy), np.empty(x.size))
         return design._replace(moment=design.precision @ design.estimate)
 
     def told(self) -> dict[str, Any]:
         """The rewards so far, as the kernel keeps them, in values that JSON can hold."""
         now = self._now
-        weights, given = now.design.seen.tolist()
         plays, total = now.results.tolist()
         return {
             "features": now.arms.features.tolist(),
             "offset": now.arms.offset.tolist(),
-            **{name: getattr(now.design, name).tolist() for name in _REGRESSION},
-            **({"point": now.design.point.tolist()} if self._samples else {}),
-            **{name: getattr(now.plan.pool, name).tolist() for name in _LEARNED},
-            "weights": weights,
-            "given": given,
+            **told_view(now.view),
+            **({} if now.bare is None else {"bare": told_view(now.bare)}),
             "plays": plays,
             "total": total,
+            **told_watch(now.watch),
             "waiting": [{**arm.to_dict(), "times": times} for arm, times in self._waiting().items()],
         }
 
@@ -478,24 +609,84 @@ class FeaturesLearner(Learner):
         d = len(saved.sequence("moment"))
         features, offset = saved.numbers("features", (arms, d)), saved.numbers("offset", (arms,))
         learner = cls(policy, known, counts.seed, counts.floor, features, offset)
-        plan = learner._now.plan
-        design = read_design(saved, plan, counts.updates)
-        for name in _LEARNED:
-            getattr(plan.pool, name)[:] = read_learned(saved, plan.pool, name)
-        if (plan.pool.lower > plan.pool.upper).any():
-            raise saved.fail("a lower bound is above the upper bound of the same arm")
+        now, updates = learner._now, counts.updates
+        view = read_view(saved, now.view, updates)
+        bare = None if now.bare is None else read_view(Entries(saved["bare"], "agent"), now.bare, updates)
         waiting = read_waiting(saved, counts)
         tally = new_tally(counts.seed, np.array([*counts.pending, *waiting.values()]), counts.pulls, counts.updates)
         learner._now = replace(
-            learner._now,
+            now,
             retired=counts.retired,
             tally=tally,
-            design=design,
-            results=read_results(saved, known.bounds, counts.updates),
-            everything=_everything(known.bounds, plan.pool, counts.retired),
+            view=_offering(view, counts.retired, known.bounds),
+            bare=None if bare is None else _offering(bare, counts.retired, known.bounds),
+            results=read_results(saved, known.bounds, updates),
+            watch=read_watch(saved, parts, now.watch, read_seen(saved, arms, updates), updates),
             waiting={arm: arms + place for place, arm in enumerate(waiting)},
         )
         return learner
+
+
+def told_view(view: View) -> dict[str, Any]:
+    """The regression and the bounds learned, in values that JSON can hold."""
+    weights, given = view.design.seen.tolist()
+    samples = view.plan.rule.index_kind == kernel.SAMPLE
+    return {
+        **{name: getattr(view.design, name).tolist() for name in _REGRESSION},
+        **({"point": view.design.point.tolist()} if samples else {}),
+        **{name: getattr(view.plan.pool, name).tolist() for name in _LEARNED},
+        "weights": weights,
+        "given": given,
+    }
+
+
+def read_view(saved: Entries, fresh: View, updates: int) -> View:
+    """Check what `told_view` told; the plan is that of a fresh learner."""
+    pool, design = fresh.plan.pool, read_design(saved, fresh.plan, updates)
+    for name in _LEARNED:
+        getattr(pool, name)[:] = read_learned(saved, pool, name)
+    if (pool.lower > pool.upper).any():
+        raise saved.fail("a lower bound is above the upper bound of the same arm")
+    return fresh._replace(design=design)
+
+
+def _views(
+    made: Believed, known: Knowledge, retired: frozenset[int], design: Design | None, wide: Design | None
+) -> dict[str, Any]:
+    """Both ways to see the arms, as entries of a standing; without a regression they start from the prior."""
+    views = [
+        None if plan is None else _view(plan, known, retired, old, trusts)
+        for plan, old, trusts in ((made.plan, design, True), (made.bare, wide, False))
+    ]
+    return {"view": views[0], "bare": views[1], "log_n": made.log_n}
+
+
+def _view(plan: LinearPlan, known: Knowledge, retired: frozenset[int], old: Design | None, trusts: bool) -> View:
+    """One way to see the arms; a chain starts anew at the centre of what is known."""
+    design = _fresh_design(plan, known) if old is None else old._replace(point=plan.known.centre.copy())
+    return View(plan, design, _everything(known.bounds, plan.pool, retired), {}, trusts)
+
+
+def _offering(view: View, retired: frozenset[int], bounds: MeanBounds) -> View:
+    """The same with other arms retired."""
+    return view._replace(everything=_everything(bounds, view.plan.pool, retired))
+
+
+def _copied(now: FeaturesStanding) -> FeaturesStanding:
+    """The same standing, in which a reward can be taken in without a trace."""
+    view, bare = (
+        None if one is None else one._replace(design=Design(*(part.copy() for part in one.design)))
+        for one in (now.view, now.bare)
+    )
+    watch, joint = now.watch
+    return replace(
+        now,
+        view=now.view if view is None else view,
+        bare=bare,
+        results=now.results.copy(),
+        watch=(watch.copy(), joint.copy()),
+        tally=now.tally.copy(),
+    )
 
 
 def read_design(saved: Entries, plan: LinearPlan, updates: int) -> Design:
@@ -542,9 +733,12 @@ def read_point(saved: Entries, plan: LinearPlan) -> Floats:
     return point
 
 
-def _fresh_design(plan: LinearPlan) -> Design:
+def _fresh_design(plan: LinearPlan, known: Knowledge) -> Design:
     """The regression before the first reward; a chain starts at the centre of what is known."""
     design = kernel.fresh_design(plan.pool.features, plan.rule.regularisation)
+    if known.prior is not None:
+        design = design._replace(root=root_of(plan, known))
+        kernel.refresh(design, plan.rule.regularisation)
     return design._replace(point=plan.known.centre.copy())
 
 

@@ -33,6 +33,8 @@ WATCHED_ERROR = 0.01
 
 Side = Literal["lower", "upper"]
 
+_NAMED = 5  # arms behind a bound that are named in a message
+
 
 class AssumptionWarning(UserWarning):
     """Warning that rewards, taken together, refute what bounds rest on; given once for each assumption.
@@ -126,6 +128,9 @@ class Contradiction:
         it, or if there is no agent.
     assumption
         The name of the assumption on which the bound rests, see `meanbounds.Knowledge`; None if it stands alone.
+    follows_from
+        For arms with features: the arms whose bounds together imply this one; empty if it is the arm's own bound. The
+        e-process is then that of all rewards against all bounds.
 
     Examples
     --------
@@ -143,11 +148,19 @@ class Contradiction:
     log_e: float
     updates: int | None = None
     assumption: str | None = None
+    follows_from: tuple[Arm, ...] = ()
 
     @property
     def e_value(self) -> float:
         """The e-process itself; infinite if it is too large for a float."""
         return exp(self.log_e) if self.log_e < 709.0 else np.inf
+
+    def _sources(self) -> str:
+        """The arms behind the bound, in words."""
+        named = [repr(arm) for arm in self.follows_from]
+        if len(named) == 1:
+            return f"arm {named[0]}"
+        return f"arms {', '.join(named[:_NAMED])}{' and others' if len(named) > _NAMED else ''}"
 
     def __str__(self) -> str:
         size = f"{self.e_value:.2g}" if self.e_value < np.inf else f"exp({self.log_e:.4g})"
@@ -155,7 +168,8 @@ class Contradiction:
         rewards = "1 reward with mean" if self.plays == 1 else f"{self.plays:,} rewards with mean"
         verb = "contradicts" if self.plays == 1 else "contradict"
         rest = "" if self.assumption is None else f", which rests on {self.assumption!r}"
-        bound = f"its {self.side} bound {self.bound:.6g} ({strength}){rest}"
+        source = f", which follows from the bounds of {self._sources()}" if self.follows_from else ""
+        bound = f"its {self.side} bound {self.bound:.6g}{source} ({strength}){rest}"
         return f"arm {self.arm!r}: {rewards} {self.mean:.4g} {verb} {bound}"
 
 

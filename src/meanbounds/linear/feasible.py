@@ -173,8 +173,8 @@ class FeasibleSet:
                 f"{self._names[k]}: all its features are zero, so its mean is {self._shift[k]}; its bounds "
                 f"[{given[0][k]}, {given[1][k]}] exclude that"
             )
-        self._rows = np.flatnonzero(matrix.any(axis=1))
-        self.known: Known = scaled(matrix[self._rows], lower[self._rows], upper[self._rows], self.norm_high)
+        self.rows = np.flatnonzero(matrix.any(axis=1))
+        self.known: Known = scaled(matrix[self.rows], lower[self.rows], upper[self.rows], self.norm_high)
         conflict = self._conflict()
         if conflict:
             raise BoundsError(
@@ -314,11 +314,11 @@ class FeasibleSet:
                 group = fewer
         final = _infeasible(_some(self.known, group))
         signs = weights[group] if final is None else final
-        return [self._in_words(int(self._rows[k]), sign > 0.0) for k, sign in zip(group, signs, strict=True)]
+        return [self._in_words(int(self.rows[k]), sign > 0.0) for k, sign in zip(group, signs, strict=True)]
 
     def _in_words(self, row: int, above: bool) -> str:
         limits, arms = self.known.upper if above else self.known.lower, self.arms
-        place = int(np.flatnonzero(self._rows == row)[0])
+        place = int(np.flatnonzero(self.rows == row)[0])
         if row < len(arms.bounds):
             value = arms.bounds.upper[row] if above else arms.bounds.lower[row]
             return f"{self._names[row]} with mean at {'most' if above else 'least'} {value:g}"

@@ -12,7 +12,7 @@ from meanbounds.policies.informed import check_no_prior
 from meanbounds.policies.plan import Plan
 from meanbounds.support.types import Booleans, Floats
 
-__all__ = ["check_certain", "doubted_plan"]
+__all__ = ["check_usable", "doubted_plan", "without_bounds"]
 
 
 def doubted_plan(prepare: Callable[[Knowledge], Plan], known: Knowledge) -> Plan:
@@ -34,46 +34,47 @@ def doubted_plan(prepare: Callable[[Knowledge], Plan], known: Knowledge) -> Plan
     (array([0]), array([0, 1]), True)
     """
     trusts = known.trusts
-    believed = known.with_bounds(_without(known.bounds, trusts == 0.0))
+    believed = known.with_bounds(without_bounds(known.bounds, trusts == 0.0))
     told = prepare(believed)
     doubted = (trusts > 0.0) & (trusts < 1.0)
     if not doubted.any():
         return told
-    bare = prepare(known.with_bounds(_without(known.bounds, trusts < 1.0)))
+    bare = prepare(known.with_bounds(without_bounds(known.bounds, trusts < 1.0)))
     if told.table.shape == bare.table.shape and np.array_equal(told.table, bare.table):
         return told  # the policy does not look at these bounds
     return Plan(_stacked(told, bare, believed.bounds, known.log_n[bare.arms]), is_doubted=True)
 
 
-def check_certain(policy: object, known: Knowledge) -> None:
-    """Refuse bounds that are not certain, and a prior, for a policy that learns from features.
+def check_usable(policy: object, known: Knowledge) -> None:
+    """Refuse knowledge that a policy for arms with features cannot use: a prior, bounds that expire, an assumption.
 
     Parameters
     ----------
     policy
-        The policy, for the message.
+        The policy.
     known
-        The bounds, and how far to trust them.
+        The bounds, how far to trust them, and a prior.
 
     Examples
     --------
     >>> import meanbounds as mb
-    >>> check_certain(mb.ROFUL(), mb.Knowledge(mb.MeanBounds([0.2], [0.9])))
+    >>> check_usable(mb.ROFUL(), mb.Knowledge(mb.MeanBounds([0.2], [0.9])))
     """
-    check_no_prior(policy, known)
+    if not getattr(policy, "takes_prior", False):
+        check_no_prior(policy, known)
     if known.expires is not None:
         raise ValueError(
             f"{policy} learns from features and takes bounds to hold for ever; leave expires out, and replace the "
             f"bounds of an agent when they are too old"
         )
-    if not known.is_certain:
+    if known.assumption is not None and not known.is_certain:
         raise ValueError(
-            f"{policy} learns from features and takes bounds to be certain: it has no rule for trust below 1. Use a "
-            f"policy for arms without features, such as mb.ThompsonSampling(), or trust=1"
+            f"{policy} learns from features: one parameter is behind all means, so that all bounds with a trust below "
+            f"1 stand or fall together anyhow. Leave assumption out"
         )
 
 
-def _without(bounds: MeanBounds, some: Booleans) -> MeanBounds:
+def without_bounds(bounds: MeanBounds, some: Booleans) -> MeanBounds:
     """The bounds, those of some arms replaced by the range of their rewards."""
     if not some.any():
         return bounds

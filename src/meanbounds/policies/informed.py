@@ -15,7 +15,7 @@ from meanbounds.support.types import Floats
 
 __all__ = ["FORMER_PRIOR", "check_no_prior", "former_prior", "with_former_prior", "with_prior", "without_prior"]
 
-_USERS = "ThompsonSampling, OptimisticGittins, IDS and BIMED"
+_USERS = "ThompsonSampling, OptimisticGittins, IDS, BIMED and LinearThompson"
 _FORMER_USERS = ("ThompsonSampling", "OptimisticGittins", "IDS")
 _UNIFORM = (1.0, 1.0)
 

@@ -94,6 +94,7 @@ class LinearPolicy(Described, ABC):
 
     theorem: ClassVar[str] = ""
     counts_pending: ClassVar[bool] = False
+    takes_prior: ClassVar[bool] = False
     noises: ClassVar[Mapping[str, int]] = _NOISE  # what `noise` may be, and its code
 
     norm_high: float = 1.0
@@ -348,7 +349,8 @@ class ROFUL(LinearPolicy):
     Theorem 4 of the paper. Differs from the paper: the radius has log(det V / lambda^d), which holds for arms of any
     norm and for weights; each arm's factor comes from its own bounds in its own range; the cone follows from the norm
     of each arm, and bounds means by ``||a|| M cos(angle + alpha)`` where the paper has the smaller ``m cos(3 alpha)``;
-    the norm's lower limit is left out of the cone programs, which would not be convex with it.
+    the norm's lower limit is left out of the cone programs, which would not be convex with it. Bounds with a trust
+    below 1 stand or fall together: some rounds are decided without them, see docs/linear.md.
 
     Examples
     --------

@@ -46,7 +46,9 @@ class LinearThompson(LinearPolicy):
 
     Notes
     -----
-    The points are those of a Markov chain that goes on from round to round; see docs/linear.md.
+    The points are those of a Markov chain that goes on from round to round; see docs/linear.md. A prior
+    (`meanbounds.Prior`) counts as rewards that came before the first round. Bounds with a trust below 1 stand or fall
+    together: in some rounds, more of them the more the rewards speak against the bounds, points are drawn without them.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class LinearThompson(LinearPolicy):
     """
 
     theorem: ClassVar[str] = "Agrawal and Goyal 2013, truncated"
+    takes_prior: ClassVar[bool] = True
     noises: ClassVar[Mapping[str, int]] = {
         "variance": kernel.WEIGHTED,
         "weighted": kernel.WEIGHTED,

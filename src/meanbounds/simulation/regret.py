@@ -51,7 +51,8 @@ class Regret:
         Further quantities, for each name and label an array, runs x checkpoints, cumulative. For linear policies:
         ``kept`` (number of arms on offer that could be best, summed over rounds), ``best`` (rounds in which a best arm
         was played), ``strain`` (largest distance of the parameter from its estimate, in radii of the confidence set:
-        above 1 the set missed the parameter), ``contradictions`` (contradictions between bounds and data).
+        above 1 the set missed the parameter), ``contradictions`` (contradictions between bounds and data) and, with
+        trust below 1, ``evidence`` (largest logarithm so far of the e-process against the bounds, see docs/linear.md).
 
     Examples
     --------

@@ -14,7 +14,7 @@ from typing import Any
 from meanbounds.bounds import MeanBounds
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
-from meanbounds.policies.doubted import check_certain
+from meanbounds.policies.doubted import check_usable
 from meanbounds.policies.informed import check_no_prior
 from meanbounds.prior import Prior
 from meanbounds.simulation import environments
@@ -343,7 +343,7 @@ def _trusted(entry: Mapping[str, Any], bounds: MeanBounds, policies: Mapping[str
             try:
                 for policy in policies.values():
                     if isinstance(policy, LinearPolicy):
-                        check_certain(policy, Knowledge(bounds, **known))
+                        check_usable(policy, Knowledge(bounds, **known))
                 Knowledge(bounds, **known)
             except (TypeError, ValueError) as error:
                 raise WrongError(("bounds", key), f"bounds: {error}") from error
@@ -370,7 +370,7 @@ def _prior(entry: Mapping[str, Any], bounds: MeanBounds, policies: Mapping[str, 
     prior: Prior = made(place, "prior", named, lambda given: Prior(given["mean"], given["strength"]))
     known: Knowledge = made(place, "prior", named, lambda _: Knowledge(bounds, prior=prior))
     for policy in policies.values():
-        if not (isinstance(policy, Policy) and policy.takes_prior):
+        if not policy.takes_prior:
             try:
                 check_no_prior(policy, known)
             except ValueError as error:

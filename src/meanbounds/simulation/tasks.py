@@ -21,7 +21,7 @@ from meanbounds.kernels.solvers.cone import Known
 from meanbounds.knowledge import Knowledge
 from meanbounds.linear import LinearArms
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
-from meanbounds.policies.doubted import check_certain
+from meanbounds.policies.believed import believe, root_of
 from meanbounds.policies.exploration import Exploration
 from meanbounds.simulation.changing import Changing
 from meanbounds.simulation.delay import Delay
@@ -30,6 +30,8 @@ from meanbounds.simulation.stages import WINDOW, StagedTask, shared_log_f, stage
 from meanbounds.support.types import Floats
 
 __all__ = ["Played", "Task", "task_for"]
+
+_MEASURES = ("kept", "best", "strain", "contradictions")  # of linear policies
 
 
 class Played(NamedTuple):
@@ -133,10 +135,16 @@ def task_for(
         if not isinstance(environment, Linear):
             raise TypeError(f"{policy} needs arms with features: an environment such as mb.Linear(features, theta)")
         _check_norm(policy, float(np.linalg.norm(environment.theta)))
-        check_certain(policy, known)
-        linear_plan = policy.plan(LinearArms(environment.features, bounds, offset=environment.offset))
-        parts = linear_plan.pool, linear_plan.rule, linear_plan.known
-        return _LinearTask(*parts, law, environment.theta, *_offers(environment), seed, rounds)
+        made = believe(policy, LinearArms(environment.features, bounds, offset=environment.offset), known)
+        parts = made.plan.pool, made.plan.rule, made.plan.known
+        task = _LinearTask(*parts, law, environment.theta, *_offers(environment), seed, rounds)
+        if made.bare is None and known.prior is None:
+            return task
+        told, bare = (
+            linear.Side(plan.pool, plan.rule, plan.known, root_of(plan, known))
+            for plan in (made.plan, made.plan if made.bare is None else made.bare)
+        )
+        return _KnowingTask(task, told, bare, made.log_n)
     if isinstance(environment, Linear) and environment.offered is not None:
         raise TypeError(
             f"{policy} chooses among the same arms in each round; where only some are on offer, use OFUL or ROFUL, or "
@@ -292,10 +300,14 @@ class _LinearTask(NamedTuple):
 
     def play(self, first_run: int, runs: int) -> Played:
         """Play whole runs."""
-        curves = np.empty((runs, self.rounds.size))
-        measures = {name: np.empty_like(curves) for name in ("kept", "best", "strain", "contradictions")}
-        plays = np.zeros((runs, self.pool.length.size))
-        block = linear.LinearBlock(
+        block = self.block(first_run, runs)
+        kernels.play_linear(self.pool, self.rule, self.known, block, self._keeps_all())
+        return Played(block.curves, block.plays.astype(np.int64), _measures(block))
+
+    def block(self, first_run: int, runs: int) -> linear.LinearBlock:
+        """Room for what some runs show."""
+        rooms = {name: np.empty((runs, self.rounds.size)) for name in ("curves", *_MEASURES)}
+        return linear.LinearBlock(
             self.rewards,
             self.theta,
             self.offers,
@@ -303,12 +315,9 @@ class _LinearTask(NamedTuple):
             np.uint64(self.seed),
             first_run,
             self.rounds,
-            curves,
-            **measures,
-            plays=plays,
+            **rooms,
+            plays=np.zeros((runs, self.pool.length.size)),
         )
-        kernels.play_linear(self.pool, self.rule, self.known, block, self._keeps_all())
-        return Played(curves, plays.astype(np.int64), measures)
 
     def _keeps_all(self) -> bool:
         """Whether it is cheaper to keep every arm's index up to date than to compute those that a round needs.
@@ -331,6 +340,33 @@ class _LinearTask(NamedTuple):
                     linear.offer(np.uint64(child(key, t + 1)), order, offered)
                 asked += float(np.sum(self.pool.upper[offered] >= self.pool.lower[offered].max())) / few
         return bool(3.0 * asked * d > arms)
+
+
+class _KnowingTask(NamedTuple):
+    """The same with a prior, or with bounds that may be wrong."""
+
+    task: _LinearTask
+    told: linear.Side
+    bare: linear.Side
+    log_n: float
+
+    @property
+    def rounds_at_once(self) -> int:
+        """About as many as with certain bounds."""
+        return min(self.task.rounds_at_once, 100_000)
+
+    def play(self, first_run: int, runs: int) -> Played:
+        """Play whole runs."""
+        block = self.task.block(first_run, runs)
+        evidence = np.zeros_like(block.curves)
+        linear.play_knowing(self.told, self.bare, self.log_n, block, evidence)
+        told = _measures(block) | ({"evidence": evidence} if self.log_n < np.inf else {})
+        return Played(block.curves, block.plays.astype(np.int64), told)
+
+
+def _measures(block: linear.LinearBlock) -> dict[str, Floats]:
+    """What was counted in the runs of a block."""
+    return {name: getattr(block, name) for name in _MEASURES}
 
 
 def _offers(environment: Linear) -> tuple[NDArray[np.int64], int]:

@@ -5,7 +5,7 @@
 programs behind exact indices are in `meanbounds.kernels.solvers`; checks of what a user gives in `meanbounds.linear`.
 """
 
-from meanbounds.kernels.linear.agent import floored, pull, pull_new, update
+from meanbounds.kernels.linear.agent import floored, pull, pull_new
 from meanbounds.kernels.linear.chances import chances, possible
 from meanbounds.kernels.linear.decide import decide, indices
 from meanbounds.kernels.linear.design import (
@@ -16,10 +16,14 @@ from meanbounds.kernels.linear.design import (
     fresh_design,
     new_design,
     observe,
+    put,
     radius,
     refresh,
     suppose,
+    weight_of,
 )
+from meanbounds.kernels.linear.doubt import doubts, share_of
+from meanbounds.kernels.linear.knowing import Side, play_knowing
 from meanbounds.kernels.linear.play import LinearBlock, offer, play
 from meanbounds.kernels.linear.pool import (
     CLIP,
@@ -53,8 +57,10 @@ __all__ = [
     "LinearBlock",
     "Pool",
     "Rule",
+    "Side",
     "chances",
     "decide",
+    "doubts",
     "floored",
     "fresh_design",
     "indices",
@@ -64,13 +70,16 @@ __all__ = [
     "offer",
     "own_bounds",
     "play",
+    "play_knowing",
     "possible",
     "pull",
     "pull_new",
+    "put",
     "radius",
     "refresh",
     "restricted_proxy",
+    "share_of",
     "suppose",
-    "update",
+    "weight_of",
     "with_own_bounds",
 ]

@@ -1,4 +1,4 @@
-"""One call of an agent on arms with features: a pull, or an update.
+"""One call of an agent on arms with features: a pull; updates are in `meanbounds.kernels.linear.watch`.
 
 Each is one function in machine code that writes all it changes, so that an interrupt finds the agent whole; see
 `meanbounds.kernels.tally`. They return plain numbers: to make a named tuple, Python would run code of its own, and an
@@ -11,14 +11,14 @@ import numpy as np
 
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear.decide import decide
-from meanbounds.kernels.linear.design import CONTRADICTIONS, Design, observe
+from meanbounds.kernels.linear.design import CONTRADICTIONS, Design
 from meanbounds.kernels.linear.pool import Pool, Rule
 from meanbounds.kernels.random.stream import uniform
 from meanbounds.kernels.solvers.cone import Known
-from meanbounds.kernels.tally import FLOOR_KEY, POLICY_KEY, PULLS, count_pull, count_update
+from meanbounds.kernels.tally import FLOOR_KEY, POLICY_KEY, PULLS, count_pull
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["floored", "pull", "pull_new", "update"]
+__all__ = ["floored", "pull", "pull_new"]
 
 
 @compiled
@@ -77,29 +77,3 @@ def pull_new(
                 lower[slots[k]], upper[slots[k]], proxy[slots[k]] = pool.lower[k], pool.upper[k], pool.proxy[k]
         count_pull(tally, slots[arm])
     return arm
-
-
-@compiled
-def update(
-    design: Design,
-    rule: Rule,
-    arm: int,
-    x: Floats,
-    reward: float,
-    offset: float,
-    proxy: float,
-    results: Floats,
-    tally: Integers,
-    slot: int,
-    history: bool,
-) -> None:
-    """Add a reward; unless it is history, it answers a pending pull at this slot of the tally.
-
-    `arm` is -1 for one that is not in the pool; `results` adds up how many rewards each arm of the pool has had, and
-    these rewards.
-    """
-    observe(design, rule, arm, x, reward - offset, proxy, np.empty(x.size))
-    if arm >= 0:
-        results[0, arm] += 1.0
-        results[1, arm] += reward
-    count_update(tally, slot, history)

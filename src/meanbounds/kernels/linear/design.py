@@ -24,6 +24,7 @@ __all__ = [
     "new_design",
     "new_root",
     "observe",
+    "put",
     "radius",
     "refresh",
     "solve_root",
@@ -124,7 +125,7 @@ def _fold(root: Floats, row: Floats) -> None:
 
 
 @compiled
-def _put(root: Floats, x: Floats, weight: float, given: float, row: Floats) -> None:
+def put(root: Floats, x: Floats, weight: float, given: float, row: Floats) -> None:
     """Put observations of features x into a root: their weights, and weight x target, summed; `row` is room."""
     d, scale = x.size, sqrt(weight)
     for i in range(d):
@@ -154,7 +155,7 @@ def solve_root(
     whole, row = root.copy(), np.empty(d + 1)
     for arm in range(arms):
         if mass[arm] > 0.0:
-            _put(whole, features[arm], mass[arm], given[arm], row)
+            put(whole, features[arm], mass[arm], given[arm], row)
     back = np.zeros((d, d))  # R^-1
     log_determinant = 0.0
     for j in range(d):
@@ -256,7 +257,7 @@ def observe(design: Design, rule: Rule, arm: int, x: Floats, target: float, prox
             design.inverse[i, j] -= along * image[j]
             design.precision[i, j] += across * x[j]
     if arm < 0:
-        _put(design.root, x, weight, weight * target, np.empty(d + 1))
+        put(design.root, x, weight, weight * target, np.empty(d + 1))
     else:
         design.seen[0, arm] += weight
         design.seen[1, arm] += weight * target
