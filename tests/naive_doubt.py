@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -26,9 +26,13 @@ NODES, WEIGHTS = (np.array(part) for part in np.polynomial.legendre.leggauss(24)
 
 def ranges_for(r: Round, some: list[bool]) -> Round:
     """The same round with the bounds of some arms replaced by the range of their rewards."""
-    b = r.bounds
+    return r._replace(bounds=_bounds_for(r.bounds, tuple(some)))
+
+
+@lru_cache(maxsize=100)  # the same in every round
+def _bounds_for(b: mb.MeanBounds, some: tuple[bool, ...]) -> mb.MeanBounds:
     lower, upper = np.where(some, b.low, b.lower), np.where(some, b.high, b.upper)
-    return r._replace(bounds=mb.MeanBounds(lower, upper, arms=b.arms, low=b.low, high=b.high))
+    return mb.MeanBounds(lower, upper, arms=b.arms, low=b.low, high=b.high)
 
 
 class Doubt:
