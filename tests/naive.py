@@ -85,6 +85,8 @@ def boost_upper(p: float, c: float) -> float:
     below, above = p, 1.0
     for _ in range(200):
         middle = 0.5 * (below + above)
+        if middle in (below, above):
+            break
         below, above = (middle, above) if distance(middle) <= c else (below, middle)
     return below if below <= 1 - 1e-12 else 1.0
 
