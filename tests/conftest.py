@@ -39,12 +39,9 @@ drop_stale_kernels()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Count no lines where none are to be found: kernels are machine code, and slow tests repeat what others do once.
-
-    Counting makes Python almost twice as slow.
-    """
+    """Count no lines in tests of kernels, which are machine code: counting makes Python almost twice as slow."""
     for item in items:
-        if item.get_closest_marker("slow") or TESTS / "kernels" in item.path.parents:
+        if TESTS / "kernels" in item.path.parents:
             item.add_marker(pytest.mark.no_cover)
 
 
