@@ -15,15 +15,17 @@ install: .venv/.demo kernels  ## the packages, into .venv
 demo: .venv/.demo kernels  ## from a log to decisions, with pictures
 	$(BIN)/meanbounds demo -o demo
 
+# Each core starts with half of the tests and takes over from the other when it is done: what the tests of a file share is
+# made once, not on both.
 test: .venv/.dev kernels lint  ## linters, types, import rules, every test
 	$(BIN)/python -m tests.warm
-	COVERAGE_CORE=$(COVERAGE_CORE) $(BIN)/python -m pytest -n 2 --cov --cov-fail-under=$(COVERED)
+	COVERAGE_CORE=$(COVERAGE_CORE) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-fail-under=$(COVERED)
 
 # Old packages use what newer ones below them have deprecated: those warnings, and only those, are no errors here.
 test-lowest: .lowest/.installed  ## every test with the lowest versions that pyproject.toml allows
-	@find src -name '*.nb[ic]' -delete
-	.lowest/bin/python -m pytest -n 2 -W default::DeprecationWarning -W default::PendingDeprecationWarning
-	@find src -name '*.nb[ic]' -delete
+	@find src tests -name '*.nb[ic]' -delete
+	.lowest/bin/python -m pytest -n 2 --dist worksteal -W default::DeprecationWarning -W default::PendingDeprecationWarning
+	@find src tests -name '*.nb[ic]' -delete
 
 # SOAK_CALLS and SOAK_MUTANTS say how long, SOAK_SEED which random choices, PARTS="fuzz mutate" which parts.
 soak: .venv/.dev kernels  ## a million hostile calls and 200,000 tampered states on every core; takes half an hour
@@ -94,7 +96,7 @@ reproduce: .venv/.demo kernels  ## every figure and table of the paper, into rep
 # A compiled kernel is cached by the time stamp of its own file, not of the files it calls.
 kernels: .venv/.kernels
 .venv/.kernels: $(wildcard src/meanbounds/subgaussian.py src/meanbounds/kernels/*.py src/meanbounds/kernels/*/*.py) | .venv/bin/python
-	@find src -name '*.nb[ic]' -delete
+	@find src tests -name '*.nb[ic]' -delete
 	@touch $@
 
 clean:

@@ -18,20 +18,31 @@ settings.load_profile("deterministic")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in jobs that a shell starts in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-SOURCE = Path(__file__).parents[1] / "src" / "meanbounds"
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src" / "meanbounds"
 
 
 def drop_stale_kernels() -> None:
-    """Compiled kernels are cached by the time stamp of their own file alone: drop all if any they call is newer."""
+    """Compiled kernels are cached by the time stamp of their own file alone: drop all if any they call is newer.
+
+    Those of the tests call kernels, too.
+    """
     compiled = [*(SOURCE / "kernels").rglob("*.py"), SOURCE / "subgaussian.py"]
     newest = max(path.stat().st_mtime for path in compiled)
-    cached = list(SOURCE.rglob("*.nb[ic]"))
+    cached = [*SOURCE.rglob("*.nb[ic]"), *TESTS.rglob("*.nb[ic]")]
     if any(path.stat().st_mtime < newest for path in cached):
         for path in cached:
             path.unlink(missing_ok=True)
 
 
 drop_stale_kernels()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Count no lines in tests of kernels, which are machine code: counting makes Python almost twice as slow."""
+    for item in items:
+        if TESTS / "kernels" in item.path.parents:
+            item.add_marker(pytest.mark.no_cover)
 
 
 @pytest.fixture(autouse=True)

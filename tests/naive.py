@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -85,6 +85,8 @@ def boost_upper(p: float, c: float) -> float:
     below, above = p, 1.0
     for _ in range(200):
         middle = 0.5 * (below + above)
+        if middle in (below, above):
+            break
         below, above = (middle, above) if distance(middle) <= c else (below, middle)
     return below if below <= 1 - 1e-12 else 1.0
 
@@ -130,8 +132,7 @@ class Round(NamedTuple):
     @property
     def possible(self) -> list[int]:
         """The arms that may be better than every other, and those that are surely as good as any that is left out."""
-        best = self.best_lower
-        return [k for k in self.offered if self.bounds.upper[k] > best or self.bounds.lower[k] == best]
+        return _possible(self.bounds, tuple(self.offered)).copy()
 
     def clipped(self, k: int, lower: float, cap: float) -> float:
         return min(cap, max(lower, self.mean(k))) if self.plays[k] else lower
@@ -139,12 +140,7 @@ class Round(NamedTuple):
     @property
     def cap(self) -> list[float]:
         """Upper bounds; each is raised to those that exceed it, or one another in a row, by rounding errors alone."""
-        b = self.bounds
-        slack = 4096 * 2.0**-52 * max(abs(float(end)) for k in self.offered for end in (b.low[k], b.high[k]))
-        caps = [float(u) for u in b.upper]
-        for k in sorted(self.offered, key=lambda k: -caps[k]):
-            caps[k] = max([caps[k]] + [caps[j] for j in self.offered if caps[k] < caps[j] <= caps[k] + slack])
-        return caps
+        return _caps(self.bounds, tuple(self.offered))
 
     def leading(self, indices: dict[int, float], lower: ArrayLike, cap: ArrayLike) -> int:
         """The largest index; of equal ones the largest clipped mean."""
@@ -157,6 +153,21 @@ class Round(NamedTuple):
         best = max(scores.values())
         ties = [k for k in sorted(scores) if scores[k] == best]
         return ties[0] if len(ties) == 1 else ties[int(uniform(self.key, self.number) * len(ties))]
+
+
+@lru_cache(maxsize=100)  # the same in every round, and asked for arm by arm
+def _possible(b: mb.MeanBounds, offered: tuple[int, ...]) -> list[int]:
+    best = max(float(b.lower[k]) for k in offered)
+    return [k for k in offered if b.upper[k] > best or b.lower[k] == best]
+
+
+@lru_cache(maxsize=100)
+def _caps(b: mb.MeanBounds, offered: tuple[int, ...]) -> list[float]:
+    slack = 4096 * 2.0**-52 * max(abs(float(end)) for k in offered for end in (b.low[k], b.high[k]))
+    caps = [float(u) for u in b.upper]
+    for k in sorted(offered, key=lambda k: -caps[k]):
+        caps[k] = max([caps[k]] + [caps[j] for j in offered if caps[k] < caps[j] <= caps[k] + slack])
+    return caps
 
 
 def _gaussian(r: Round, k: int, cap: float, proxy: float) -> float:
@@ -189,7 +200,12 @@ def bucb(r: Round) -> int:
 
 def _proxy(r: Round, k: int, lower: float) -> float:
     b = r.bounds
-    return mb.variance_proxy_from_bounds(lower, float(b.upper[k]), low=float(b.low[k]), high=float(b.high[k]))
+    return _proxy_between(lower, float(b.upper[k]), float(b.low[k]), float(b.high[k]))
+
+
+@lru_cache(maxsize=1000)
+def _proxy_between(lower: float, upper: float, low: float, high: float) -> float:
+    return mb.variance_proxy_from_bounds(lower, upper, low=low, high=high)
 
 
 def improved_ucb(r: Round) -> int:

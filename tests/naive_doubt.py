@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -22,13 +22,18 @@ Trust = tuple[float, ...]
 Index = Callable[[Round, int], float]
 
 NODES, WEIGHTS = (np.array(part) for part in np.polynomial.legendre.leggauss(24))
+PLACES = 1 + 2 * np.arange(16)[:, None] + NODES  # of 16 panels, from the start, in halves of a panel
 
 
 def ranges_for(r: Round, some: list[bool]) -> Round:
     """The same round with the bounds of some arms replaced by the range of their rewards."""
-    b = r.bounds
+    return r._replace(bounds=_bounds_for(r.bounds, tuple(some)))
+
+
+@lru_cache(maxsize=100)  # the same in every round
+def _bounds_for(b: mb.MeanBounds, some: tuple[bool, ...]) -> mb.MeanBounds:
     lower, upper = np.where(some, b.low, b.lower), np.where(some, b.high, b.upper)
-    return r._replace(bounds=mb.MeanBounds(lower, upper, arms=b.arms, low=b.low, high=b.high))
+    return mb.MeanBounds(lower, upper, arms=b.arms, low=b.low, high=b.high)
 
 
 class Doubt:
@@ -189,15 +194,17 @@ def mints(d: Doubt) -> int:
 
 def integral(law: Posterior, start: float, stop: float, of: Callable[[np.ndarray], np.ndarray] | None = None) -> float:
     """Of the Beta density times a function, by 16 panels."""
-    ends = np.linspace(start, stop, 17)
-    half = (ends[1:] - ends[:-1]) / 2
-    x = (ends[:-1] + half)[:, None] + half[:, None] * NODES
+    half = (stop - start) / 32
+    x = start + half * PLACES
+    log_density = np.zeros_like(x)
     with np.errstate(divide="ignore"):
-        log_density = np.where(law.a > 1, (law.a - 1) * np.log(x), 0.0)
-        log_density = log_density + np.where(law.b > 1, (law.b - 1) * np.log1p(-x), 0.0)
+        if law.a > 1:
+            log_density += (law.a - 1) * np.log(x)
+        if law.b > 1:
+            log_density += (law.b - 1) * np.log1p(-x)
     scale = math.lgamma(law.a + law.b) - math.lgamma(law.a) - math.lgamma(law.b)
     values = np.exp(log_density + scale) * (1.0 if of is None else of(x))
-    return float((values * WEIGHTS * half[:, None]).sum())
+    return float((values * WEIGHTS).sum() * half)
 
 
 def believed(d: Doubt, k: int, law: Posterior, prior: tuple[float, float]) -> float:

@@ -14,7 +14,7 @@ import meanbounds as mb
 from meanbounds.agents.arms import ArmsLearner
 from meanbounds.agents.features import FeaturesLearner
 from meanbounds.agents.learner import Learner
-from meanbounds.kernels.arms.textbook import choose_by, split
+from meanbounds.kernels.arms import textbook
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear import Design, Pool, Rule, decide
 from meanbounds.kernels.solvers.cone import Known
@@ -52,14 +52,14 @@ def check(chances: np.ndarray, pulled: np.ndarray) -> None:
 @functools.cache
 def count_pulls_of(given: int) -> Callable[[Floats, Floats, Floats, float, np.uint64, int, Integers], None]:
     """Pull again and again from the same state: a pull of OSSB would count towards its exploration."""
-    code, logged, _ = split(given)
+    choose = textbook._choose_for(given)  # compiled before: the loop alone is new
 
     @compiled
     def count_pulls(
         plan: Floats, parameters: Floats, table: Floats, log_f: float, key: np.uint64, pulls: int, counts: Integers
     ) -> None:
         for number in range(pulls):
-            counts[choose_by(code, logged, plan, parameters, table.copy(), log_f, number, key)] += 1
+            counts[choose(plan, parameters, table.copy(), log_f, number, key)] += 1
 
     return count_pulls
 

@@ -265,6 +265,7 @@ def test_false_alarms_are_as_rare_as_they_should_be() -> None:
     assert alarms < 74
 
 
+@pytest.mark.no_cover  # it repeats what other tests do once
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["best arm pruned", "best arm's cap 0.08 too low"])
 def test_shared_trust_pays_for_a_wrong_assumption_once(case: str) -> None:

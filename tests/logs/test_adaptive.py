@@ -83,6 +83,7 @@ def bounded(counts: mb.logs.Counts, method: str) -> tuple[Floats, Floats]:
     return Judged(replace(log, sharing=1), assumed).limits
 
 
+@pytest.mark.no_cover  # it repeats what other tests do once
 @pytest.mark.slow
 @pytest.mark.parametrize("name", AGENTS)
 def test_all_bounds_hold_at_once(name: str) -> None:

@@ -139,6 +139,7 @@ class TestFiniteLogs:
     tight = mb.HiddenContexts([np.where(np.eye(3, dtype=bool), 0.5, 0.4)], [[0.5, 0.3, 0.2]])
     """Both bounds are attained by every arm: whatever is too narrow misses."""
 
+    @pytest.mark.no_cover  # it repeats what other tests do once
     @pytest.mark.slow
     @pytest.mark.parametrize("rows", [100, 1000, 100_000])
     @pytest.mark.parametrize("method", methods)
@@ -424,6 +425,7 @@ class TestLimits:
         assert lower_limit(sample.mirrored(), nats(0.05), method) == pytest.approx(1.0 - upper)
         assert upper_limit(sample, nats(0.01), method) >= upper - 1e-12
 
+    @pytest.mark.no_cover  # it repeats what other tests do once
     @pytest.mark.slow
     @pytest.mark.parametrize("method", sorted(METHODS))
     @pytest.mark.parametrize("rows", [5, 50, 500])

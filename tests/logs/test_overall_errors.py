@@ -36,6 +36,7 @@ def joined(one: mb.logs.Counts, two: mb.logs.Counts, share: float = 0.5) -> mb.l
     return mb.logs.Counts(["first", "second"], ARMS, **parts)
 
 
+@pytest.mark.no_cover  # it repeats what other tests do once
 @pytest.mark.slow
 def test_all_bounds_hold_at_once() -> None:
     """At least 80% of the logs have bounds that all hold; if so, the test fails with probability below 1e-6."""

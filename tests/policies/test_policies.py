@@ -26,6 +26,7 @@ MORE = [
 ]
 
 
+@pytest.mark.no_cover  # it repeats what other tests do once
 @pytest.mark.parametrize("policy", [*TWINS, *MORE], ids=repr)
 def test_contract(policy: mb.Policy) -> None:
     check_policy(policy)

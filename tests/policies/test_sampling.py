@@ -61,6 +61,7 @@ def play_both(
     assert simulated.plays["p"][0].tolist() == agent.plays.tolist()
 
 
+@pytest.mark.no_cover  # it repeats what other tests do once
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @settings(max_examples=2 if INTERPRETED else 12)
 @given(

@@ -66,6 +66,7 @@ def pulls_by_round(
     return [round(math.log2(step) / 8.0) for step in np.diff(steps, prepend=0.0)]
 
 
+@pytest.mark.no_cover  # it repeats what other tests do once
 @BY_NAME
 @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 @given(case=strategies.cases(most_arms=5, horizon=ROUNDS), delay=DELAYS, pending=st.sampled_from(PENDING))
