@@ -103,7 +103,7 @@ def every_exact(
 @compiled
 def _clear(pool: Pool, norm_high: float, arm: int) -> float:
     """By how much a proof has to exclude an arm: more than solutions err, so that equal indices stay equal."""
-    return _CLEAR * (norm_high * pool.length[arm] + abs(pool.offset[arm]))
+    return float(_CLEAR * (norm_high * pool.length[arm] + abs(pool.offset[arm])))
 
 
 @compiled
