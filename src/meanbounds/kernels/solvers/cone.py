@@ -429,8 +429,8 @@ def _choose_violated(known: Known, point: Floats, chosen: Booleans, beyond: Floa
 def maximise_each(targets: Floats, known: Known) -> tuple[Floats, Floats, Floats, Floats]:
     """`maximise` for each row of `targets`: values, gaps, points, and the multipliers of the last one.
 
-    Of many limits most are implied by others. So each target begins with those rows alone that others needed, and takes in more
-    while its point violates some; what multipliers of some rows prove, they prove of all.
+    Of many limits most are implied by others. So each target begins with those rows alone that others needed, and takes
+    in more while its point violates some; what multipliers of some rows prove, they prove of all.
     """
     n, d = targets.shape
     size = known.rows.shape[0]
