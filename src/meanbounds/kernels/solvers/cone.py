@@ -25,6 +25,7 @@ _PROVED = 1e-9  # by how much a proof that nothing is feasible has to hold
 _WIDER = 1e-10  # every row is relaxed by this while searching, so that there is an interior
 _ENORMOUS = 1e64
 _BACK = 0.99  # of the step to the boundary
+_FEW = 200  # rows: up to here all are taken at once
 _AT_ONCE = 8  # rows that are taken in before the next search
 _SOLVED = 1e-7  # gap up to which a point is good enough to look for the rows that it violates
 
@@ -428,13 +429,13 @@ def _choose_violated(known: Known, point: Floats, chosen: Booleans, beyond: Floa
 def maximise_each(targets: Floats, known: Known) -> tuple[Floats, Floats, Floats, Floats]:
     """`maximise` for each row of `targets`: values, gaps, points, and the multipliers of the last one.
 
-    Most limits are implied by others. So each target begins with those rows alone that others needed, and takes in more
-    while its point violates some; what multipliers of some rows prove, they prove of all.
+    Of many limits most are implied by others. So each target begins with those rows alone that others needed, and takes
+    in more while its point violates some; what multipliers of some rows prove, they prove of all.
     """
     n, d = targets.shape
     size = known.rows.shape[0]
     values, gaps, points = np.empty(n), np.empty(n), np.empty((n, d))
-    weights, chosen, beyond = np.zeros(size), np.zeros(size, np.bool_), np.empty(size)
+    weights, chosen, beyond = np.zeros(size), np.full(size, size <= _FEW), np.empty(size)
     for t in range(n):
         while True:
             found = maximise(targets[t], _some(known, chosen))
