@@ -29,7 +29,7 @@ def options() -> list[tuple[str, argparse.Action]]:
 def test_there_is_a_parser_for_each_command() -> None:
     assert list(commands()) == [command.name for command in COMMANDS]
     of_logs = ["bounds", "sensitivity", "refute", "explain", "start", "decide", "reward", "evaluate"]
-    of_services = ["serve", "token", "verify", "export"]
+    of_services = ["serve", "token", "verify", "export", "clinic"]
     assert list(commands()) == ["demo", "lab", *of_logs, "simulate", "reproduce", "proxy", "prune", *of_services]
 
 

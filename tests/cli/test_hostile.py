@@ -115,6 +115,8 @@ ARGUMENTS = [
       for path in ("junk.dat", "zeros.dat", "directory.dat", "nowhere/state.db")),
     *(f"{name} --store sqlite:{path}" for name in ("verify", "export --backup copy.db")
       for path in ("empty.dat", "dangling.dat", "good.toml", "missing.db")),
+    *(f"clinic -o {name}" for name in ("good.csv", "out --patients 1", "out --workers 2", "out --store nonsense")),
+    "clinic -o out --store sqlite:junk.dat",
     "export --store sqlite::memory:",
     "export --store sqlite::memory: -o nowhere/out.parquet",
     "token --store sqlite::memory: --scope everything",

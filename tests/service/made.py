@@ -32,8 +32,9 @@ def contextual(policy: mb.Policy | None = None, contexts: int = 3, **more: Any) 
     return mb.ContextualAgent(policy or mb.GLUE(), given, seed=7, unknown="vacuous", **more)
 
 
-def linear() -> mb.Agent:
-    return mb.Agent(mb.ROFUL(), BOUNDS, seed=7, features=[[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
+def linear(trust: float = 1.0) -> mb.Agent:
+    known = mb.Knowledge(BOUNDS, trust=trust)
+    return mb.Agent(mb.ROFUL(), known, seed=7, features=[[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
 
 
 def a_book(agent: Any = None, store: Store | None = None, **settings: Any) -> Book:
@@ -85,6 +86,11 @@ def play(book: Book, rounds: int, seed: int = 1, first: int = 0) -> None:
 
 def state(book: Book) -> dict[str, Any]:
     return {key: {**own, "swept": 0} for key, own in saved_state(book).items()}
+
+
+def agents(book: Book) -> dict[str, Any]:
+    """What the agents know, without what was got by whom."""
+    return {key: own["agent"] for key, own in saved_state(book).items()}
 
 
 def reloaded(book: Book) -> Book:

@@ -12,6 +12,7 @@ import pytest
 
 import meanbounds as mb
 from meanbounds.agents.arms import ArmsLearner
+from meanbounds.agents.features import FeaturesLearner
 from meanbounds.service import StoreError, open_store, verify
 from meanbounds.service.book import Book
 from meanbounds.service.commands import (
@@ -33,7 +34,19 @@ from meanbounds.service.events import DECIDED, EXPIRED, Decided, Event, Settings
 from meanbounds.service.schema import AddArm, CandidateIn, ChangeIn, DecisionIn, ObservationIn, SettingsIn
 from meanbounds.service.served import exchange
 from meanbounds.service.writer import carry_out
-from tests.service.made import BOUNDS, a_book, contextual, decide, linear, one, play, reloaded, reward, state
+from tests.service.made import (
+    BOUNDS,
+    a_book,
+    agents,
+    contextual,
+    decide,
+    linear,
+    one,
+    play,
+    reloaded,
+    reward,
+    state,
+)
 
 POLICIES = [mb.GLUE(), mb.OptimisticGittins(), mb.ThompsonSampling(), mb.OSSB(), mb.IDS()]
 
@@ -238,9 +251,10 @@ def test_candidates_are_decided_and_rewarded() -> None:
         decide(book, "x", None, candidates=[CandidateIn([0.9, 0.4], "a")])
 
 
-def test_default_rewards_of_an_agent_with_features(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("trust", [1.0, 0.9])
+def test_default_rewards_of_an_agent_with_features(trust: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the exchange, the estimate is that of an agent that was told the real rewards at once."""
-    book, twin, now = a_book(linear(), wait=1.0, default_reward=0.25), linear(), [1000.0]
+    book, twin, now = a_book(linear(trust), wait=1.0, default_reward=0.25), linear(trust), [1000.0]
     monkeypatch.setattr("meanbounds.service.book.time.time", lambda: now[0])
     new = [CandidateIn([0.9, 0.4], "new"), CandidateIn([0.8, 0.5], "low", low=0.5, high=1.0)]
     given: list[dict[str, Any]] = [{}, {"candidates": new}, {"eligible": ["b"]}, {"candidates": new[1:]}] * 3
@@ -262,9 +276,20 @@ def test_default_rewards_of_an_agent_with_features(monkeypatch: pytest.MonkeyPat
     assert learner.plays.tolist() == other.plays.tolist()
     np.testing.assert_allclose(learner.means, other.means, rtol=1e-12)
     np.testing.assert_allclose(learner.estimate, other.estimate, rtol=1e-9)
+    for mine, its in zip(_bare_estimates(learner), _bare_estimates(other), strict=True):
+        np.testing.assert_allclose(mine, its, rtol=1e-9)
+    assert len(_bare_estimates(learner)) == (trust < 1.0)
     assert learner.pending.sum() == 0
     assert state(reloaded(book)) == state(book)
     assert verify(book.store).holds
+
+
+def _bare_estimates(agent: mb.Agent) -> list[Any]:
+    """What an agent estimates without bounds that may be wrong, if it doubts."""
+    learner = agent.inside
+    assert isinstance(learner, FeaturesLearner)
+    bare = learner.standing.bare
+    return [] if bare is None else [bare.design.estimate]
 
 
 def test_decisions_of_an_arm_that_a_rollback_took_away_expire(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,9 +339,10 @@ def test_a_share_of_the_traffic_is_the_agents() -> None:
     assert (expert.reason, expert.probability) == ("expert", None)
     with pytest.raises(RefusalError, match="give arm"):
         reward(book, expert.decision_id, 1.0)
-    before = state(book)
+    before, got = agents(book), book.agents["demo"].history.sums("c0").expert
     assert reward(book, expert.decision_id, 1.0, "b").told is False
-    assert state(book) == before
+    assert agents(book) == before
+    assert book.agents["demo"].history.sums("c0").expert == got + 1
     assert reward(book, expert.decision_id, 1.0, "b").repeated is True
     with pytest.raises(RefusalError, match="counts once"):
         reward(book, expert.decision_id, 1.0, "c")
@@ -325,7 +351,7 @@ def test_a_share_of_the_traffic_is_the_agents() -> None:
 
 def test_observations_are_recorded_once_and_agents_are_not_told() -> None:
     book = a_book(share=0.0)
-    before = state(book)
+    before = agents(book)
     seen = ObservationIn("b", 1.0, context="c1")
     assert one(book, Observe("demo", "o", seen)).repeated is False
     assert one(book, Observe("demo", "o", seen)).repeated is True
@@ -333,7 +359,8 @@ def test_observations_are_recorded_once_and_agents_are_not_told() -> None:
         one(book, Observe("demo", "o", ObservationIn("c", 1.0, context="c1")))
     with pytest.raises(RefusalError, match="not a number in its range"):
         one(book, Observe("demo", "p", ObservationIn("b", 1.5, context="c1")))
-    assert state(book) == before
+    assert agents(book) == before
+    assert book.agents["demo"].history.sums("c1").expert == 1
     assert book.position == 2
 
 

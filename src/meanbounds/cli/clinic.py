@@ -66,7 +66,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     """Run the clinic, and write the page."""
     need("duckdb", "pyarrow", "pandas")
-    import_module("meanbounds.service")
+    service = import_module("meanbounds.service")
     if not 20 <= options.patients <= 500:
         raise ValueError(f"--patients must be between 20 and 500; got {options.patients}")
     if options.workers < 1 or (options.workers > 1 and not str(options.store).startswith("postgres")):
@@ -76,6 +76,7 @@ def _run(options: argparse.Namespace) -> None:
         store = options.store or f"sqlite:{options.output / 'state.db'}"
         if options.store is None and (options.output / "state.db").exists():
             raise ValueError(f"{options.output} has a clinic already: remove the folder, or give another -o")
+        service.open_store(store).close()  # says what is wrong with it
         _Run(options.output, store, options.patients).play(options.workers, keep=options.keep)
 
 
@@ -196,7 +197,7 @@ def _sound(answer: dict[str, Any]) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = answer["results"]
     for one in results:
         if "error" in one:
-            raise RuntimeError(f"the service refused part of a batch: {one['error']['message']}")
+            raise ValueError(f"the service refused part of a batch: {one['error']['message']}")
     return results
 
 
@@ -207,7 +208,7 @@ def _command(*arguments: str) -> str:
     with contextlib.redirect_stdout(io.StringIO()) as said:
         code = main(list(arguments))
     if code:
-        raise RuntimeError(f"meanbounds {arguments[0]} ended with code {code}")
+        raise ValueError(f"meanbounds {arguments[0]} ended with code {code}; what it said is above")
     return said.getvalue().rstrip()
 
 
@@ -233,7 +234,7 @@ def _address(server: subprocess.Popen[str]) -> str:
         found = re.search(r"at (http://\S+);", line)
         if found:
             return found[1]
-    raise RuntimeError("the service did not start; service.log in the folder says why")
+    raise OSError("the service did not start; service.log in the folder says why")
 
 
 def _stop(server: subprocess.Popen[str]) -> None:

@@ -393,7 +393,7 @@ def maximise(target: Floats, known: Known) -> Maximum:
 
 
 @compiled
-def _some(known: Known, chosen: Booleans) -> Known:
+def _rows_of(known: Known, chosen: Booleans) -> Known:
     """What is known, with the chosen rows only."""
     count = 0
     for k in range(chosen.size):
@@ -438,7 +438,7 @@ def maximise_each(targets: Floats, known: Known) -> tuple[Floats, Floats, Floats
     weights, chosen, beyond = np.zeros(size), np.full(size, size <= _FEW), np.empty(size)
     for t in range(n):
         while True:
-            found = maximise(targets[t], _some(known, chosen))
+            found = maximise(targets[t], _rows_of(known, chosen))
             if (
                 found.value < -1.0
                 or not found.gap < _SOLVED
