@@ -12,7 +12,7 @@ from meanbounds.cli import main
 from meanbounds.cli.clinic_world import ARMS, Clinic
 from meanbounds.service import log_table, open_store
 from meanbounds.service.events import DECIDED, decode
-from tests.servers import browser, postgres_server
+from tests.servers import browser, postgres_cluster
 
 READ = "() => [document.documentElement.scrollWidth <= innerWidth, document.querySelectorAll('svg').length]"
 
@@ -24,8 +24,8 @@ def play(folder: Path, capsys: pytest.CaptureFixture[str], *more: str) -> str:
 
 @pytest.fixture
 def postgres() -> Iterator[str]:
-    with postgres_server() as address:
-        yield address
+    with postgres_cluster() as cluster, cluster.running():
+        yield cluster.url
 
 
 def test_a_clinic_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str], postgres: str) -> None:

@@ -95,7 +95,7 @@ def test_evaluate_gives_the_values_of_the_log(served: tuple[str, list[Row]], tmp
 
 
 def test_the_log_counts_what_was_said(served: tuple[str, list[Row]], tmp_path: Path) -> None:
-    """`logs.read` of the agent's decisions, with the known probability as part of the context."""
+    """`logs.read` of an export counts the rows that were rewarded, and their rewards are those that were said."""
     address, rows = served
     frame = exported(address, tmp_path / "decisions.parquet", "decisions").dropna(subset=["reward"])
     counts = mb.logs.read(frame, context="context", arm="arm", reward="reward")

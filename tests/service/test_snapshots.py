@@ -114,7 +114,7 @@ def test_a_process_that_is_under_way_ends_with_the_service(monkeypatch: pytest.M
         started.append(subprocess.Popen(["sleep", "600"]))
         return started[-1]
 
-    monkeypatch.setattr("meanbounds.service.snapshots._start", start)
+    monkeypatch.setattr("meanbounds.service.snapshots._spawn", start)
     book = a_book(store=open_store(f"sqlite:{tmp_path / 'state.db'}"))
     snapshots = Snapshots(book)
     snapshots.look_after()

@@ -71,12 +71,12 @@ def _run(options: argparse.Namespace) -> None:
         raise ValueError(f"--patients must be between 20 and 500; got {options.patients}")
     if options.workers < 1 or (options.workers > 1 and not str(options.store).startswith("postgres")):
         raise ValueError("--workers above 1 needs --store postgresql://..., which several processes can share")
-    options.output.mkdir(parents=True, exist_ok=True)
-    with locked(options.output):
-        store = options.store or f"sqlite:{options.output / 'state.db'}"
-        if options.store is None and (options.output / "state.db").exists():
-            raise ValueError(f"{options.output} has a clinic already: remove the folder, or give another -o")
+    store = options.store or f"sqlite:{options.output / 'state.db'}"
+    if options.store is not None:
         service.open_store(store).close()  # says what is wrong with it
+    elif (options.output / "state.db").exists():
+        raise ValueError(f"{options.output} has a clinic already: remove the folder, or give another -o")
+    with locked(options.output):
         _Run(options.output, store, options.patients).play(options.workers, keep=options.keep)
 
 
@@ -96,7 +96,7 @@ class _Run:
         mb.ContextualAgent(mb.OptimisticGittins(), dict.fromkeys(AGES, nothing), seed=7).save(blank)
         with _serving(self.store, blank, workers) as clients:
             self._watch(clients[0])
-            self._start(clients[0])
+            self._hand_over(clients[0])
             self._serve(clients)
             self._look(clients[0])
             self._after(clients)
@@ -124,7 +124,7 @@ class _Run:
             self.story.doctors(number, [row["reward"] for row in rows])
         print(f"{_WATCHED} days observed, {_WATCHED * self.clinic.patients:,} patients; doctors decided all of them")
 
-    def _start(self, client: Client) -> None:
+    def _hand_over(self, client: Client) -> None:
         """Explain the log, start an agent from it, and hand over a share of the patients."""
         names = ["--context", "context", "--arm", "arm", "--reward", "reward"]
         _command("explain", f"{self.store}#{_KEY}", *names, "-o", str(self.folder / "log.html"))

@@ -185,6 +185,7 @@ def make_server(service: Service) -> uvicorn.Server:
     """The server that answers for a service; ``server.run([socket])`` runs it."""
     config = uvicorn.Config(
         service,
+        loop="auto",  # uvloop where it is installed
         http=_protocol(),
         log_level="warning",
         access_log=False,

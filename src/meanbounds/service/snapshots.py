@@ -95,7 +95,7 @@ class Snapshots:
             book.note_snapshot()
         if address is not None and min(book.unsaved, book.position - self._tried) >= _EVERY:
             self._tried = book.position
-            self._process = _start(address)
+            self._process = _spawn(address)
 
     def close(self) -> None:
         """Stop a process that is under way."""
@@ -105,7 +105,7 @@ class Snapshots:
             self._process = None
 
 
-def _start(address: str) -> subprocess.Popen[bytes]:
+def _spawn(address: str) -> subprocess.Popen[bytes]:
     """A process that makes a snapshot of the store at an address."""
     process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     assert process.stdin is not None
