@@ -56,7 +56,7 @@ USERS = [mb.ThompsonSampling(), mb.ThompsonSampling(moments=2), mb.OptimisticGit
         ),
         (
             lambda: mb.Agent(mb.ROFUL(), mb.Knowledge(BOUNDS, prior=PRIOR), features=np.eye(3)),
-            "ROFUL cannot use a prior.* ThompsonSampling, OptimisticGittins, IDS and BIMED can",
+            "ROFUL cannot use a prior.* ThompsonSampling, OptimisticGittins, IDS, BIMED and LinearThompson can",
         ),
         (
             lambda: mb.Policy.from_dict({"policy": "ThompsonSampling", "prior": [2.0, 1.0]}),

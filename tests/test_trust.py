@@ -195,7 +195,7 @@ def test_study_files(tmp_path: Path) -> None:
         ("BIMED", '0.9\nassumption = "a"\nexpires = 9', "line 15: bounds: bounds that expire cannot be simulated with"),
         ("BIMED", "1.5", "line 13: bounds: trust is the probability"),
         ("BIMED", '"much"', "line 13: bounds: trust must be a number or a list of numbers"),
-        ("OFUL", "0.9", "line 13: bounds: OFUL learns from features"),
+        ("OFUL", '0.9\nassumption = "a"', "line 14: bounds: OFUL learns from features"),
     ):
         path.write_text(STUDY.format(policy=policy, trust=trust))
         with pytest.raises(StudyError, match=says):

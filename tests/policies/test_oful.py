@@ -608,7 +608,7 @@ class TestAgent:
         for noise in EVERY_NOISE:
             agent = self.agent(mb.OFUL(noise=noise))
             for _ in range(100):
-                agent.update("a", 1.0)
+                agent.update("a", 0.7)
             grown = np.log(101.0)
             expected = 1.0 + np.sqrt(0.25 * (grown - 2.0 * np.log(0.01)))
             assert kernel.radius(inside(agent).standing.design, inside(agent).standing.plan.rule) == pytest.approx(

@@ -188,6 +188,7 @@ def test_points_where_no_limit_is_near_are_those_of_the_gaussian() -> None:
     assert np.abs(across[np.triu_indices(d, 1)]).max() < 5.6 / np.sqrt(4_000.0)  # 2e-8 each of 45
 
 
+@pytest.mark.filterwarnings("ignore::meanbounds.evidence.ContradictionWarning")
 def test_no_point_is_outside() -> None:
     """After every pull, in sets of all kinds; rewards contradict the bounds as often as not."""
     for seed in range(30):
@@ -286,6 +287,7 @@ class TestContract:
             assert tight.upper[arm] >= tight.lower[offer].max()
             agent.update(arm, float(rng.uniform(instance.bounds.low[arm], instance.bounds.high[arm])))
 
+    @pytest.mark.filterwarnings("ignore::meanbounds.evidence.ContradictionWarning")
     def test_json_and_pickle_go_on_as_they_would(self) -> None:
         instance = random_instance(np.random.default_rng(8), 6, 3)
         agent = mb.Agent(mb.LinearThompson(), instance.bounds, seed=4, features=instance.features)

@@ -500,7 +500,7 @@ def test_warnings_of_agents_are_kept() -> None:
     book = a_book(mb.Agent(mb.GLUE(), mb.MeanBounds([0.1, 0.1], [0.3, 0.2], arms=["a", "b"]), seed=7))
     for number in range(40):
         reward(book, decide(book, str(number), None).decision_id, 1.0)
-    assert any("contradict" in alarm for alarm in book.alarms)
+    assert any("contradict" in alarm for _, alarm in book.alarms)
 
 
 def test_warnings_of_what_another_process_wrote_are_its_own(tmp_path: Path) -> None:

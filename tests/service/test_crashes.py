@@ -42,7 +42,13 @@ def test_each_answer_comes_after_a_sync(tmp_path: Path) -> None:
     strace = find_program(("strace",), "strace")
     trace = tmp_path / "trace"
     command = [strace, "-f", "--seccomp-bpf", "-o", str(trace), "-s", "40"]
-    command += ["-e", "trace=recvfrom,sendto,fdatasync,fsync", sys.executable, "-m", "tests.service.crashing"]
+    command += [
+        "-e",
+        "trace=recvfrom,read,sendto,write,writev,sendmsg,fdatasync,fsync",
+        sys.executable,
+        "-m",
+        "tests.service.crashing",
+    ]
     command += [f"sqlite:{tmp_path / 'state.db'}", "0", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -57,11 +63,11 @@ def unsynced(trace: str) -> tuple[int, int]:
     asked, begun = dict[tuple[str, str], int](), dict[str, int]()
     for number, line in enumerate(trace.splitlines(), 1):
         process = line.split(" ", 1)[0]
-        if found := re.search(r'recvfrom\((\d+), "POST ', line):
+        if found := re.search(r'(?:recvfrom|read)\((\d+), "POST ', line):
             asked[process, found[1]] = number
         elif re.search(r" f(data)?sync\(", line):
             begun[process] = number
-        elif found := re.search(r'sendto\((\d+), "HTTP/1\.1 200', line):
+        elif found := re.search(r'(?:sendto|sendmsg|writev?)\((\d+), .*?"HTTP/1\.1 200', line):
             answers += 1
             without += newest <= asked[process, found[1]]
         if re.search(r"f(data)?sync.*= 0$", line):

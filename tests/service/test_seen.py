@@ -179,7 +179,9 @@ def test_alarms_are_lines_too(capfd: pytest.CaptureFixture[str]) -> None:
     lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
     assert [line["kind"] for line in lines] == ["alarm"]
     assert "contradict its upper bound 0.7" in lines[0]["message"]
+    assert lines[0]["agent"] == "demo"
     assert book.warned == 1
+    assert [agent for agent, _ in book.alarms] == ["demo"]
 
 
 def test_openfeature_gets_a_decision_and_its_reward_counts_once() -> None:

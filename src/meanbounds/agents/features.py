@@ -725,7 +725,8 @@ def read_point(saved: Entries, plan: LinearPlan) -> Floats:
     point = saved.numbers("point", known.centre.shape)
     values = point @ known.rows
     if not (
-        np.linalg.norm(point) <= 1.0 + _OUTSIDE
+        (np.abs(point) <= 2.0).all()  # else the norm may overflow
+        and np.linalg.norm(point) <= 1.0 + _OUTSIDE
         and (values >= known.lower - _OUTSIDE).all()
         and (values <= known.upper + _OUTSIDE).all()
     ):

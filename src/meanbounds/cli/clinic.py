@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -220,7 +221,10 @@ def _serving(store: str, agent: Path, workers: int) -> Iterator[list[Client]]:
         clients = []
         for _ in range(workers):
             command = [sys.executable, "-m", "meanbounds", "serve", str(agent), "--store", store, "--port", "0"]
-            log = stack.enter_context((agent.parent / "service.log").open("a", encoding="utf-8"))
+            log = os.open(
+                agent.parent / "service.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644
+            )  # grows as it runs
+            stack.callback(os.close, log)
             server = subprocess.Popen([*command, "--observe"], stdout=subprocess.PIPE, stderr=log, text=True)
             stack.callback(_stop, server)
             clients.append(stack.enter_context(service.Client(_address(server), agent=_KEY)))

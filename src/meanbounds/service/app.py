@@ -316,7 +316,8 @@ async def _history(call: Call) -> schema.HistoryView:
 
     def look(book: Book, key: str) -> schema.HistoryView:
         served = book.served(key)
-        return history_view(served, None if text is None else _context_in_path(served, text), book.alarms[-20:])
+        context = None if text is None else _context_in_path(served, text)
+        return history_view(served, context, [alarm for agent, alarm in book.alarms if agent == key][-20:])
 
     answer: schema.HistoryView = await call.run(do.Look(call.key, look))
     return answer

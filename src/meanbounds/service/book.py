@@ -84,7 +84,7 @@ class Book:
     def __init__(self, store: Store, worker: int = 0) -> None:
         self.store, self.worker = store, worker
         self.stale = True  # the state is not to be used before it is read from the store
-        self.alarms: list[str] = []  # what agents warned of, newest last
+        self.alarms: list[tuple[str, str]] = []  # agents and what they warned of, newest last
         self.warned = 0  # how often they did
         self.differences = 0  # decisions that a replay takes otherwise: of another version, or another processor
         self._begin()
@@ -200,6 +200,11 @@ class Book:
     def now(self) -> float:
         """The time of the group."""
         return self._now
+
+    @property
+    def newest_agent(self) -> str:
+        """The agent that the newest event of the group is about; of none if there is no event yet."""
+        return self._new[-1].agent if self._new else ""
 
     @property
     def next(self) -> int:

@@ -27,7 +27,7 @@ def history_view(served: Served, context: Context, alarms: Sequence[str]) -> sch
     context
         The context.
     alarms
-        What the agents of this service warned of.
+        What the agent warned of.
     """
     history = served.history
     sums, line = history.sums(context), history.line(context) or Line()

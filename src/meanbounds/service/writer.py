@@ -76,16 +76,26 @@ def carry_out(book: Book, *commands: Command) -> list[Any]:
 def _run(book: Book, commands: Sequence[Command]) -> list[Any]:
     """Run commands one by one; what agents warn of is kept."""
     book.start_group()
+    answers, heard = list[Any](), 0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        answers = [_answer(book, command) for command in commands]
-    for warning in caught:
-        is_alarm = isinstance(warning.message, ContradictionWarning | AssumptionWarning)
-        say("alarm" if is_alarm else "warning", message=str(warning.message))
-        if is_alarm:
-            book.alarms = [*book.alarms[-99:], str(warning.message)]
-            book.warned += 1
+        for command in commands:
+            answers.append(_answer(book, command))
+            for warning in caught[heard:]:
+                _tell(book, warning.message)
+            heard = len(caught)
     return answers
+
+
+def _tell(book: Book, warning: Warning | str) -> None:
+    """Say what an agent warned of; an alarm is kept for those who look at the agent."""
+    if not isinstance(warning, ContradictionWarning | AssumptionWarning):
+        say("warning", message=str(warning))
+        return
+    agent = book.newest_agent
+    say("alarm", agent=agent, message=str(warning))
+    book.alarms = [*book.alarms[-99:], (agent, str(warning))]
+    book.warned += 1
 
 
 def _answer(book: Book, command: Command) -> Any:

@@ -16,7 +16,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "logs": ("duckdb", "pyarrow", "scipy"),
     "spark": ("pyspark", "pyarrow"),
     "postgres": ("psycopg",),
-    "service": ("starlette", "msgspec", "uvicorn", "httpx", "psycopg"),
+    "service": ("starlette", "msgspec", "uvicorn", "httpx", "psycopg", "httptools", "uvloop"),
     "distributed": ("dask", "distributed"),
 }
 """The packages that each extra installs: ``pip install "meanbounds[plots]"`` brings matplotlib."""
