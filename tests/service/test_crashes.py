@@ -60,11 +60,15 @@ def test_each_answer_comes_after_a_sync(tmp_path: Path) -> None:
 def unsynced(trace: str) -> tuple[int, int]:
     """How many answers a trace shows, and how many of them without a sync that began after their request came in."""
     answers = without = newest = 0  # the newest sync that is finished, by the line on which it began
-    asked, begun = dict[tuple[str, str], int](), dict[str, int]()
+    asked, begun, reading = dict[tuple[str, str], int](), dict[str, int](), dict[str, str]()
     for number, line in enumerate(trace.splitlines(), 1):
         process = line.split(" ", 1)[0]
         if found := re.search(r'(?:recvfrom|read)\((\d+), "POST ', line):
             asked[process, found[1]] = number
+        elif found := re.search(r"(?:recvfrom|read)\((\d+), *<unfinished", line):
+            reading[process] = found[1]
+        elif re.search(r'(?:recvfrom|read) resumed> *"POST ', line):
+            asked[process, reading[process]] = number
         elif re.search(r" f(data)?sync\(", line):
             begun[process] = number
         elif found := re.search(r'(?:sendto|sendmsg|writev?)\((\d+), .*?"HTTP/1\.1 200', line):
@@ -81,6 +85,9 @@ def test_a_trace_without_a_sync_is_noticed() -> None:
     begun, over = "2 fdatasync(7 <unfinished ...>", "2 <... fdatasync resumed>) = 0"
     assert unsynced("\n".join([asked, sync, told])) == (1, 0)
     assert unsynced("\n".join([asked, begun, over, told])) == (1, 0)
+    halves = ["1 read(8,  <unfinished ...>", '1 <... read resumed>"POST /v1/rewards HTTP/1.1", 9) = 9']
+    assert unsynced("\n".join([*halves, sync, told])) == (1, 0)
+    assert unsynced("\n".join([sync, *halves, told])) == (1, 1)
     assert unsynced("\n".join([sync, asked, told])) == (1, 1)
     assert unsynced("\n".join([begun, asked, over, told])) == (1, 1)  # it was for those before
 
