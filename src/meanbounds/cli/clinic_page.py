@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def write_page(story: Story, clinic: Clinic, path: Path) -> None:
         story,
     )
     charts = "".join(
-        f"<h3>{_safe(age)}</h3>"
+        f"<h3>{escape(age)}</h3>"
         + _chart(
             f"Choices of the agent, {age}",
             [(arm, f"k{k}", story.shares(age, arm)) for k, arm in enumerate(story.arms)],
@@ -91,7 +92,7 @@ def write_page(story: Story, clinic: Clinic, path: Path) -> None:
         )
         for age in AGES
     )
-    alarms = "".join(f"<li><strong>Day {day}</strong>: {_safe(text)}</li>" for day, text in story.alarms)
+    alarms = "".join(f"<li><strong>Day {day}</strong>: {escape(text)}</li>" for day, text in story.alarms)
     text = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>A clinic, from end to end</title><style>{ROOT}{_STYLE}</style></head><body><main>
@@ -106,10 +107,10 @@ once), those of the doctors in <strong>{doctors["mean"]:.1%}</strong> of {doctor
 <h2>Choices</h2>{charts}
 <h2>Alarms</h2><ul>{alarms or "<li>none</li>"}</ul>
 <h2>What the agent started from</h2><p><a href="log.html">What the log says, and what it leaves open</a></p>
-<pre tabindex="0">{_safe(story.started)}</pre>
+<pre tabindex="0">{escape(story.started)}</pre>
 <h2>Bounds, outcomes and truth in the end</h2>{_table(story, clinic)}
-<h2>Evaluated from the exported log</h2><pre tabindex="0">{_safe(story.evaluated)}</pre>
-<h2>Computed again</h2><pre tabindex="0">{_safe(story.verified)}</pre>
+<h2>Evaluated from the exported log</h2><pre tabindex="0">{escape(story.evaluated)}</pre>
+<h2>Computed again</h2><pre tabindex="0">{escape(story.verified)}</pre>
 <p class="soft">Made by meanbounds {__version__}: <code>meanbounds clinic</code>, {story.workers}
 service{"" if story.workers == 1 else "s that shared one store"}.</p>
 </main></body></html>
@@ -134,7 +135,7 @@ def _table(story: Story, clinic: Clinic) -> str:
                 truth,
             ]
             inside = "".join(f"<td>{cell}</td>" for cell in cells)
-            rows.append(f'<tr{mark}><th scope="row">{_safe(age)}, {_safe(str(arm["arm"]))}</th>{inside}</tr>')
+            rows.append(f'<tr{mark}><th scope="row">{escape(age)}, {escape(str(arm["arm"]))}</th>{inside}</tr>')
     head = "".join(f'<th scope="col">{name}</th>' for name in ("", "bounds", "rewards", "mean", "trust", "truth"))
     body = "".join(rows)
     return f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
@@ -167,9 +168,9 @@ def _chart(title: str, lines: Sequence[tuple[str, str, Sequence[float | None]]],
         parts.append(f'<path class="line {kind}" d="{path}"/>')
     parts.append(f'<text x="{left}" y="{bottom + 16}">day 0</text>')
     parts.append(f'<text x="{right}" y="{bottom + 16}" text-anchor="end">day {story.end}</text>')
-    legend = "".join(f'<li class="{kind}"><span>{_safe(name)}</span></li>' for name, kind, _ in lines)
+    legend = "".join(f'<li class="{kind}"><span>{escape(name)}</span></li>' for name, kind, _ in lines)
     last = "; ".join(f"{name} {_ends(values)}" for name, _, values in lines)
-    words = f"{_safe(title)}: {_safe(last)}"
+    words = f"{escape(title)}: {escape(last)}"
     picture = f'<svg viewBox="0 0 360 170" role="img" aria-label="{words}">{"".join(parts)}</svg>'
     return f'<ul class="legend">{legend}</ul>{picture}'
 
@@ -177,10 +178,6 @@ def _chart(title: str, lines: Sequence[tuple[str, str, Sequence[float | None]]],
 def _ends(values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
     return f"from {known[0]:.0%} to {known[-1]:.0%}" if known else "never"
-
-
-def _safe(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 _STYLE = """

@@ -16,6 +16,9 @@ agent is an event with a position; nothing else changes the state.
   all add up the same rewards in the same order, and no two decisions draw the same random numbers.
 - `commands` are what can be asked, `schema` how it is asked in JSON, `app` serves them over HTTP, `tokens` says who
   may ask.
+- `served` is an agent with its version and settings, `history` what came of its decisions; `standing` and `looking` say
+  what is known and what has come of it as answers do, and `page` shows that in a browser. `ofrep` lets OpenFeature ask.
+- `metrics` counts for Prometheus, `saying` writes the lines of the log, `snapshots` saves the state beside the service.
 - `client` asks from Python, and repeats a request with the same id until it is answered.
 - `export` writes the log as a table, with the probability of every decision.
 

@@ -152,7 +152,7 @@ def open_socket(host: str, port: int, store: Store) -> socket.socket:
 
 
 def _protocol() -> Any:
-    """What reads HTTP: httptools where it is installed, which is twice as fast as h11, with the limit that h11 has."""
+    """What reads HTTP: httptools where it is installed, which takes less time than h11, with the limit that h11 has."""
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
     except ImportError:
