@@ -33,6 +33,7 @@ class Setting:
     rounds: tuple[int, ...]
     drawn: bool = True  # whether the worlds are a sample of more such worlds
     spare: str = "runs"  # what slow policies play fewer of: "runs" of each world, "worlds", or "nothing"
+    fewest: int = FEWEST_RUNS  # runs of slow policies in each world; more than a few where worlds are looked at singly
 
     @property
     def unit(self) -> str:
@@ -165,7 +166,7 @@ def _simulate(
     """Regret of each policy; those that are slow play fewer runs, the first ones."""
     by_runs: dict[int, list[mb.Policy]] = {}
     for policy in policies:
-        runs = share_of(policy, setting.runs, FEWEST_RUNS) if setting.spare == "runs" else setting.runs
+        runs = share_of(policy, setting.runs, setting.fewest) if setting.spare == "runs" else setting.runs
         by_runs.setdefault(runs, []).append(policy)
     found: dict[mb.Policy, Floats] = {}
     for runs, some in by_runs.items():

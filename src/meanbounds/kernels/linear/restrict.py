@@ -95,11 +95,14 @@ def restrict(pool: Pool, rule: Rule, offered: Integers, kept: Integers) -> tuple
     refused = _cone(pool, rule, offered) if rule.cone else 0
     count = 0
     floor = pool.lower[_most_promising(pool, offered)] if rule.prune else -np.inf
+    drops = rule.prune and rule.settle
     for arm in offered:
-        better = not rule.settle or beyond_rounding(pool, rule, arm) > floor or pool.lower[arm] == floor
-        if not rule.prune or (pool.upper[arm] >= floor and better):
-            kept[count] = arm
-            count += 1
+        if pool.upper[arm] < floor:
+            continue
+        if drops and beyond_rounding(pool, rule, arm) <= floor and pool.lower[arm] != floor:
+            continue
+        kept[count] = arm
+        count += 1
     return count, refused
 
 

@@ -118,9 +118,20 @@ def settle(
         ties += scores[k] >= least
     if ties == 1:
         return top
+    best = second = -inf
+    for k in range(size):  # as a rule one of the equals is preferred, and nothing need be marked
+        if scores[k] >= least:
+            arm = kept[k]
+            value = _preferred(offset[arm] + mean[arm], square[arm], lower[arm], upper[arm], now)
+            if value > best:
+                best, second, top = value, best, k
+            else:
+                second = max(second, value)
+    if second < best - rounding(best, length[kept[top]], offset[kept[top]], now.norm_high):
+        return top
     equal = np.empty(size, np.bool_)
     ties = tied(scores, size, kept, offset, mean, square, length, lower, upper, now, equal)
-    skip = int(uniform(now.key, now.number) * ties) if ties > 1 else 0
+    skip = int(uniform(now.key, now.number) * ties)
     for k in range(size):
         if equal[k]:
             if skip == 0:
