@@ -1,12 +1,14 @@
 """What bounds are worth to each policy, and where they hurt: paired runs with the bounds and without.
 
 `python -m benchmarks.gain` prints the tables and writes docs/gain.md; `--share 0.1` plays a tenth of the worlds and
-runs. Letters after it choose the parts: `python -m benchmarks.gain a b`.
+runs. Letters after it choose the parts: `python -m benchmarks.gain a b`. Slow policies play few of the drawn worlds;
+`python -m benchmarks.gain b --policies IDS --every-world` lets them play in each, with fewer runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -290,12 +292,17 @@ PARTS: Mapping[str, Part] = {
 }
 
 
-def measure(letters: Sequence[str], share: float, seed: int, policies: Mapping[str, mb.Policy]) -> dict[str, str]:
+def measure(
+    letters: Sequence[str], share: float, seed: int, policies: Mapping[str, mb.Policy], every_world: bool = False
+) -> dict[str, str]:
     """The text of each part, printed as soon as it is known."""
     found = {}
     for letter in letters:
         part = PARTS[letter]
-        results = [play(scaled(setting, share), part.policies or policies, seed) for setting in part.settings(seed)]
+        settings = [scaled(setting, share) for setting in part.settings(seed)]
+        if every_world:
+            settings = [dataclasses.replace(setting, spare="runs") for setting in settings]
+        results = [play(setting, part.policies or policies, seed) for setting in settings]
         found[part.title] = part.write(results)
         print(f"## {part.title}\n\n{found[part.title]}\n", flush=True)
     return found
@@ -315,12 +322,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Every policy with bounds and without them, into docs/gain.md.")
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[], help="which parts; all by default")
     parser.add_argument("--share", type=float, default=1.0, help="share of the worlds and runs to play")
+    parser.add_argument("--policies", nargs="*", choices=[*contenders()], help="labels of policies; all by default")
+    parser.add_argument("--every-world", action="store_true", help="slow policies play fewer runs, but in every world")
     parser.add_argument("-o", "--output", type=Path, help="the page to write; docs/gain.md if everything is played")
     parser.add_argument("--seed", type=int, default=release_seed(), help="of the worlds; by the release by default")
     given = parser.parse_args(arguments)
     letters = given.parts or list(PARTS)
-    text = page(measure(letters, given.share, given.seed, contenders()), given.seed)
-    output = given.output or (PAGE if letters == list(PARTS) and given.share == 1.0 else None)
+    policies = {label: own for label, own in contenders().items() if given.policies is None or label in given.policies}
+    text = page(measure(letters, given.share, given.seed, policies, given.every_world), given.seed)
+    whole = letters == list(PARTS) and given.share == 1.0 and given.policies is None and not given.every_world
+    output = given.output or (PAGE if whole else None)
     if output is not None:
         write_text_atomically(output, text)
 
