@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+import meanbounds as mb
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -70,6 +74,22 @@ def test_the_source_archive_holds_everything_that_tests_read() -> None:
     assert {f"/{name}" for name in read | {".ci", ".github", ".pre-commit-config.yaml", "CHANGELOG.md"}} <= packed
     for path in packed:
         assert (ROOT / path.removeprefix("/")).exists()
+
+
+def test_names_are_those_that_type_checkers_are_told() -> None:
+    """Names are looked up when they are first asked for; type checkers read imports that never run."""
+    tree = ast.parse((ROOT / "src" / "meanbounds" / "__init__.py").read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    told = [
+        (node.module or "", name.name) for node in block.body if isinstance(node, ast.ImportFrom) for name in node.names
+    ]
+    assert sorted(name for _, name in told) == sorted(mb.__all__)
+    for module, name in told:
+        expected = import_module(f"{module}.{name}") if module == "meanbounds" else getattr(import_module(module), name)
+        assert getattr(mb, name) is expected
+    assert {*mb.__all__, "simulation"} <= set(dir(mb))
+    with pytest.raises(AttributeError, match=r"^module 'meanbounds' has no attribute 'Agents'$"):
+        mb.__getattr__("Agents")
 
 
 def test_extras_name_packages_that_are_used() -> None:
