@@ -164,7 +164,7 @@ def test_as_a_program() -> None:
 
 
 def test_import_is_light() -> None:
-    """The package alone pulls in nothing; with all its names neither plotting, data frames nor distributed computing."""
+    """The package alone pulls in nothing; all its names neither plotting, data frames nor distributed computing."""
     heavy = ["matplotlib", "pandas", "pyarrow", "dask", "joblib", "rich"]
     code = f"""if True:
         import sys
