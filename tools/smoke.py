@@ -63,7 +63,7 @@ def pictures(folder: Path) -> None:
     import meanbounds as mb
 
     regret = mb.simulate(mb.UCB(), mb.Bernoulli([0.9, 0.8]), horizon=20, runs=2, seed=7)
-    figure = regret.plot().get_figure()
+    figure = regret.plot().get_figure(root=True)
     assert figure is not None
     figure.savefig(folder / "regret.png")
 
@@ -100,12 +100,9 @@ def log_file(folder: Path) -> None:
 
 def refutation(folder: Path) -> None:
     """Which assumptions a log speaks against."""
-    import meanbounds as mb
-
     done = _command("refute", str(_csv(folder)), "--context", "context", "--assume", "erring=0.05")
     if done.returncode:
         raise ModuleNotFoundError(done.stderr.strip())
-    assert mb.logs.ErringExpert(0.05).errors == 0.05
 
 
 def spark(folder: Path) -> None:
