@@ -209,27 +209,32 @@ def _version(path: Path) -> Interpreter | None:
 
 
 @contextmanager
-def environment(interpreter: Interpreter, *requirements: str, editable: str | None = None) -> Iterator[str]:
-    """The Python of a new environment with these packages; it is removed afterwards."""
-    with tempfile.TemporaryDirectory(prefix="meanbounds-") as folder:
-        python = str(Path(folder) / "bin" / "python")
-        run(interpreter.path, "-m", "venv", folder)
-        given = [*requirements, *(["-e", editable] if editable else [])]
-        run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *given)
+def environment(interpreter: Interpreter, folder: Path, *requirements: str) -> Iterator[str]:
+    """The Python of a new environment in this folder with these packages; it is removed afterwards."""
+    python = str(folder / "bin" / "python")
+    try:
+        run(interpreter.path, "-m", "venv", str(folder))
+        run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements)
         yield python
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def check_wheel(wheel: Path, interpreter: Interpreter, extra: str) -> Iterator[Line]:
-    """Install the wheel with one extra, or none, and try it."""
+def check_wheel(wheel: Path, interpreter: Interpreter, extra: str, work: Path) -> Iterator[Line]:
+    """Install the wheel with one extra, or none, and try it.
+
+    The environments of a Python are made one after the other in the same place and share their compiled kernels, which
+    numba finds by the path of their source: compiling them again would take most of the time.
+    """
     what = f"wheel, [{extra}]" if extra else "wheel, no extra"
+    source = f"meanbounds{f'[{extra}]' if extra else ''} @ {wheel.resolve().as_uri()}"
     try:
         with (
-            environment(
-                interpreter, f"meanbounds{f'[{extra}]' if extra else ''} @ {wheel.resolve().as_uri()}"
-            ) as python,
+            environment(interpreter, work / "environment", source) as python,
             tempfile.TemporaryDirectory(prefix="meanbounds-") as away,
         ):
-            done = run(python, "-I", str(ROOT / "tools" / "smoke.py"), *([extra] if extra else []), folder=away)
+            smoke = [python, "-I", str(ROOT / "tools" / "smoke.py"), *([extra] if extra else [])]
+            done = run(*smoke, folder=away, NUMBA_CACHE_DIR=str(work / "kernels"))
     except subprocess.CalledProcessError as error:
         yield Line(what, str(interpreter), False, _last(error))
         return
@@ -260,7 +265,7 @@ def check_tests(sdist: Path, interpreter: Interpreter, arguments: Sequence[str])
             packed.extractall(folder, filter="data")
         (tree,) = Path(folder).iterdir()
         try:
-            with environment(interpreter, editable=f"{tree}[test]") as python:
+            with environment(interpreter, Path(folder) / "environment", "-e", f"{tree}[test]") as python:
                 done = run(python, "-m", "pytest", "-q", *arguments, folder=str(tree), check=False)
         except subprocess.CalledProcessError as error:
             return Line("tests from the source archive", str(interpreter), False, _last(error))
@@ -272,12 +277,14 @@ def check_tests(sdist: Path, interpreter: Interpreter, arguments: Sequence[str])
 # -------------------------------------------------------------------------------------------------------------- table
 
 
-def run(*command: str, folder: str | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+def run(
+    *command: str, folder: str | None = None, check: bool = True, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run a program away from the package's own sources and settings of Python."""
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NUMBA", "VIRTUAL_ENV"))
     }
-    return subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, check=check)
+    return subprocess.run(command, cwd=folder, env=kept | variables, capture_output=True, text=True, check=check)
 
 
 def shortened(lines: Sequence[str], most: int = 5) -> str:
@@ -311,9 +318,10 @@ def checked(given: argparse.Namespace, files: Mapping[str, bytes]) -> Iterator[L
     if not chosen:
         raise SystemExit(f"none of the Pythons {', '.join(map(str, found)) or '(there is none)'} was asked for")
     for interpreter in chosen:
-        for extra in given.extras if given.extras is not None else ["", *extras(files)]:
-            _say(f"Python {interpreter}: the wheel with {f'[{extra}]' if extra else 'no extra'}")
-            yield from check_wheel(wheel, interpreter, extra)
+        with tempfile.TemporaryDirectory(prefix="meanbounds-") as work:
+            for extra in given.extras if given.extras is not None else ["", *extras(files)]:
+                _say(f"Python {interpreter}: the wheel with {f'[{extra}]' if extra else 'no extra'}")
+                yield from check_wheel(wheel, interpreter, extra, Path(work))
     arguments = TESTS[given.tests]
     if arguments is None:
         return
@@ -343,8 +351,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     changed = changes(ROOT)
     if changed and not given.dirty:
         raise SystemExit(
-            f"the working tree differs from HEAD, which is what would be packed: {shortened(changed)}. Commit or remove it, "
-            "or give --dirty to build HEAD without it"
+            f"the working tree differs from HEAD, which is what would be packed: {shortened(changed)}. Commit or remove "
+            "it, or give --dirty to build HEAD without it"
         )
     lines = []
     for line in checked(given, files_of_head(ROOT)):
