@@ -210,11 +210,14 @@ def _version(path: Path) -> Interpreter | None:
 
 @contextmanager
 def environment(interpreter: Interpreter, folder: Path, *requirements: str) -> Iterator[str]:
-    """The Python of a new environment in this folder with these packages; it is removed afterwards."""
+    """The Python of a new environment in this folder with these packages; it is removed afterwards.
+
+    Made by uv, which links packages from its cache: there are some thirty environments.
+    """
     python = str(folder / "bin" / "python")
     try:
-        run(interpreter.path, "-m", "venv", str(folder))
-        run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements)
+        run(sys.executable, "-m", "uv", "venv", "--quiet", "--python", interpreter.path, str(folder))
+        run(sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *requirements)
         yield python
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -351,8 +354,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     changed = changes(ROOT)
     if changed and not given.dirty:
         raise SystemExit(
-            f"the working tree differs from HEAD, which is what would be packed: {shortened(changed)}. Commit or remove "
-            "it, or give --dirty to build HEAD without it"
+            f"the working tree differs from HEAD, which is what would be packed: {shortened(changed)}. Commit or remove"
+            " it, or give --dirty to build HEAD without it"
         )
     lines = []
     for line in checked(given, files_of_head(ROOT)):
