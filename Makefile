@@ -7,7 +7,7 @@ BIN := .venv/bin
 COVERED := 98
 COVERAGE_CORE = $(shell $(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
-.PHONY: install demo test test-lowest dist soak lint size bench picture choices pending rivals gain doubt reproduce clean kernels
+.PHONY: install demo test test-lowest dist soak lint size bench picture choices pending rivals gain others doubt reproduce clean kernels
 
 install: .venv/.demo kernels  ## the packages, into .venv
 	@echo "installed: $(BIN)/meanbounds --help says what it can do"
@@ -55,6 +55,7 @@ ifdef BASE
 else
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.serving --postgres
+	$(BIN)/python -m benchmarks.others
 endif
 
 picture: .venv/.demo kernels  ## the pictures of README and docs
@@ -73,6 +74,11 @@ pending: .venv/.bench kernels  ## whether unanswered pulls should count, into do
 # QUICK=1 plays few worlds, for a look at the page.
 rivals: .venv/.bench kernels  ## every policy in worlds of every kind, into docs/rivals.md; takes up to half an hour
 	$(BIN)/python -m benchmarks.rivals $(if $(QUICK),--quick)
+	$(BIN)/python -m benchmarks.others
+
+# COLLECT=1 downloads the newest releases of the others and looks at them again.
+others: .venv/.bench  ## beside other packages, into docs/others.md: features, and figures of RESULTS.md and rivals.md
+	$(BIN)/python -m benchmarks.others $(if $(COLLECT),--collect)
 
 gain: .venv/.bench kernels  ## what bounds are worth to each policy, into docs/gain.md; takes up to half an hour
 	$(BIN)/python -m benchmarks.gain
