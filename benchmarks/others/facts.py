@@ -166,7 +166,8 @@ def fact_of(package: Package, files: Mapping[str, str], version: str, released: 
     classified = [
         value.rpartition(" :: ")[2] for value in head.get_all("Classifier", []) if value.startswith("License ::")
     ]
-    license_name = stated if stated and len(stated) < 40 else ", ".join(classified) or "not stated"
+    in_file = "in its archive" if head["License-File"] else "not stated"
+    license_name = stated if stated and len(stated) < 40 else ", ".join(classified) or in_file
     found, similar = {}, {}
     for feature in FEATURES:
         evidence = feature.theirs.get(package.name)

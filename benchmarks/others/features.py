@@ -2,8 +2,8 @@
 
 Evidence is a place in a package's archive that a program looks up: a file, `file:name`, or `file:name(parameter)`. A
 name is that of a class, a function, or a method with dots. A package without evidence for a feature is searched for
-names that match the feature's pattern, so that "no" is not a guess; names that match and are something else are listed in
-`SIMILAR` with the reason. What no program can look up, such as a server in another language, is a `Documented` claim.
+names that match the feature's pattern, so that "no" is not a guess; names that match and are something else are listed
+in `SIMILAR` with the reason. What no program can look up, such as a server in Rust, is a `Documented` claim.
 """
 
 from __future__ import annotations
@@ -364,7 +364,7 @@ THEMES: Mapping[str, tuple[Feature, ...]] = MappingProxyType(
             ),
             Feature(
                 "other-languages",
-                "clients in other languages (OpenFeature)",
+                "clients in many languages by an open standard (OpenFeature)",
                 r"[Oo][Ff][Rr][Ee][Pp]|[Oo]pen_?[Ff]eature",
                 "service/ofrep.py",
             ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -126,11 +127,11 @@ def section(page: str, title: str) -> str:
 
 def read_table(text: str) -> list[dict[str, str]]:
     """The first table of a text: a dictionary from the header for each row, without bold."""
-    rows = [
-        [cell.strip() for cell in line.strip().strip("|").split("|")]
-        for line in re.search(r"(?:^\|.*\n?)+", text, re.MULTILINE)[0].splitlines()  # type: ignore[index]
-    ]
-    header, _, *body = rows
+    start = text.find("|")
+    lines = list(itertools.takewhile(lambda line: line.startswith("|"), text[start:].splitlines()))
+    if start < 0 or len(lines) < 3:
+        raise SystemExit("there is no table on the page to read figures from")
+    header, _, *body = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     return [dict(zip(header, (cell.replace("**", "") for cell in row), strict=True)) for row in body]
 
 
@@ -147,20 +148,17 @@ def speed(results: str) -> str:
         first = next(iter(rows[0]))
         header = list(rows[0])
         kept = [list(row.values()) for row in rows if row[first].partition(",")[0] in names]
-        said = paragraph(text.partition("|")[0].replace("In bold, how", "How"))
+        said = paragraph(f"**{title}.** {text.partition('|')[0].replace('In bold, how', 'How')}")
         body = table_rows([header, ["---", *(["---:"] * (len(header) - 1))], *kept])
-        parts.append(f"**{title}.** {said}\n\n{body}")
+        parts.append(f"{said}\n\n{body}")
     return "\n\n".join(parts)
 
 
-def worlds(rivals: str) -> list[str]:
-    """The kinds of worlds on the page about rivals that have a table of policies."""
+def worlds(rivals: str) -> dict[str, list[dict[str, str]]]:
+    """The tables of policies on the page about rivals, by kind of worlds."""
     titles = re.findall(r"^## (.*)$", rivals, re.MULTILINE)
-    return [
-        title
-        for title in titles
-        if "policy" in read_table(section(rivals, title))[0] and "no bounds" in read_table(section(rivals, title))[0]
-    ]
+    tables = {title: read_table(section(rivals, title)) for title in titles}
+    return {title: rows for title, rows in tables.items() if {"policy", "no bounds"} <= rows[0].keys()}
 
 
 def regret(rivals: str, facts: Mapping[str, Fact]) -> str:
@@ -168,8 +166,7 @@ def regret(rivals: str, facts: Mapping[str, Fact]) -> str:
     header = ["worlds", "rounds", f"{RECOMMENDED}, with bounds", "least of all, with bounds"]
     header += [f"{name}, without" for name, _ in TEXTBOOK.values()]
     rows = [header, ["---", *(["---:"] * (len(header) - 1))]]
-    for title in worlds(rivals):
-        policies = read_table(section(rivals, title))
+    for title, policies in worlds(rivals).items():
         last = [name for name in policies[0] if re.fullmatch(r"[\d,]+", name)][-1]
         by_name = {row["policy"]: row for row in policies}
         best = policies[0]
@@ -206,9 +203,9 @@ def page(collected: str, facts: Mapping[str, Fact], results: str, rivals: str, f
     Each archive was downloaded on {collected} and searched by a program; nothing in it was run. "yes" means that a
     class, a function or a parameter was found there, and the last part names it. "says so" means that documentation
     says it and no program looked. "-" means that no name in the package looks like it, or that what does is something
-    else: it is no proof that something cannot be done. The packages differ in purpose: econml and dowhy estimate effects and do not
-    decide, river is for streams of every kind, obp is for research on logs. BanditDB's server is not on the Python
-    index: its documentation is that of version {server} ({tagged}), and its client speaks of newer ones."""
+    else: it is no proof that something cannot be done. The packages differ in purpose: econml and dowhy estimate
+    effects and do not decide, river is for streams of every kind, obp is for research on logs. BanditDB's server is not
+    on the Python index: its documentation is that of version {server} ({tagged}), its client speaks of newer ones."""
     where = f"""
     {written[0] if written else "Read"} ([rivals.md](rivals.md)), where every policy is this package's own and meets the
     same rewards.{notice} Mean regret after the last round, in shares of the range of the rewards, less is better. The
@@ -218,8 +215,8 @@ def page(collected: str, facts: Mapping[str, Fact], results: str, rivals: str, f
 
 {
         paragraph(
-            f"meanbounds {__version__} beside {len(PACKAGES)} other packages: what each has, how fast, what policies lose. Written "
-            "by `make others`; figures are read from other pages."
+            f"meanbounds {__version__} beside {len(PACKAGES)} others: what each has, its speed, what policies lose. By "
+            "`make others`; figures are read from other pages."
         )
     }
 
