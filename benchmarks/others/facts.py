@@ -73,8 +73,8 @@ def names_of(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
 
     Examples
     --------
-    >>> names_of("class A:\\n    def b(self, c, *, d=1): ...")
-    (('A', frozenset()), ('A.b', frozenset({'c', 'd', 'self'})))
+    >>> [(name, sorted(taken)) for name, taken in names_of("class A:\\n    def b(self, c, *, d=1): ...")]
+    [('A', []), ('A.b', ['c', 'd', 'self'])]
     """
     try:
         return tuple(_named(ast.parse(text), ""))
