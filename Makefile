@@ -7,7 +7,7 @@ BIN := .venv/bin
 COVERED := 98
 COVERAGE_CORE = $(shell $(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
-.PHONY: install demo test test-lowest soak lint size bench picture choices pending rivals gain doubt reproduce clean kernels
+.PHONY: install demo test test-lowest dist soak lint size bench picture choices pending rivals gain others doubt reproduce clean kernels
 
 install: .venv/.demo kernels  ## the packages, into .venv
 	@echo "installed: $(BIN)/meanbounds --help says what it can do"
@@ -26,6 +26,12 @@ test-lowest: .lowest/.installed  ## every test with the lowest versions that pyp
 	@find src tests -name '*.nb[ic]' -delete
 	.lowest/bin/python -m pytest -n 2 --dist worksteal -W default::DeprecationWarning -W default::PendingDeprecationWarning
 	@find src tests -name '*.nb[ic]' -delete
+
+# TESTS=quick or none runs fewer tests from the source archive; PYTHONS="3.12 3.13" tries the wheel with these alone, and
+# EXTRAS="plots logs" with these extras alone.
+dist: .venv/.dev  ## the archives of a release from HEAD, tried in clean environments; tests take half an hour
+	$(BIN)/python tools/dist.py $(if $(TESTS),--tests $(TESTS)) $(if $(PYTHONS),--python $(PYTHONS)) \
+	  $(if $(EXTRAS),--extras $(EXTRAS))
 
 # SOAK_CALLS and SOAK_MUTANTS say how long, SOAK_SEED which random choices, PARTS="fuzz mutate" which parts.
 soak: .venv/.dev kernels  ## a million hostile calls and 200,000 tampered states on every core; takes half an hour
@@ -49,6 +55,7 @@ ifdef BASE
 else
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.serving --postgres
+	$(BIN)/python -m benchmarks.others
 endif
 
 picture: .venv/.demo kernels  ## the pictures of README and docs
@@ -67,6 +74,11 @@ pending: .venv/.bench kernels  ## whether unanswered pulls should count, into do
 # QUICK=1 plays few worlds, for a look at the page.
 rivals: .venv/.bench kernels  ## every policy in worlds of every kind, into docs/rivals.md; takes up to half an hour
 	$(BIN)/python -m benchmarks.rivals $(if $(QUICK),--quick)
+	$(BIN)/python -m benchmarks.others
+
+# COLLECT=1 downloads the newest releases of the others and looks at them again.
+others: .venv/.bench  ## beside other packages, into docs/others.md: features, and figures of RESULTS.md and rivals.md
+	$(BIN)/python -m benchmarks.others $(if $(COLLECT),--collect)
 
 gain: .venv/.bench kernels  ## what bounds are worth to each policy, into docs/gain.md; takes up to half an hour
 	$(BIN)/python -m benchmarks.gain

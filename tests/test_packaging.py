@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+import meanbounds as mb
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -67,9 +71,71 @@ def test_a_source_archive_needs_no_git(hook: Any, tmp_path: Path) -> None:
 def test_the_source_archive_holds_everything_that_tests_read() -> None:
     packed = set(PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"])
     read = {"src", "tests", "docs", "benchmarks", "tools", "typings", "Makefile", "README.md", "CONTRIBUTING.md"}
+    read |= {"CITATION.cff", "RELEASING.md"}
     assert {f"/{name}" for name in read | {".ci", ".github", ".pre-commit-config.yaml", "CHANGELOG.md"}} <= packed
     for path in packed:
         assert (ROOT / path.removeprefix("/")).exists()
+
+
+def test_names_are_those_that_type_checkers_are_told() -> None:
+    """Names are looked up when they are first asked for; type checkers read imports that never run."""
+    tree = ast.parse((ROOT / "src" / "meanbounds" / "__init__.py").read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    told = [
+        (node.module or "", name.name) for node in block.body if isinstance(node, ast.ImportFrom) for name in node.names
+    ]
+    assert sorted(name for _, name in told) == sorted(mb.__all__)
+    for module, name in told:
+        expected = import_module(f"{module}.{name}") if module == "meanbounds" else getattr(import_module(module), name)
+        assert getattr(mb, name) is expected
+    assert {*mb.__all__, "simulation"} <= set(dir(mb))
+    with pytest.raises(AttributeError, match=r"^module 'meanbounds' has no attribute 'Agents'$"):
+        mb.__getattr__("Agents")
+
+
+def test_the_version_is_stated_once() -> None:
+    """pyproject.toml has it, the package reads it from its metadata, CITATION.cff repeats it."""
+    stated = PROJECT["project"]["version"]
+    cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert cited is not None
+    assert cited[1] == stated
+    assert mb.__version__ == stated
+
+
+def test_the_changelog_keeps_its_form() -> None:
+    """Versions in falling order with dates, the newest of them this one or "Unreleased", and the usual parts."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert titles[0] == "[Unreleased]" or titles[0].startswith(f"[{PROJECT['project']['version']}] - ")
+    dated = titles[titles[0] == "[Unreleased]" :]
+    found = [re.fullmatch(r"\[(\d+)\.(\d+)\.(\d+)\] - (\d{4}-\d\d-\d\d)", title) for title in dated]
+    assert all(found), dated
+    numbers = [tuple(map(int, one.groups()[:3])) for one in found if one]
+    assert numbers == sorted(set(numbers), reverse=True)
+    assert set(re.findall(r"^### (.*)$", text, re.MULTILINE)) <= {
+        *("Added", "Changed", "Deprecated"),
+        *("Removed", "Fixed", "Security"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "module", "name"),
+    [
+        ("Agent.save", "agents.agent", "_FORMAT"),
+        ("ContextualAgent.save", "agents.contextual", "_FORMAT"),
+        ("ArtificialReplay.save", "agents.replay", "_FORMAT"),
+        ("ContextBounds.save", "logs.context_bounds", "_FORMAT"),
+        ("Counts.save", "logs.counts", "_FORMAT"),
+        ("Regret.save", "simulation.regret", "_FORMAT"),
+        ("stores of a service", "service.store", "VERSION"),
+    ],
+)
+def test_formats_are_those_of_the_page(row: str, module: str, name: str) -> None:
+    page = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8")
+    (line,) = (line for line in page.splitlines() if line.startswith("|") and re.search(rf"(^\| |`){row}", line))
+    number = getattr(import_module(f"meanbounds.{module}"), name)
+    assert line.split(" | ")[1] == str(number)
+    assert line.split(" | ")[2].startswith("1" if number == 1 else "1 and 2")
 
 
 def test_extras_name_packages_that_are_used() -> None:

@@ -51,6 +51,11 @@ USES: dict[str, tuple[str, str, Callable[[Path], Any]]] = {
         "postgres",
         lambda _: mb.logs.read("log", arm="arm", reward="reward", engine="postgres", connection="host=nowhere"),
     ),
+    "simulate on Dask": (
+        "distributed",
+        "distributed",
+        lambda _: mb.simulate(mb.UCB(), mb.Bernoulli([0.9, 0.8]), horizon=10, runs=2, backend="dask"),
+    ),
     "experiment": ("pandas", "frames", lambda _: __import__("meanbounds.paper").paper.experiment("factor")),
 }
 

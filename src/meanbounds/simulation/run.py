@@ -25,6 +25,7 @@ from meanbounds.simulation.environments import Environment
 from meanbounds.simulation.regret import Regret
 from meanbounds.simulation.tasks import Task, task_for
 from meanbounds.support.checks import as_flag, as_floats, as_list, as_whole, shown
+from meanbounds.support.optional import import_optional
 from meanbounds.support.progress import Progress
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.version import __version__
@@ -133,6 +134,8 @@ def simulate(
     progress = None if progress is None else as_flag("progress", progress)
     if not (backend is None or isinstance(backend, str)):
         raise TypeError(f"backend must be the name of a joblib backend, or None; got {shown(backend)}")
+    if backend == "dask":
+        import_optional("distributed", "distributed", "simulations on Dask")
     rounds = checkpoint_rounds(checkpoints, horizon)
     number = as_seed(seed)
     late = as_delay(delay)
