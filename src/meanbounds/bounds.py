@@ -21,6 +21,7 @@ from meanbounds.support.checks import (
     is_whole,
     shown,
 )
+from meanbounds.support.frames import collected
 from meanbounds.support.optional import optional
 from meanbounds.support.saving import Saved
 
@@ -469,7 +470,7 @@ class MeanBounds(Saved):
 
     @classmethod
     def from_frame(cls, frame: Any) -> MeanBounds:
-        """Make bounds from a pandas or Polars data frame with one row for each arm.
+        """Make bounds from a pandas or Polars data frame, which may be lazy, with one row for each arm.
 
         Parameters
         ----------
@@ -483,6 +484,7 @@ class MeanBounds(Saved):
         >>> mb.MeanBounds.from_frame(pd.DataFrame({"arm": ["tPA", "watch"], "lower": [0.7, 0.4], "upper": [0.9, 0.6]}))
         MeanBounds([0.7, 0.4], [0.9, 0.6], arms=['tPA', 'watch'])
         """
+        frame = collected(frame)
         if isinstance(frame, type) or not hasattr(frame, "columns"):
             raise TypeError(f"bounds are made from a pandas or Polars data frame; got {shown(frame)}")
         present = {name: list(frame[name]) for name in ("lower", "upper", "low", "high") if name in frame.columns}

@@ -210,9 +210,10 @@ def _columns_of(source: Any) -> list[str]:
     """The names of the columns of a file or a table."""
     found = find_source(source, False)
     if isinstance(found, Frame):
-        names = found.table.columns if hasattr(found.table, "columns") else found.table.column_names
-        names = found.table.column_names if hasattr(found.table, "column_names") else names
-        return [str(name) for name in names]
+        table = found.table
+        if hasattr(table, "collect_schema"):  # Polars; a lazy frame would warn if it were asked for its columns
+            return list(table.collect_schema().names())
+        return [str(name) for name in (table.column_names if hasattr(table, "column_names") else table.columns)]
     assert isinstance(found, Files)
     if found.format == "parquet":
         parquet = import_optional("pyarrow.parquet", "logs", "Parquet files")
