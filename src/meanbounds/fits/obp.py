@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from meanbounds.bounds import Arm
+from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.logs import Events, LogError, read_open_bandit
 from meanbounds.logs.evaluating.targets import Pairs, read_targets
 from meanbounds.support.checks import as_list, as_whole, is_whole, shown
@@ -131,9 +131,7 @@ def action_dist(log: Any, policy: Any, *, arms: Sequence[Arm] | None = None) -> 
 
 def _arms(events: Events, arms: Sequence[Arm] | None) -> list[Arm]:
     """All arms in their order, those of the log among them."""
-    names = list(events.arms) if arms is None else as_list("arms", arms)
-    if len(set(names)) < len(names):
-        raise LogError(f"arms must differ; got {shown(names)}")
+    names = list(MeanBounds.vacuous(events.arms if arms is None else as_list("arms", arms)).arms)  # refuses others
     for arm in events.arms:
         if arm not in names:
             raise LogError(f"the log plays {arm!r}, which is not among arms={shown(names)}")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from meanbounds.agents import Agent, ContextualAgent
-from meanbounds.bounds import Arm, MeanBounds, check_bounds
+from meanbounds.bounds import Arm, MeanBounds, UnknownArmError, check_bounds
 from meanbounds.knowledge import Knowledge
 from meanbounds.logs import Context
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
@@ -106,13 +106,26 @@ class RiverPolicy(base.Policy):
             raise ValueError("this policy has no bounds, and learns what the arms are from its first pull: call pull()")
         return self._agent
 
+    def pull(self, arm_ids: Any) -> Any:
+        """Choose one of the arms on offer.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> from meanbounds.fits.river import RiverPolicy
+        >>> RiverPolicy(mb.GLUE(), mb.MeanBounds([0.2, 0.3], [0.9, 0.8], arms=["a", "b"]), seed=7).pull(["a", "b"])
+        'a'
+        """
+        return self._pull(arm_ids)
+
     def _pull(self, arm_ids: Any) -> Any:
         offered = as_list("arm_ids", arm_ids)
         agent = self._knowing(offered)
         if self._waiting is not None:
             agent.cancel(self._waiting)
             self._waiting = None
-        self._waiting = agent.pull(None if offered == list(agent.bounds.arms) else offered)
+        plain = all(isinstance(arm, str | int) for arm in offered)
+        self._waiting = agent.pull(None if plain and offered == list(agent.bounds.arms) else offered)
         return self._waiting
 
     def _knowing(self, offered: list[Any]) -> Agent:
@@ -123,7 +136,9 @@ class RiverPolicy(base.Policy):
             start = MeanBounds.vacuous(offered, low=self.low, high=self.high)
             self._agent = Agent(self.policy, start, seed=self.seed, floor=self.floor)
         for arm in offered if self.bounds is None else ():
-            if arm not in self._agent.bounds.arms:
+            try:
+                self._agent.bounds.position(arm)
+            except UnknownArmError:
                 self._agent.add(arm, low=self.low, high=self.high)
         return self._agent
 
@@ -139,11 +154,12 @@ class RiverPolicy(base.Policy):
         Traceback (most recent call last):
         meanbounds.agents.learner.RewardError: arm 'b': the reward 1.5 is not a number in its range [0.0, 1.0]
         """
-        self._knowing([arm_id]).update(arm_id, _reward(reward_args, reward_kwargs))
+        reward = _reward(reward_args, reward_kwargs)
+        self._knowing([arm_id]).update(arm_id, reward)
         if arm_id == self._waiting:
             self._waiting = None
         keep: Any = super().update  # river has no types for it
-        keep(arm_id, *reward_args, **reward_kwargs)
+        keep(arm_id, float(reward))
 
 
 class RiverContextualPolicy(base.ContextualPolicy):
@@ -207,6 +223,19 @@ class RiverContextualPolicy(base.ContextualPolicy):
             raise ValueError(f"the context has no entry {missing[0]!r}; got {shown(context)}")
         return given[names[0]] if isinstance(self.context, str) else tuple(given[name] for name in names)
 
+    def pull(self, arm_ids: Any, context: Any = None) -> Any:
+        """Choose one of the arms on offer, in a context.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> from meanbounds.fits.river import RiverContextualPolicy
+        >>> policy = RiverContextualPolicy(mb.GLUE(), {"old": mb.MeanBounds([0.2, 0.3], [0.9, 0.8])}, "age", seed=7)
+        >>> policy.pull([0, 1], {"age": "old"})
+        0
+        """
+        return self._pull(arm_ids, context)
+
     def _pull(self, arm_ids: Any, context: Any = None) -> Any:
         offered, place = as_list("arm_ids", arm_ids), self._place(context)
         if self._waiting is not None:
@@ -228,16 +257,16 @@ class RiverContextualPolicy(base.ContextualPolicy):
         >>> policy.agent["old"].means
         array([nan, 0.5])
         """
-        place = self._place(context)
-        self.agent.update(place, arm_id, _reward(reward_args, reward_kwargs))
+        place, reward = self._place(context), _reward(reward_args, reward_kwargs)
+        self.agent.update(place, arm_id, reward)
         if (place, arm_id) == self._waiting:
             self._waiting = None
         keep: Any = super().update
-        keep(arm_id, context, *reward_args, **reward_kwargs)
+        keep(arm_id, context, float(reward))
 
 
-def _reward(given: tuple[Any, ...], named: Mapping[str, Any]) -> float:
-    """The one number that is the reward."""
+def _reward(given: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    """The one number that is the reward; whether it is one, the agent says."""
     if len(given) != 1 or named:
         raise ValueError(f"update takes one number as the reward; got {shown(given)} and {shown(dict(named))}")
     return float(given[0]) if isinstance(given[0], bool) else given[0]

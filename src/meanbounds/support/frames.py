@@ -6,7 +6,7 @@ from typing import Any
 
 from meanbounds.support.checks import shown
 
-__all__ = ["as_pandas", "collected", "is_pandas", "ordered_categories"]
+__all__ = ["as_pandas", "collected", "column_names", "is_pandas", "ordered_categories"]
 
 
 def is_pandas(table: Any) -> bool:
@@ -32,6 +32,21 @@ def collected(table: Any) -> Any:
     """
     lazy = not isinstance(table, type) and hasattr(table, "collect_schema") and hasattr(table, "collect")
     return table.collect() if lazy else table
+
+
+def column_names(table: Any) -> list[str]:
+    """The names of the columns of a pandas, Polars or Arrow table.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"arm": ["a"], "reward": [1.0]})
+    >>> column_names(frame), column_names(frame.lazy()), column_names(frame.to_arrow())
+    (['arm', 'reward'], ['arm', 'reward'], ['arm', 'reward'])
+    """
+    if hasattr(table, "collect_schema"):  # Polars; a lazy frame would warn if it were asked for its columns
+        return list(table.collect_schema().names())
+    return [str(name) for name in (table.column_names if hasattr(table, "column_names") else table.columns)]
 
 
 def as_pandas(name: str, table: Any) -> Any:
