@@ -13,6 +13,7 @@ import pytest
 
 import meanbounds as mb
 from meanbounds import evidence, logs, theory
+from meanbounds.fits import gymnasium, obp, river
 from tests.fuzzing.batches import in_words, run_in_children
 from tests.fuzzing.calls import CALLS
 from tests.fuzzing.draw import Call, Draw, HostileError, spoil
@@ -160,6 +161,9 @@ def test_every_public_name_is_fuzzed() -> None:
     ]
     names += ["logs.baselines", "logs.explain", "Journal.decide", "Journal.reward", "Journal.cancel"]
     names += ["logs.Events", "logs.evaluate"]
+    for fit in (gymnasium, obp, river):
+        own_names = [name for name in fit.__all__ if callable(getattr(fit, name))]
+        names += [f"{fit.__name__.removeprefix('meanbounds.')}.{name}" for name in own_names]
     names += [f"MeanBounds.{name}" for name in _public(mb.MeanBounds)]
     assert all(hasattr(logs, name.removeprefix("logs.")) for name in names if name.startswith("logs."))
     own = {*CALLS, *(f"Agent.{name}" for name in AGENT), *(f"ContextualAgent.{name}" for name in CONTEXTUAL)}

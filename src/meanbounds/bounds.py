@@ -21,6 +21,7 @@ from meanbounds.support.checks import (
     is_whole,
     shown,
 )
+from meanbounds.support.frames import collected, column_names
 from meanbounds.support.optional import optional
 from meanbounds.support.saving import Saved
 
@@ -469,7 +470,7 @@ class MeanBounds(Saved):
 
     @classmethod
     def from_frame(cls, frame: Any) -> MeanBounds:
-        """Make bounds from a pandas or Polars data frame with one row for each arm.
+        """Make bounds from a pandas, Polars or Arrow table with one row for each arm.
 
         Parameters
         ----------
@@ -483,10 +484,14 @@ class MeanBounds(Saved):
         >>> mb.MeanBounds.from_frame(pd.DataFrame({"arm": ["tPA", "watch"], "lower": [0.7, 0.4], "upper": [0.9, 0.6]}))
         MeanBounds([0.7, 0.4], [0.9, 0.6], arms=['tPA', 'watch'])
         """
-        if isinstance(frame, type) or not hasattr(frame, "columns"):
-            raise TypeError(f"bounds are made from a pandas or Polars data frame; got {shown(frame)}")
-        present = {name: list(frame[name]) for name in ("lower", "upper", "low", "high") if name in frame.columns}
-        arms = {"arms": [_plain(arm) for arm in frame["arm"]]} if "arm" in frame.columns else {}
+        if isinstance(frame, type) or not (hasattr(frame, "collect_schema") or hasattr(frame, "columns")):
+            raise TypeError(
+                f"bounds are made from a data frame of pandas or Polars, or an Arrow table; got {shown(frame)}"
+            )
+        names, table = column_names(frame), collected(frame)
+        known: tuple[str, ...] = ("lower", "upper", "low", "high")
+        present = {name: _entries(table[name]) for name in known if name in names}
+        arms = {"arms": [_plain(arm) for arm in _entries(table["arm"])]} if "arm" in names else {}
         return cls.from_dict({**present, **arms})
 
 
@@ -611,6 +616,10 @@ def _names(arms: Iterable[Arm] | None, size: int) -> tuple[Arm, ...]:
             raise BoundsError(f"arm {arm!r} is named twice, at places {places[arm]} and {k}")
         places[arm] = k
     return names
+
+
+def _entries(column: Any) -> list[Any]:
+    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)  # the first is Arrow's
 
 
 def _plain(arm: Any) -> Any:

@@ -14,6 +14,9 @@ import pandas as pd
 
 import meanbounds as mb
 from meanbounds import evidence, logs, theory
+from meanbounds.fits.gymnasium import BanditEnv, HiddenContextsEnv, LinearBanditEnv
+from meanbounds.fits.obp import action_dist, bandit_feedback
+from meanbounds.fits.river import RiverContextualPolicy, RiverPolicy
 from meanbounds.simulation import Delay, corrupt, corrupt_log, first_contradictions, simulate_agents
 from meanbounds.support.seeding import as_seed
 from tests.fuzzing.draw import Call, Draw
@@ -949,3 +952,72 @@ def _(draw: Draw) -> Call:
 def _(draw: Draw) -> Call:
     more = {"horizon": 5, "runs": 2, "seed": 1}
     return Call("", a_world(draw).simulate, [a_policy(draw), {}], more, frozenset(("horizon", "runs")))
+
+
+# Other packages
+
+
+@_add("fits.river.RiverPolicy")
+def _(draw: Draw) -> Call:
+    known: Any = draw.pick((None, a_bounds(draw)))
+    return Call("", RiverPolicy, [a_policy(draw), known], {"seed": 1, "floor": 0.01, "low": 0.0, "high": 1.0})
+
+
+@_add("fits.river.RiverPolicy.pull")
+def _(draw: Draw) -> Call:
+    return Call("", RiverPolicy(a_policy(draw), seed=1).pull, [["a", "b"]])
+
+
+@_add("fits.river.RiverPolicy.update")
+def _(draw: Draw) -> Call:
+    return Call("", RiverPolicy(a_policy(draw), seed=1).update, ["a", draw.share()])
+
+
+@_add("fits.river.RiverContextualPolicy")
+def _(draw: Draw) -> Call:
+    return Call("", RiverContextualPolicy, [a_policy(draw), {"old": a_bounds(draw)}, "age"], {"seed": 1})
+
+
+@_add("fits.river.RiverContextualPolicy.pull")
+def _(draw: Draw) -> Call:
+    bounds = a_bounds(draw)
+    return Call("", RiverContextualPolicy(mb.GLUE(), {"x": bounds}, "z", seed=1).pull, [list(bounds.arms), {"z": "x"}])
+
+
+@_add("fits.gymnasium.BanditEnv")
+def _(draw: Draw) -> Call:
+    return Call("", BanditEnv, [an_environment(draw)], {"horizon": 5})
+
+
+@_add("fits.gymnasium.BanditEnv.step")
+def _(_draw: Draw) -> Call:
+    env = BanditEnv(mb.Bernoulli([0.9, 0.5]))
+    env.reset(seed=1)
+    return Call("", env.step, [1])
+
+
+@_add("fits.gymnasium.LinearBanditEnv")
+def _(draw: Draw) -> Call:
+    return Call("", LinearBanditEnv, [mb.Linear(features(draw, 2), [0.3, 0.4], low=-1.0, high=1.0)], {"horizon": 5})
+
+
+@_add("fits.gymnasium.HiddenContextsEnv")
+def _(draw: Draw) -> Call:
+    return Call("", HiddenContextsEnv, [a_world(draw)], {"horizon": 5})
+
+
+@_add("fits.obp.bandit_feedback")
+def _(draw: Draw) -> Call:
+    return Call("", bandit_feedback, [logs.Events(**_events(draw))], {"arms": ["a", "b", "c"]})
+
+
+@_add("fits.obp.action_dist")
+def _(draw: Draw) -> Call:
+    policy = draw.pick(({"x": "a", "y": "b"}, {"x": {"a": 0.5, "b": 0.5}}, "a"))
+    return Call("", action_dist, [logs.Events(**_events(draw)), policy], {"arms": ["a", "b"]})
+
+
+@_add("fits.obp.action_dist of feedback")
+def _(draw: Draw) -> Call:
+    feedback = {"n_actions": 2, "action": [0, 1], "reward": [1, 0], "pscore": [0.5, 0.5], "position": [0, 1]}
+    return Call("", action_dist, [{**feedback, draw.pick(list(feedback)): draw.hostile_number()}, 0])

@@ -19,7 +19,7 @@ from meanbounds.support.optional import EXTRAS, import_optional, optional
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "meanbounds"
 # The gates of these rooms are tested below: nothing in them is imported, or run, before the room itself is.
-GATED = ("plots", "paper", "cli", "service")
+GATED = ("plots", "paper", "cli", "service", "fits")
 PACKAGES = {package for packages in EXTRAS.values() for package in packages} | {"polars", "py4j"}
 
 
@@ -85,6 +85,8 @@ def test_a_missing_package_is_named_with_its_extra(use: str, tmp_path: Path, mon
         ("matplotlib", "plots", "paper"),
         ("scipy", "worlds", "worlds.softimpute"),
         ("msgspec", "service", "service"),
+        ("river", "river", "fits.river"),
+        ("gymnasium", "gymnasium", "fits.gymnasium"),
     ],
 )
 def test_a_room_that_needs_a_package_names_the_extra(package: str, extra: str, module: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.paths import file_format, find_files, is_address, known_format, refuse_address
+from meanbounds.support.frames import is_pandas, ordered_categories
 from meanbounds.support.optional import import_optional
 
 __all__ = ["Files", "Frame", "Source", "Table", "find_source", "missing_columns", "refuse_repeated"]
@@ -167,7 +168,7 @@ class Frame:
         if hasattr(table, "collect_schema") and hasattr(table, "collect"):  # a lazy Polars frame
             missing_columns(columns, table.collect_schema().names())
             table = table.select(columns).collect()
-        if _is_pandas(table):
+        if is_pandas(table):
             names = [str(name) for name in table.columns]
             missing_columns(columns, names)
             refuse_repeated(columns, names, "the log", same_case=True)
@@ -179,7 +180,7 @@ class Frame:
         return table.select(list(columns))
 
     def categories(self, columns: Iterable[str]) -> dict[str, list[Any]]:
-        """Return the values, in order, of those columns that are ordered categoricals of pandas.
+        """Return the values, in order, of those columns that are ordered categoricals of pandas or Enums of Polars.
 
         Examples
         --------
@@ -189,11 +190,8 @@ class Frame:
         >>> Frame(pd.DataFrame({"dose": dose, "age": [60, 70]})).categories(["dose", "age"])
         {'dose': ['low', 'medium', 'high']}
         """
-        if not _is_pandas(self.table):
-            return {}
-        types = {name: getattr(self.table[name], "dtype", None) for name in columns}
-        ordered = {name: kind for name, kind in types.items() if kind is not None and getattr(kind, "ordered", False)}
-        return {name: list(kind.categories) for name, kind in ordered.items()}
+        found = {name: ordered_categories(self.table, name) for name in columns}
+        return {name: categories for name, categories in found.items() if categories is not None}
 
 
 @dataclass(frozen=True)
@@ -230,7 +228,7 @@ def find_source(source: Any, database: bool, network: bool = False) -> Source:
     """
     if isinstance(source, str | os.PathLike):
         return _named_source(source, os.fsdecode(source), database, network)
-    if _is_pandas(source) or any(hasattr(source, name) for name in _TABLES):
+    if is_pandas(source) or any(hasattr(source, name) for name in _TABLES):
         return Frame(source)
     raise LogError(
         "a log is the path of a Parquet or CSV file, a folder or a glob, a pandas, Polars or Arrow table, "
@@ -295,10 +293,6 @@ def refuse_repeated(wanted: Iterable[str], present: Sequence[str], where: str, s
         if len(same) > 1:
             shown = ", ".join(map(repr, same))
             raise LogError(f"{where} has the columns {shown}, which differ in case alone; rename one of them")
-
-
-def _is_pandas(table: Any) -> bool:
-    return type(table).__module__.split(".")[0] == "pandas" and hasattr(table, "columns")
 
 
 def _from_pandas(column: Any, name: str, is_number: bool) -> Any:

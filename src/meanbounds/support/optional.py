@@ -18,6 +18,8 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "postgres": ("psycopg",),
     "service": ("starlette", "msgspec", "uvicorn", "httpx", "psycopg", "httptools", "uvloop"),
     "distributed": ("dask", "distributed"),
+    "river": ("river",),
+    "gymnasium": ("gymnasium",),
 }
 """The packages that each extra installs: ``pip install "meanbounds[plots]"`` brings matplotlib."""
 

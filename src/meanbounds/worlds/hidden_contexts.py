@@ -18,6 +18,7 @@ from meanbounds.simulation.environments import Table
 from meanbounds.simulation.regret import Regret
 from meanbounds.simulation.run import simulate
 from meanbounds.support.checks import as_float, as_floats, as_whole, fits_range, is_whole, shown
+from meanbounds.support.frames import as_pandas
 from meanbounds.support.optional import optional
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats
@@ -176,7 +177,7 @@ class HiddenContexts:
     @classmethod
     def from_trial(
         cls,
-        frame: pd.DataFrame,
+        frame: Any,
         *,
         visible: str,
         hidden: str | Sequence[str],
@@ -191,11 +192,11 @@ class HiddenContexts:
         Parameters
         ----------
         frame
-            The trial: a row for each person.
+            The trial, a pandas, Polars or Arrow table: a row for each person.
         visible, hidden
             Columns that describe the person. The expert sees all of them, the log keeps the visible one. Several hidden
             columns together make one hidden context. Contexts and arms are sorted, or in the order of the categories if
-            the column is a pandas categorical.
+            the column is a categorical.
         arm, reward
             Columns with the arm that the person got, and the outcome.
         low, high
@@ -222,13 +223,13 @@ class HiddenContexts:
         >>> world.values.tolist()
         [0.0, 0.5, 1.0]
         """
-        cells = cells_of_trial(frame, visible, hidden, arm, reward, low, high, rewards)
+        cells = cells_of_trial(as_pandas("frame", frame), visible, hidden, arm, reward, low, high, rewards)
         return cls(**cells._asdict(), low=low, high=high)
 
     @classmethod
     def from_table(
         cls,
-        frame: pd.DataFrame,
+        frame: Any,
         *,
         visible: str,
         hidden: str | Sequence[str],
@@ -247,7 +248,7 @@ class HiddenContexts:
         Parameters
         ----------
         frame
-            The table.
+            The table, of pandas, Polars or Arrow.
         visible, hidden
             Columns that describe the person, as for `from_trial`.
         arms
@@ -283,7 +284,7 @@ class HiddenContexts:
         >>> sorted(world.log(1000, seed=1)["reward"].unique().tolist())  # the expert's films got 3, 4 and 5 stars
         [3.0, 4.0, 5.0]
         """
-        cells = cells_of_table(frame, visible, hidden, arms, low, high, weight, uniform, rewards)
+        cells = cells_of_table(as_pandas("frame", frame), visible, hidden, arms, low, high, weight, uniform, rewards)
         return cls(**cells._asdict(), low=low, high=high)
 
     @property

@@ -14,6 +14,7 @@ from meanbounds.logs.evaluating.reading import as_names, read_events
 from meanbounds.logs.reading import Time
 from meanbounds.logs.sources import Files, Frame, find_source
 from meanbounds.support.checks import shown
+from meanbounds.support.frames import column_names
 from meanbounds.support.optional import import_optional
 
 __all__ = ["read_dsjson", "read_open_bandit"]
@@ -210,9 +211,7 @@ def _columns_of(source: Any) -> list[str]:
     """The names of the columns of a file or a table."""
     found = find_source(source, False)
     if isinstance(found, Frame):
-        names = found.table.columns if hasattr(found.table, "columns") else found.table.column_names
-        names = found.table.column_names if hasattr(found.table, "column_names") else names
-        return [str(name) for name in names]
+        return column_names(found.table)
     assert isinstance(found, Files)
     if found.format == "parquet":
         parquet = import_optional("pyarrow.parquet", "logs", "Parquet files")
