@@ -1,7 +1,7 @@
 """Settings of Sphinx for the documentation site.
 
-`make docs` copies this file and the pages into one folder, see tools/site. Nothing may be fetched, neither while the site is
-built nor while it is read: formulas are drawn by a copy of MathJax that comes with a package.
+`make docs` copies this file and the pages into one folder, see tools/site. Nothing may be fetched, neither while the
+site is built nor while it is read: formulas are drawn by a copy of MathJax that comes with a package.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.util.inspect import TypeAliasForwardRef
 from tools.site.reference import ROOMS, public_names, public_value
 
 project = "meanbounds"
 author = "The meanbounds developers"
-copyright = author  # noqa: A001
+copyright = author
 release = metadata.version("meanbounds")
 version = release
 
@@ -87,9 +88,7 @@ for room in ROOMS:
             PUBLIC[f"{value.__module__}.{value.__qualname__}"] = path
 
 
-def to_public_name(
-    app: Sphinx, env: BuildEnvironment, node: Any, content: nodes.TextElement
-) -> nodes.Element | None:
+def to_public_name(app: Sphinx, env: BuildEnvironment, node: Any, content: nodes.TextElement) -> nodes.Element | None:
     """Lead a reference to the place where something is defined to the page where it is public.
 
     A name that exists but has no page stays plain; one that does not exist is an error.
@@ -111,6 +110,12 @@ def exists(path: str) -> bool:
     return True
 
 
+def plain_colons(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """A colon after the name of a parameter, instead of two hyphens."""
+    del app, what, name, value, options
+    lines[:] = [re.sub(r"(\*\*[^*]+\*\*) -- ", r"\1: ", line) for line in lines]
+
+
 def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
     """Put the one file of MathJax that is used beside the site's own."""
     if error is None:
@@ -123,5 +128,7 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
+    TypeAliasForwardRef.__repr__ = lambda alias: alias.name  # short names of types show as they are written
     app.connect("missing-reference", to_public_name)
+    app.connect("autodoc-process-docstring", plain_colons, priority=600)  # after napoleon
     app.connect("build-finished", copy_mathjax)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.site.pages import Listing, listings
+from tools.site.pages import LISTS, Listing, listings
 
 __all__ = ["llms_text"]
 
+ROLE = re.compile(r"\{py:obj\}`(\w+) <[\w.]+>`")  # a link of the reference
 HEAD = """# meanbounds
 
 > {description}
@@ -22,14 +24,14 @@ def llms_text(source: Path, description: str) -> str:
     parts = [HEAD.format(description=description)]
     for listing in walk(source, "index.md", set()):
         lines = [f"- [{item.title}]({item.page.removesuffix('.md')}.html): {item.line}" for item in listing.items]
-        parts.append("\n".join([f"## {listing.heading}", "", *lines, ""]))
+        parts.append(ROLE.sub(r"`\1`", "\n".join([f"## {listing.heading}", "", *lines, ""])))
     return "\n".join(parts)
 
 
 def walk(source: Path, page: str, seen: set[str]) -> Iterator[Listing]:
     """The lists of a page, then those of the pages in them."""
     seen.add(page)
-    found = listings((source / page).read_text(encoding="utf-8"), page)
+    found = [] if page not in LISTS else listings((source / page).read_text(encoding="utf-8"), page)
     yield from found
     for listing in found:
         for item in listing.items:

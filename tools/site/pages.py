@@ -1,7 +1,7 @@
 """Which pages there are, where they are on the site, and which page lists which.
 
-On the site the pages of docs are at the top. Every other file keeps its path. A page that lists others has items such as
-``- [Title](page.md): what it says``: they are its table of contents, and the lines of llms.txt.
+On the site the pages of docs are at the top. Every other file keeps its path. The pages of `LISTS` have items such as
+``- [Title](page.md): what it says``: they are the tables of contents, and the lines of llms.txt.
 """
 
 from __future__ import annotations
@@ -12,11 +12,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["CODE", "LINK", "ROOT", "Item", "Listing", "is_local", "listings", "rewrite", "site_path", "tracked_pages"]
+__all__ = [
+    "CODE",
+    "LINK",
+    "LISTS",
+    "ROOT",
+    "Item",
+    "Listing",
+    "listings",
+    "rewrite",
+    "site_path",
+    "tracked_pages",
+]
 
 ROOT = Path(__file__).parents[2]
 DOCS = "docs/"
 BESIDE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/RESULTS.md")  # pages outside docs
+LISTS = ("index.md", "tutorials.md", "howto.md", "explanation.md", "reference.md")  # pages that list others
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|<!--.*?-->", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?P<open>\]\(|(?:src|href)=\")(?P<target>[^)\s\"]+)")
 _HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
@@ -105,12 +117,12 @@ def rewrite(text: str, path: str, follow: Callable[[str], str]) -> str:
 
 
 def listings(text: str, path: str) -> list[Listing]:
-    """The lists of other pages in a staged page, by heading; `path` is its own path on the site.
+    r"""The lists of other pages in a staged page, by heading; `path` is its own path on the site.
 
     Examples
     --------
     >>> from tools.site.pages import listings
-    >>> listings("# All\\n\\n- [A](a.md): the first,\\n  in two lines\\n- [B](b.md#part): a part of a page\\n", "index.md")
+    >>> listings("# All\n\n- [A](a.md): the first,\n  in two lines\n- [B](b.md#part): a part\n", "index.md")
     [Listing(heading='All', items=[Item(title='A', page='a.md', line='the first, in two lines')])]
     """
     text = CODE.sub(lambda found: found[0] if found[0].startswith("`") and "\n" not in found[0] else "", text)

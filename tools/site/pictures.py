@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib as mpl
-
 from benchmarks import cone, naive, theory, trust
+
 from meanbounds.cli import main
 
 __all__ = ["PICTURES", "draw"]

@@ -20,8 +20,8 @@ __all__ = ["ROOMS", "Room", "public_names", "public_value", "write_reference"]
 class Room(NamedTuple):
     """A page of the reference.
 
-    `modules` have its public names. Those of `meanbounds` itself are shared out over several pages: `made_in` says in which
-    rooms the names of this page are defined.
+    `modules` have its public names. Those of `meanbounds` itself are shared out over several pages: `made_in` says in
+    which rooms the names of this page are defined.
     """
 
     page: str
@@ -112,7 +112,7 @@ def write_reference(write: Callable[[str, str], None]) -> str:
     lines = []
     for room in ROOMS:
         write(f"api/{room.page}.md", room_page(room))
-        names = ", ".join(f"`{path.rpartition('.')[2]}`" for path in public_names(room))
+        names = ", ".join(f"{{py:obj}}`{path.rpartition('.')[2]} <{path}>`" for path in public_names(room))
         lines.append(f"- [{room.title}](api/{room.page}.md): {names}")
     write(f"api/{COMMAND_LINE}.md", command_page())
     commands = ", ".join(f"`{command.name}`" for command in COMMANDS)
@@ -121,7 +121,7 @@ def write_reference(write: Callable[[str, str], None]) -> str:
 
 
 def room_page(room: Room) -> str:
-    """A page with a section for each public name of a room; Sphinx takes the text from the docstrings."""
+    """A page with every public name of a room; Sphinx takes the text from the docstrings."""
     parts = [f"# {room.title}"]
     for module in [f"meanbounds.{name}" for name in room.made_in] or room.modules:
         if hasattr(import_module(module), "__path__") or not room.made_in:
@@ -134,7 +134,7 @@ def room_page(room: Room) -> str:
             text = directive("autofunction", path)
         else:
             text = directive("py:data", path, body=constant(name, below=module)[1])
-        parts.append(f"## `{name}`\n\n{text}")
+        parts.append(text)
     return "\n\n".join(parts) + "\n"
 
 

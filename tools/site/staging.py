@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tools.site.pages import ROOT, listings, rewrite, site_path, tracked_pages
+from tools.site.pages import LISTS, ROOT, listings, rewrite, site_path, tracked_pages
 from tools.site.reference import write_reference
 
 __all__ = ["Staging", "contents", "stage"]
@@ -66,7 +66,7 @@ def stage(folder: Path, made: frozenset[str] = frozenset()) -> Staging:
     for path in tracked_pages():
         text = rewrite((ROOT / path).read_text(encoding="utf-8"), path, staging.follow)
         text = text.replace(ROOMS, rooms).replace(FIGURE, figure())
-        staging.write(site_path(path), text + contents(text, site_path(path)))
+        staging.write(site_path(path), text + (contents(text, site_path(path)) if site_path(path) in LISTS else ""))
     shutil.copyfile(ROOT / "docs" / "conf.py", folder / "conf.py")
     shutil.copytree(ROOT / "docs" / "static", folder / "static")
     (folder / "extra").mkdir()
