@@ -133,7 +133,7 @@ def room_page(room: Room) -> str:
         elif inspect.isroutine(value):
             text = directive("autofunction", path)
         else:
-            text = directive("py:data", path, body=constant(name, below=module)[1])
+            text = directive("py:data", name, f"module: {module}", body=constant(name, below=module)[1])
         parts.append(text)
     return "\n\n".join(parts) + "\n"
 
