@@ -37,8 +37,8 @@ def draw(path: Path = PATH, runs: int = 200) -> None:
     plot_bounds(mb.logs.bounds(counts, mb.logs.OptimalExpert())["all"], list(truth), ax=means)
     seen = counts.count[0] > 0
     naive = counts.total[0][seen] / counts.count[0][seen]
-    cross = {"marker": "x", "linestyle": "none", "markersize": 9, "markeredgewidth": 2.5}
-    means.plot(naive, np.flatnonzero(seen), color=COLOURS[1], label="average of the log", **cross)
+    (cross,) = means.plot(naive, np.flatnonzero(seen), "x", color=COLOURS[1], label="average of the log")
+    cross.set(markersize=9, markeredgewidth=2.5)
     means.set_xlim(0.0, 1.0)
     means.legend(loc="lower center", bbox_to_anchor=(0.4, 1.0), frameon=False, fontsize=SMALL)
 
