@@ -7,7 +7,7 @@ BIN := .venv/bin
 COVERED := 98
 COVERAGE_CORE = $(shell $(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
-.PHONY: install demo test test-lowest dist soak lint size bench picture choices pending rivals gain others doubt reproduce clean kernels
+.PHONY: install demo test test-lowest dist soak lint size bench docs picture choices pending rivals gain others doubt reproduce clean kernels
 
 install: .venv/.demo kernels  ## the packages, into .venv
 	@echo "installed: $(BIN)/meanbounds --help says what it can do"
@@ -58,11 +58,16 @@ else
 	$(BIN)/python -m benchmarks.others
 endif
 
+# QUICK=1 draws the pictures from fewer runs. Nothing is fetched once the packages are there; a warning is an error.
+docs: .venv/.docs kernels  ## the documentation site, into site/html
+	$(BIN)/python -m tools.site $(if $(QUICK),--quick)
+
 picture: .venv/.demo kernels  ## the pictures of README and docs
 	$(BIN)/meanbounds demo -o docs/images --picture-only
 	$(BIN)/python -m benchmarks.cone
 	$(BIN)/python -m benchmarks.theory
 	$(BIN)/python -m benchmarks.trust
+	$(BIN)/python -m benchmarks.naive
 
 # SHARE=0.4 plays two of the five draws.
 choices: .venv/.bench kernels  ## what the choices of linear policies are worth, into docs/choices.md; takes a quarter of an hour
@@ -95,7 +100,7 @@ reproduce: .venv/.demo kernels  ## every figure and table of the paper, into rep
 	  { echo "meanbounds needs Python 3.11 or newer; set PYTHON=/path/to/python3.11 (found: $$($(PYTHON) --version))"; exit 1; }
 	$(PYTHON) -m venv .venv
 
-.venv/.demo .venv/.dev .venv/.bench: .venv/.%: pyproject.toml | .venv/bin/python
+.venv/.demo .venv/.dev .venv/.bench .venv/.docs: .venv/.%: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(if $(filter demo,$*),all,$*)]"
 	@touch $@
 
@@ -112,5 +117,5 @@ kernels: .venv/.kernels
 	@touch $@
 
 clean:
-	rm -rf .venv .lowest .coverage demo study reproduce reproduce-quick .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .lowest .coverage demo study site reproduce reproduce-quick .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

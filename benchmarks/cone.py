@@ -12,7 +12,7 @@ import meanbounds as mb
 PATH = Path(__file__).parents[1] / "docs" / "images" / "cone.png"
 
 
-def main() -> None:
+def draw(path: Path = PATH) -> None:
     """Draw eight arms around the circle, with bounds around their means."""
     mpl.use("Agg")
     from matplotlib import pyplot as plt
@@ -27,8 +27,9 @@ def main() -> None:
         np.maximum(means - below, -1.0), np.minimum(means + above, 1.0), arms=list("abcdefgh"), low=-1.0, high=1.0
     )
     plot_cone(features, bounds, theta=theta)
-    plt.savefig(PATH, dpi=200)
+    plt.savefig(path, dpi=200)
+    plt.close()
 
 
 if __name__ == "__main__":
-    main()
+    draw()

@@ -50,17 +50,17 @@ class Beside:
         return self.parts[label].quantiles(str(POLICY), levels)
 
 
-def played(case: str) -> Beside:
+def played(case: str, runs: int = 200) -> Beside:
     """The policy with the bounds of a case, trusted more or less."""
     parts = {}
     with expecting("is outside its bounds"):
         for label, trust in TRUSTS.items():
             known = mb.Knowledge(mb.MeanBounds(*CASES[case]), trust=trust)
-            parts[label] = mb.simulate(POLICY, mb.Bernoulli(MEANS), known, horizon=5_000, runs=200, seed=7)
+            parts[label] = mb.simulate(POLICY, mb.Bernoulli(MEANS), known, horizon=5_000, runs=runs, seed=7)
     return Beside(parts)
 
 
-def draw_trust(path: Path) -> None:
+def draw_trust(path: Path, runs: int = 200) -> None:
     """Regret by trust, where bounds hold and where they do not."""
     from matplotlib import pyplot as plt
 
@@ -69,7 +69,7 @@ def draw_trust(path: Path) -> None:
 
     _, axes = column([3.0, 3.0])
     for ax, (case, text) in zip(axes, SHOWN.items(), strict=True):
-        plot_regret(played(case), ax=ax)
+        plot_regret(played(case, runs), ax=ax)
         title(ax, text)
     plt.savefig(path, dpi=200)
     plt.close()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import meanbounds as mb
-from meanbounds.cli import main
+from meanbounds.cli import main, make_parser
 from meanbounds.policies import AnyPolicy
 from meanbounds.simulation.study import read_study
 from tests.contract import check_policy
@@ -28,6 +29,8 @@ def pages(folder: Path) -> list[str]:
 PAGES = ["README.md", "CONTRIBUTING.md", *pages(ROOT / "docs")]  # whose examples run
 ALL_PAGES = pages(ROOT)
 BLOCK = re.compile(r"^```(python|toml|console)( no-run| run)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+EXTRAS = set(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"])
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)[^)]*\)|(?:src|href)=\"([^\"]+)\"")
 
@@ -36,6 +39,11 @@ def blocks(page: str) -> list[tuple[str, bool, str]]:
     text = (ROOT / page).read_text(encoding="utf-8")
     found = BLOCK.findall(text)  # commands run where it says so: many show what a user does with files of their own
     return [(kind, how == (" no-run" if kind != "console" else ""), code) for kind, how, code in found]
+
+
+def words(line: str) -> list[str]:
+    """A line as a shell reads it: a comment begins at a # after a space, not at one within a word."""
+    return shlex.split(re.sub(r"(^|\s)#.*", "", line))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -48,7 +56,7 @@ def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             assert read_study(tmp_path / "study.toml").horizon > 0
         elif kind == "console":
             for line in [] if skipped else code.splitlines():
-                name, *arguments = shlex.split(line, comments=True)
+                name, *arguments = words(line)
                 assert name == "meanbounds", f"only commands of meanbounds run here: {line}"
                 assert main(arguments) == 0, line
         else:
@@ -59,6 +67,29 @@ def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         policy = names["HalfTrust"]
         assert callable(policy)
         check_policy(policy())
+
+
+def commands(page: str) -> list[str]:
+    """Every line of a page that is typed into a shell; lines that end with a backslash go on."""
+    typed = "\n".join(code for kind, _, code in blocks(page) if kind == "console")
+    return [line for line in typed.replace("\\\n", " ").splitlines() if line and not line.startswith("{")]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_could_be_typed(page: str) -> None:
+    """Those that are not run are read at least: by the command line's own parser, the Makefile, the extras."""
+    for line in commands(page):
+        name, *arguments = words(line)
+        if name.endswith("meanbounds"):
+            make_parser().parse_args(arguments)
+        elif name == "make":
+            assert set(arguments) <= TARGETS, line
+        elif name == "pip":
+            assert arguments[0] == "install", line
+            extras = re.findall(r"\[([\w,]+)\]", line)
+            assert {extra for group in extras for extra in group.split(",")} <= EXTRAS, line
+        else:
+            assert name == "curl", f"who checks this? {line}"  # tests/service/test_pages.py sends them
 
 
 def test_there_are_examples() -> None:

@@ -1,4 +1,4 @@
-"""The page about warehouses runs as a whole, with a PostgreSQL server and a Spark session."""
+"""The pages about warehouses and clusters run as a whole, with a PostgreSQL server and a Spark session."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow
 import pytest
 
+import meanbounds as mb
 from tests.servers import find_module
 from tests.test_docs import blocks
 
@@ -55,3 +56,29 @@ def test_spark(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     spark.catalog.dropTempView("decisions")
     assert names["events"].contexts == ("de",)
     assert found["always new"].lower <= 0.35 <= found["always new"].upper
+
+
+def run_parts(wanted: str, names: dict[str, Any]) -> None:
+    """Run the blocks of docs/clusters.md that mention an engine; the others run with the other pages."""
+    names["mb"] = mb
+    codes = [code for kind, _, code in blocks("docs/clusters.md") if kind == "python" and wanted in code]
+    assert codes, wanted
+    for code in codes:
+        exec(compile(code, f"docs/clusters.md, {wanted}", "exec", dont_inherit=True), names)
+
+
+def test_clusters_on_postgres(postgres: str) -> None:
+    psycopg = find_module("psycopg", "meanbounds[postgres]")
+    names: dict[str, Any] = {"address": postgres}
+    try:
+        run_parts('engine="postgres"', names)
+    finally:
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute("DROP TABLE IF EXISTS visits")
+    assert names["counts"].rows == 500
+
+
+def test_clusters_on_spark(spark: Any) -> None:
+    names: dict[str, Any] = {"session": spark}
+    run_parts('engine="spark"', names)
+    assert set(names["agent"]) == {"at", "de"}

@@ -222,7 +222,7 @@ def soft_impute(
         stationary point.
     centre
         Whether to subtract first the mean m of all entries and damped effects b of rows and c of columns, those that
-        minimise sum (X - m - b_i - c_j)^2 + damping (|b|^2 + |c|^2). Without it unknown entries are drawn towards 0.
+        minimise ``sum (X - m - b_i - c_j)^2 + damping (|b|^2 + |c|^2)``. Without it unknown entries are drawn to 0.
     damping
         As if each row and column had so many more entries that show no effect; ``numpy.inf`` subtracts the mean alone.
     tolerance
