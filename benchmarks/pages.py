@@ -49,5 +49,6 @@ def kept_part(folder: Path | None, name: str, write: Callable[[], str]) -> str:
         return path.read_text(encoding="utf-8")
     text = write()
     if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_text_atomically(path, text)
     return text
