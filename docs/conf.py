@@ -58,7 +58,7 @@ nitpick_ignore_regex = [(r"py:(obj|class|data|exc)", r"(?!meanbounds\.|mb\.).*")
 
 mathjax_path = "mathjax/tex-svg.js"
 mathjax_options = {"defer": "defer"}
-mathjax3_config = {"options": {"enableMenu": False}, "svg": {"fontCache": "none"}}
+mathjax3_config = {"options": {"enableMenu": False}, "svg": {"fontCache": "none", "scale": 0.92}}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "meanbounds"

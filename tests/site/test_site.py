@@ -50,10 +50,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the site; processes that test at the same time share one."""
     folder = tmp_path_factory.getbasetemp()
     folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
-    html, command = (
-        folder / "site" / "html",
-        [sys.executable, "-m", "tools.site", "--quick", "-o", str(folder / "site")],
-    )
+    html = folder / "site" / "html"
+    command = [sys.executable, "-m", "tools.site", "--quick", "-o", str(html.parent)]
     with (folder / "site.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (html / "llms.txt").exists():  # what a build writes last

@@ -12,7 +12,7 @@ __all__ = ["Staging", "contents", "stage"]
 
 FIGURE = "<!-- the interactive figure -->"  # in docs/index.md
 ROOMS = "<!-- every public name -->"  # in docs/reference.md
-INTERACTIVE = ROOT / "docs" / "interactive"
+FRAGMENT = ROOT / "docs" / "interactive" / "figure.html"
 LANGUAGES = {".py": "python", ".toml": "toml", ".cff": "yaml", ".yml": "yaml", ".js": "javascript", ".css": "css"}
 
 
@@ -70,8 +70,9 @@ def stage(folder: Path, made: frozenset[str] = frozenset()) -> Staging:
     shutil.copyfile(ROOT / "docs" / "conf.py", folder / "conf.py")
     shutil.copytree(ROOT / "docs" / "static", folder / "static")
     (folder / "extra").mkdir()
-    if INTERACTIVE.is_dir():
-        shutil.copytree(INTERACTIVE, folder / "extra" / "interactive")
+    if FRAGMENT.exists():  # what it loads has to be beside the page
+        shutil.copytree(FRAGMENT.parent, folder / "extra", ignore=lambda *_: {FRAGMENT.name}, dirs_exist_ok=True)
+        shutil.copyfile(FRAGMENT, folder / FRAGMENT.name)
     return staging
 
 
@@ -94,5 +95,4 @@ def shown(path: str) -> str:
 
 def figure() -> str:
     """The interactive figure of the front page, if there is one."""
-    fragment = INTERACTIVE / "figure.html"
-    return f"```{{raw}} html\n:file: extra/interactive/{fragment.name}\n```" if fragment.exists() else ""
+    return f"```{{raw}} html\n:file: {FRAGMENT.name}\n```" if FRAGMENT.exists() else ""
