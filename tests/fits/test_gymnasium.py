@@ -136,7 +136,8 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(RuntimeError, match="call reset"):
         env.step(0)
     env.reset(seed=1)
-    for action in (2, -1, 0.5, "a", None):
+    env.step(np.array(1))
+    for action in (2, -1, 0.5, "a", None, np.timedelta64(1, "D"), np.array([0])):
         with pytest.raises(ValueError, match="from 0 to 1"):
             env.step(action)
     with pytest.raises(TypeError, match="LinearBanditEnv"):

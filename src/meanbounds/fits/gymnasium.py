@@ -21,7 +21,7 @@ from meanbounds.kernels.random.stream import child, offer_key, reward_key
 from meanbounds.simulation.changing import Changing
 from meanbounds.simulation.environments import Bernoulli, Beta, Environment, Linear, Table, Uniform
 from meanbounds.simulation.instances import INSTANCES
-from meanbounds.support.checks import as_whole, check_choice, shown
+from meanbounds.support.checks import as_whole, check_choice, is_whole, shown
 from meanbounds.support.optional import optional
 from meanbounds.support.seeding import as_seed
 from meanbounds.support.types import Floats
@@ -59,9 +59,10 @@ class _Env(gymnasium.Env[Any, np.int64]):
     def _action(self, action: Any) -> int:
         if self._seed is None:
             raise RuntimeError("the environment has not been started: call reset() before step()")
-        if not self.action_space.contains(action):
+        number = action.item() if isinstance(action, np.ndarray) and not action.ndim else action
+        if not is_whole(number) or not 0 <= int(number) < self.action_space.n:
             raise ValueError(f"an action is a whole number from 0 to {self.action_space.n - 1}; got {shown(action)}")
-        return int(action)
+        return int(number)
 
     def _cut_off(self) -> bool:
         """Count the round; whether it was the last."""
