@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-IMPORTS = 5  # processes of which the quickest counts
+IMPORTS = 3  # processes of which the quickest counts
 PATIENCE = 60.0  # seconds for the service to answer
 
 
