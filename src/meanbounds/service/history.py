@@ -102,15 +102,19 @@ class Line:
 
     def arm(self, arm: Arm) -> list[float]:
         """The numbers of an arm, to be added to."""
-        return self.arms.setdefault(arm, [0, 0, 0.0])
+        got = self.arms.get(arm)
+        if got is None:
+            got = self.arms[arm] = [0, 0, 0.0]
+        return got
 
-    def mark(self, time: float, sums: Sums) -> None:
-        """An event has happened."""
+    def mark(self, time: float, sums: Sums | None) -> None:
+        """An event has happened; the sums are those of the same context, if it had rewards."""
         self.since += 1
         if self.since < self.step:
             return
         self.since = 0
-        self.marks.append((time, {arm: list(got) for arm, got in self.arms.items()}, sums.saved()))
+        then = [0, 0.0, 0, 0.0] if sums is None else sums.saved()
+        self.marks.append((time, {arm: got[:] for arm, got in self.arms.items()}, then))
         if len(self.marks) > MARKS:
             self.marks, self.step = self.marks[::2], 2 * self.step
 
@@ -161,12 +165,14 @@ class History:
         for where in _places(context):
             line = self._line(where)
             line.arm(arm)[0] += 1
-            line.mark(time, self.sums(where))
+            line.mark(time, self._sums.get(where))
 
     def rewarded(self, time: float, context: Context, arm: Arm, reward: float, by: By) -> None:
         """A reward, by who decided; what is forced is neither the agent's choice nor the expert's."""
         for where in _places(context):
-            own, line = self._sums.setdefault(where, Sums()), self._line(where)
+            own, line = self._sums.get(where), self._line(where)
+            if own is None:
+                own = self._sums[where] = Sums()
             if by != "nobody":
                 own.add(reward, by)
             if by != "expert":
@@ -175,13 +181,16 @@ class History:
             line.mark(time, own)
 
     def _line(self, context: Context) -> Line:
-        line = self._lines.get(context)
+        lines = self._lines
+        line = lines.get(context)
         if line is None:
-            line = self._lines[context] = Line()
-            if len(self._lines) > LINES:
-                oldest = next(one for one in self._lines if one is not None)
-                del self._lines[oldest]
-        self._lines.move_to_end(context)
+            line = lines[context] = Line()
+            if len(lines) > LINES:
+                ages = iter(lines)
+                oldest = next(ages)
+                del lines[next(ages) if oldest is None else oldest]
+        else:
+            lines.move_to_end(context)
         return line
 
     def saved(self) -> dict[str, Any]:
