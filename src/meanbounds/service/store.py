@@ -246,7 +246,16 @@ class Store(ABC):
         return position if hmac.compare_digest(code, self._code(position)) else None
 
     def _code(self, position: int) -> str:
-        return hashlib.blake2b(position.to_bytes(8, "big"), key=self.secret, digest_size=12).hexdigest()
+        return self.hashed(position.to_bytes(8, "big"), 12)
+
+    def hashed(self, data: bytes, size: int) -> str:
+        """A hash of this many bytes that needs the secret, in hexadecimal."""
+        known: dict[int, hashlib.blake2b] = self.__dict__.setdefault("_hashes", {})
+        if size not in known:
+            known[size] = hashlib.blake2b(key=self.secret, digest_size=size)
+        hashed = known[size].copy()  # the secret has gone into it: half of the work
+        hashed.update(data)
+        return hashed.hexdigest()
 
     @property
     def secret(self) -> bytes:

@@ -29,6 +29,7 @@ _SWEEP = 1.0  # seconds between two looks for decisions that expire
 _TIDY = 0.5  # seconds between two times that the store tidies up
 _QUEUE = 20_000  # commands that may wait; more are refused
 _Result = TypeVar("_Result")
+_Waiting = tuple[Sequence[Command], asyncio.Future[list[Any]]]  # commands, and what will have their answers
 
 
 def carry_out(book: Book, *commands: Command) -> list[Any]:
@@ -81,9 +82,10 @@ def _run(book: Book, commands: Sequence[Command]) -> list[Any]:
         warnings.simplefilter("always", UserWarning)
         for command in commands:
             answers.append(_answer(book, command))
-            for warning in caught[heard:]:
-                _tell(book, warning.message)
-            heard = len(caught)
+            if len(caught) > heard:
+                for warning in caught[heard:]:
+                    _tell(book, warning.message)
+                heard = len(caught)
     return answers
 
 
@@ -127,8 +129,8 @@ class Writer:
         self.problem: str | None = None  # why the store cannot be used, if it cannot
         self.groups = self.commands = 0
         self._snapshots = Snapshots(book) if snapshots else None
-        self._waiting: list[tuple[Sequence[Command], asyncio.Future[list[Any]]]] = []
-        self._wake = asyncio.Event()
+        self._waiting: list[_Waiting] = []
+        self._idle: asyncio.Future[None] | None = None  # what `run` waits for while there is nothing to do
         self._closing = False
         self._tidy = self._long = False
         self._behind = False  # decisions that have expired may be left over from the last look
@@ -143,8 +145,13 @@ class Writer:
         if len(self._waiting) >= _QUEUE:
             raise RefusalError(503, "overloaded", "too many requests are waiting; try again later")
         self._waiting.append((commands, future))
-        self._wake.set()
+        self._wake()
         return future
+
+    def _wake(self) -> None:
+        """Let `run` go on if it waits."""
+        if self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
 
     async def run(self) -> None:
         """Work until `close` is called."""
@@ -154,9 +161,11 @@ class Writer:
         tidying = asyncio.create_task(self._keep_tidy())
         while not (self._closing and not self._waiting):
             if not self._waiting and not self._behind:
-                self._wake.clear()
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), _SWEEP)
+                self._idle = loop.create_future()
+                timer = loop.call_later(_SWEEP, self._wake)
+                await self._idle
+                timer.cancel()
+                self._idle = None
             if self._waiting:
                 await self._group(self._take())
             if self._long:
@@ -187,13 +196,13 @@ class Writer:
     async def close(self) -> None:
         """Finish what waits, and stop."""
         self._closing = True
-        self._wake.set()
+        self._wake()
 
-    def _take(self) -> list[tuple[Sequence[Command], asyncio.Future[list[Any]]]]:
+    def _take(self) -> list[_Waiting]:
         """The next group: as many as may be, or one that has to be alone."""
         count = size = 0
         for commands, _ in self._waiting:
-            alone = any(command.alone for command in commands)
+            alone = commands[0].alone if len(commands) == 1 else any(command.alone for command in commands)
             if count and (alone or size + len(commands) > _MOST):
                 break
             count, size = count + 1, size + len(commands)
@@ -202,7 +211,7 @@ class Writer:
         group, self._waiting = self._waiting[:count], self._waiting[count:]
         return group
 
-    async def _group(self, group: list[tuple[Sequence[Command], asyncio.Future[list[Any]]]]) -> None:
+    async def _group(self, group: list[_Waiting]) -> None:
         """Carry out a group, and answer when it is on disk."""
         commands = [command for own, _ in group for command in own]
         try:
