@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 import secrets
 import time
 import traceback
@@ -97,8 +98,8 @@ class Call:
         return QueryParams(self.query).get(name)
 
 
-Handler = Callable[[Call], do.Command | Awaitable[Any]]
-"""What to do for a request: one command, whose answer is that of the request, or what gives the answer."""
+Handler = Callable[[Call], do.Command] | Callable[[Call], Awaitable[Any]]
+"""What to do for a request: a function that makes the one command that answers it, or a coroutine function."""
 
 Refuse = Callable[[RefusalError, Mapping[str, str]], tuple[int, msgspec.Struct]]
 
@@ -608,6 +609,7 @@ class _Endpoint:
 
     def __init__(self, service: Service, operation: Operation) -> None:
         self._service, self._operation, self._name = service, operation, operation.name
+        self._is_command = not inspect.iscoroutinefunction(operation.handle)
         self._decoder = None if operation.takes is None else msgspec.json.Decoder(operation.takes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -619,8 +621,8 @@ class _Endpoint:
             key = call.idempotency_key
             if key is not None and not (1 <= len(key) <= 200 and key.isprintable()):
                 raise RefusalError(422, "invalid", "Idempotency-Key must have 1 to 200 printable characters")
-            made = operation.handle(call)
-            answer = (await call.writer.put(made))[0] if isinstance(made, do.Command) else await made
+            made: Any = operation.handle(call)
+            answer = (await call.writer.put(made))[0] if self._is_command else await made
             if isinstance(answer, RefusalError):
                 raise answer
             status, content = 200, _ENCODER.encode(answer)

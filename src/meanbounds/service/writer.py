@@ -9,8 +9,9 @@ import asyncio
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, TypeVar
 
 from meanbounds.evidence import AssumptionWarning, ContradictionWarning
@@ -113,6 +114,54 @@ def _answer(book: Book, command: Command) -> Any:
         return RefusalError(422, "invalid", str(error))
 
 
+class _Helper:
+    """A thread that works for an event loop, one piece of work after the other; an executor takes longer to ask.
+
+    Parameters
+    ----------
+    name
+        The name of the thread.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._asked: SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]] | None] = SimpleQueue()
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def do(self, work: Callable[[], _Result]) -> asyncio.Future[_Result]:
+        """Let this be done; the future has what came of it."""
+        future: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
+        self._asked.put((work, future))
+        return future
+
+    def _run(self) -> None:
+        while (asked := self._asked.get()) is not None:
+            work, future = asked
+            result, failed = None, None
+            try:
+                result = work()
+            except BaseException as error:  # it is raised where the work was asked for
+                failed = error
+            with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits
+                future.get_loop().call_soon_threadsafe(_settle, future, result, failed)
+            del asked, work, future, result, failed
+
+    def stop(self) -> None:
+        """Wait for what was asked, and end the thread."""
+        self._asked.put(None)
+        self._thread.join()
+
+
+def _settle(future: asyncio.Future[Any], result: Any, failed: BaseException | None) -> None:
+    """Give a future what came of its work, unless whoever waited has gone away."""
+    if future.done():
+        return
+    if failed is None:
+        future.set_result(result)
+    else:
+        future.set_exception(failed)
+
+
 class Writer:
     """Carries out commands for many tasks of an event loop.
 
@@ -134,8 +183,8 @@ class Writer:
         self._closing = False
         self._tidy = self._long = False
         self._behind = False  # decisions that have expired may be left over from the last look
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="meanbounds-store")
-        self._tidier = ThreadPoolExecutor(1, thread_name_prefix="meanbounds-tidy")
+        self._thread = _Helper("meanbounds-store")
+        self._tidier = _Helper("meanbounds-tidy")
 
     def put(self, *commands: Command) -> asyncio.Future[list[Any]]:
         """Let commands be carried out, together and in this order; the future has their answers."""
@@ -190,7 +239,7 @@ class Writer:
         while True:
             await asyncio.sleep(_TIDY)
             with suppress(StoreError):  # a full disk: the next group says so
-                if await asyncio.get_running_loop().run_in_executor(self._tidier, self.book.store.tidy):
+                if await self._tidier.do(self.book.store.tidy):
                     self._long = True
 
     async def close(self) -> None:
@@ -300,10 +349,10 @@ class Writer:
             self.problem = str(error)
 
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        return await self._thread.do(work)
 
     def stop(self) -> None:
         """Let go of the thread and the store."""
-        self._tidier.shutdown()
-        self._thread.shutdown()
+        self._tidier.stop()
+        self._thread.stop()
         self.book.store.close()
