@@ -163,7 +163,10 @@ class ArmsLearner(Learner):
         """The plan for these arms; pruning, l_max and factors are computed from them alone."""
         plan = plans.get(positions)
         if plan is None:
-            plan = self._policy.plan(known.subset(positions)).placed(positions)
+            whole = len(positions) == len(known.bounds)  # most often, and a subset would be the same
+            plan = self._policy.plan(known if whole else known.subset(positions))
+            if not whole or plan.is_doubted:  # a doubted plan is written to
+                plan = plan.placed(positions)
             if len(plans) >= _REMEMBERED:
                 plans.clear()
             plans[positions] = plan

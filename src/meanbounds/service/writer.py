@@ -321,6 +321,10 @@ class Writer:
         """Let the database forget rows that were overwritten, when no group is under way."""
         self._tidy = True
 
+    def beside(self, work: Callable[[], _Result]) -> asyncio.Future[_Result]:
+        """Do something that takes long and does not need the store, while groups go on; one at a time."""
+        return self._tidier.do(work)
+
     def _finish(self) -> None:
         if self.book.write():
             self.book.store.commit()
