@@ -281,11 +281,11 @@ class ArmsLearner(Learner):
         if decide is None or plan.is_doubted:
             return super().decide(eligible, pending)
         counts = self._counts_by_default if pending is None else self._counts(pending)
-        chance = np.empty(1)
-        k = decide(now.settings, plan.table, now.table, now.tally, self._log_f, counts, chance)
+        own, chance = (now.parameters, now.middle, plan.table, now.table, now.tally), np.empty(1)
+        k = decide(*own, self._log_f, counts, chance)
         while k < 0:
             self._log_f_at(-k)
-            k = decide(now.settings, plan.table, now.table, now.tally, self._log_f, counts, chance)
+            k = decide(*own, self._log_f, counts, chance)
         return now.arms[k], chance.item()
 
     def _offer_quickly(self, eligible: Any) -> Plan:

@@ -31,7 +31,7 @@ from meanbounds.kernels.tally import (
 )
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["Pull", "pull_for", "read_settings", "settings_of", "supposed", "update", "update_with_news"]
+__all__ = ["Pull", "pull_for", "settings_of", "supposed", "update", "update_with_news"]
 
 _FLOOR = 0  # places in the settings
 _PARAMETERS = 1  # how many there are; they come next, and then the middle of each arm's bounds
@@ -45,13 +45,6 @@ def settings_of(floor: float, parameters: Floats, middle: Floats) -> Floats:
     mean of an arm without rewards while its pulls are pending.
     """
     return np.concatenate([[floor, len(parameters)], parameters, middle])
-
-
-@compiled
-def read_settings(settings: Floats) -> tuple[float, Floats, Floats]:
-    """Floor, parameters and middle, as `settings_of` was given them."""
-    rest = _REST + int(settings[_PARAMETERS])
-    return settings[_FLOOR], settings[_REST:rest], settings[rest:]
 
 
 @compiled
@@ -83,7 +76,8 @@ def pull_for(given: int) -> Pull:
     def pull(
         settings: Floats, plan_table: Floats, state_table: Floats, tally: Integers, log_f: Floats, counts: bool
     ) -> int:
-        floor, parameters, middle = read_settings(settings)
+        rest = _REST + int(settings[_PARAMETERS])
+        floor, parameters, middle = settings[_FLOOR], settings[_REST:rest], settings[rest:]
         number, counts = tally[PULLS], counts and tally[UNANSWERED] > 0
         t = tally[UPDATES] + 1 + (tally[UNANSWERED] if counts else 0)
         place = 1 + t - int(log_f[0])

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from meanbounds.kernels.arms.agent import read_settings, supposed
+from meanbounds.kernels.arms.agent import supposed
 from meanbounds.kernels.arms.gittins import gittins_scores, largest_by_mean
 from meanbounds.kernels.arms.logged import with_log
 from meanbounds.kernels.arms.tables import plan_of, state_of
@@ -22,15 +22,16 @@ from meanbounds.support.types import Floats, Integers
 
 __all__ = ["Decide", "decide_for"]
 
-Decide = Callable[[Floats, Floats, Floats, Integers, Floats, bool, Floats], int]
+Decide = Callable[[Floats, Floats, Floats, Floats, Integers, Floats, bool, Floats], int]
 
 
 @functools.cache
 def decide_for(given: int) -> Decide | None:
     """The pull of policies with this code that also says how probable the arm was; None if there is none.
 
-    It takes what `meanbounds.kernels.arms.agent.pull_for` says, without a floor, and an array into which it writes the
-    probability: that of `meanbounds.kernels.arms.textbook.chances`, bit by bit.
+    It takes the policy's parameters, the middle of each arm's bounds, and from the plan on what
+    `meanbounds.kernels.arms.agent.pull_for` says; there is no floor. Into the last array it writes the probability,
+    which is that of `meanbounds.kernels.arms.textbook.chances`, bit by bit.
     """
     code, logged, doubted = split(given)
     if code != GITTINS or doubted:
@@ -38,7 +39,8 @@ def decide_for(given: int) -> Decide | None:
 
     @compiled
     def decide(
-        settings: Floats,
+        parameters: Floats,
+        middle: Floats,
         plan_table: Floats,
         state_table: Floats,
         tally: Integers,
@@ -46,7 +48,6 @@ def decide_for(given: int) -> Decide | None:
         counts: bool,
         chance: Floats,
     ) -> int:
-        _, parameters, middle = read_settings(settings)
         counts = counts and tally[UNANSWERED] > 0
         t = tally[UPDATES] + 1 + (tally[UNANSWERED] if counts else 0)
         place = 1 + t - int(log_f[0])
