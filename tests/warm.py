@@ -43,6 +43,7 @@ def compile_agent(policy: mb.Policy, known: mb.Knowledge) -> None:
     for _ in range(3):
         agent.update(agent.pull(), 1.0)
     agent.probabilities()
+    agent.decide()
 
 
 def compile_loops(policy: mb.Policy, known: mb.Knowledge) -> None:

@@ -147,3 +147,42 @@ def test_candidates_come_in_the_order_of_the_offer() -> None:
     assert chances[offered.index(agent.pull(offered))] > 0.0
     with pytest.raises(ValueError, match="eligible is empty"):
         agent.probabilities([])
+
+
+GITTINS = mb.OptimisticGittins()
+SOME_PRIOR = mb.Knowledge(BOUNDS, prior=mb.Prior(0.5, 8.0))
+
+
+@pytest.mark.parametrize(
+    ("policy", "known", "floor", "offered"),
+    [
+        (GITTINS, mb.Knowledge(BOUNDS), 0.0, None),
+        (GITTINS, mb.Knowledge(BOUNDS), 0.0, ["c", "b", "a"]),
+        (GITTINS, mb.Knowledge(BOUNDS), 0.05, None),
+        (GITTINS, SOME_PRIOR, 0.0, None),
+        (GITTINS, mb.Knowledge(BOUNDS, trust=0.9), 0.0, None),
+        (mb.OptimisticGittins(moments=2), mb.Knowledge(BOUNDS), 0.0, None),
+        (mb.GLUE(), mb.Knowledge(BOUNDS), 0.0, None),
+    ],
+)
+def test_a_decision_is_a_pull_with_its_probability_bit_by_bit(
+    policy: mb.Policy, known: mb.Knowledge, floor: float, offered: list[str] | None
+) -> None:
+    """Ties at the start, rewards that come late, and pulls that count as answered or not."""
+    agent, twin = (mb.Agent(policy, known, seed=5, floor=floor) for _ in range(2))
+    probabilities, waiting = set[float](), list[tuple[str, float]]()
+    for number in range(60):
+        pending: Any = (None, "count", "ignore")[number % 3]
+        arm, probability = agent.decide(offered, pending=pending)
+        chances = twin.probabilities(offered, pending=pending)
+        assert twin.pull(offered, pending=pending) == arm
+        assert probability == chances[twin.bounds.position(arm)]
+        probabilities.add(probability)
+        waiting.append((str(arm), (number % 4 == 0) * 0.5 + (number % 3 == 0) * 0.5))
+        if number % 5 == 4:
+            for told_arm, reward in waiting[::-1]:
+                agent.update(told_arm, reward)
+                twin.update(told_arm, reward)
+            waiting.clear()
+    assert agent.to_dict() == twin.to_dict()
+    assert len(probabilities) > 1

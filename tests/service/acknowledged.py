@@ -19,11 +19,12 @@ def check_acknowledged(store: Store, seen: dict[str, Any]) -> None:
     decided = {event.name: (event, decode(event)) for event in store.read() if event.kind == DECIDED}
     rewards = [event for event in store.read() if event.kind == REWARDED]
     assert len({event.subject for event in rewards}) == len(rewards)
-    told = {store.decision_id(event.subject or 0): decode(event).reward for event in rewards}
+    ids = {event.position: store.decision_id(event.position, said.worker) for event, said in decided.values()}
+    told = {ids[event.subject or 0]: decode(event).reward for event in rewards}
     assert decided.keys() == seen["decisions"].keys()
     for name, answer in seen["decisions"].items():
         event, said = decided[name]
-        assert answer["decision_id"] == store.decision_id(event.position)
+        assert answer["decision_id"] == ids[event.position]
         assert (answer["arm"], answer["probability"]) == (said.arm, said.probability)
     assert told == seen["rewards"]
     verdict = verify(store)

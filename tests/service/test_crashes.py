@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import resource
 import shutil
@@ -18,6 +19,8 @@ import httpx
 import pytest
 
 from meanbounds.service import StoreError, open_store, verify
+from meanbounds.service.errors import RefusalError
+from meanbounds.service.server import prepare
 from meanbounds.service.sqlite import SQLiteStore
 from meanbounds.service.store import VERSION
 from tests.servers import find_program, postgres_cluster
@@ -238,6 +241,37 @@ def test_a_backup_while_it_is_written(tmp_path: Path) -> None:
         reader.backup(str(tmp_path / "copy.db"))
     for store in (copy, reader, book.store):
         store.close()
+
+
+def test_a_restored_store_gives_no_id_out_again(tmp_path: Path) -> None:
+    """However the copy was made: here the file itself, of a store that was closed."""
+    path, kept = tmp_path / "state.db", tmp_path / "copy.db"
+    book = prepare(a_book(store=open_store(f"sqlite:{path}")).store)
+    before = decide(book, "before")
+    book.store.close()
+    shutil.copy(path, kept)
+    again = prepare(open_store(f"sqlite:{path}"))
+    lost = decide(again, "lost")
+    again.store.close()
+    restored = prepare(open_store(f"sqlite:{kept}"))
+    other = decide(restored, "other")
+    assert restored.store.position_of(other.decision_id) == restored.store.position_of(lost.decision_id)
+    assert other.decision_id != lost.decision_id
+    with pytest.raises(RefusalError, match="there is no decision with this id"):
+        reward(restored, lost.decision_id, 1.0)
+    for answer in (before, other):
+        assert not reward(restored, answer.decision_id, 1.0).repeated
+    assert verify(restored.store).holds
+    restored.store.close()
+
+
+def test_ids_of_processes_without_a_salt_stay(tmp_path: Path) -> None:
+    """Those of decisions that older versions made, and that callers still hold."""
+    store = open_store(f"sqlite:{tmp_path / 'state.db'}")
+    code = hashlib.blake2b((7).to_bytes(8, "big"), key=store.secret, digest_size=12).hexdigest()
+    assert store.decision_id(7, 3) == f"7-{code}"
+    assert store.decision_id(7, store.new_worker()) != f"7-{code}"
+    store.close()
 
 
 def test_stores_of_other_versions_and_other_files_are_refused(tmp_path: Path) -> None:

@@ -58,10 +58,10 @@ def test_an_erased_context_is_gone_from_the_history() -> None:
 
 
 def test_a_line_stays_short() -> None:
-    line, sums = Line(), Sums()
+    line = Line()
     for number in range(10_000):
-        line.arm("a")[0] += 1
-        line.mark(float(number), sums)
+        line.note(float(number), "a", 0.0, None)
+    line.count()
     assert MARKS / 2 <= len(line.marks) <= MARKS
     times = np.array([mark[0] for mark in line.marks])
     assert len(set(np.diff(times))) == 1  # evenly thinned

@@ -309,11 +309,7 @@ class Agent(Saved):
         """
         offered = None if eligible is None else as_list("eligible", eligible)
         with self._lock:
-            chances = self._learner.probabilities(offered, pending)
-            arm = self._learner.pull(offered, pending)
-            if offered is not None and any(isinstance(one, Candidate) for one in offered):
-                return arm, float(chances[list(dict.fromkeys(offered)).index(arm)])
-            return arm, float(chances[self._learner.bounds.position(arm)])
+            return self._learner.decide(offered, pending)
 
     def update(self, arm: Arm | Candidate, reward: float, *, history: bool = False) -> None:
         """Tell the agent a reward. Rewards may come in any order and however late.

@@ -25,7 +25,7 @@ from meanbounds.agents.watch import carried, found, read_seen, told_seen, watche
 from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.evidence.contradictions import WATCHED_ERROR, ContradictionWarning
 from meanbounds.kernels.arms import agent as kernel
-from meanbounds.kernels.arms import textbook, together
+from meanbounds.kernels.arms import deciding, textbook, together
 from meanbounds.kernels.arms.delayed import middle_of
 from meanbounds.kernels.arms.tables import ADDED, State, complete
 from meanbounds.kernels.arms.watch import SEEN
@@ -56,6 +56,7 @@ class ArmsStanding(Standing):
     settings: Floats  # see meanbounds.kernels.arms.agent
     parameters: Floats  # of the policy, with this knowledge
     pulls: tuple[kernel.Pull, kernel.Pull]  # for bounds that are certain, and for others
+    decide: deciding.Decide | None  # for bounds that are certain, if there is a faster way than chances and a pull
     middle: Floats  # of each arm's bounds
     plan: Plan | None  # for all arms on offer; None if all are retired
     plans: dict[tuple[int, ...], Plan]  # for some of them
@@ -149,6 +150,7 @@ class ArmsLearner(Learner):
             settings=kernel.settings_of(self.floor, parameters, middle),
             parameters=parameters,
             pulls=(kernel.pull_for(code), kernel.pull_for(code + textbook.DOUBTED)),
+            decide=None if self.floor else deciding.decide_for(code),
             middle=middle,
             plan=self._plan_for(still, plans, offered) if offered else None,
             plans=plans,
@@ -161,7 +163,10 @@ class ArmsLearner(Learner):
         """The plan for these arms; pruning, l_max and factors are computed from them alone."""
         plan = plans.get(positions)
         if plan is None:
-            plan = self._policy.plan(known.subset(positions)).placed(positions)
+            whole = len(positions) == len(known.bounds)  # most often, and a subset would be the same
+            plan = self._policy.plan(known if whole else known.subset(positions))
+            if not whole or plan.is_doubted:  # a doubted plan is written to
+                plan = plan.placed(positions)
             if len(plans) >= _REMEMBERED:
                 plans.clear()
             plans[positions] = plan
@@ -268,12 +273,33 @@ class ArmsLearner(Learner):
         """After how many updates each lower and each upper bound was seen to be contradicted; 0 if it was not."""
         return self._now.watched[SEEN:].copy()
 
-    def pull(self, eligible: Any, pending: Pending | None) -> Any:
-        """Choose an arm."""
+    def decide(self, eligible: list[Any] | None, pending: Pending | None) -> tuple[Any, float]:
+        """Choose an arm as `pull` does; the second entry is the probability that it had."""
+        plan = self._offer_quickly(eligible)
+        now = self._now
+        decide = now.decide
+        if decide is None or plan.is_doubted:
+            return super().decide(eligible, pending)
+        counts = self._counts_by_default if pending is None else self._counts(pending)
+        own, chance = (now.parameters, now.middle, plan.table, now.table, now.tally), np.empty(1)
+        k = decide(*own, self._log_f, counts, chance)
+        while k < 0:
+            self._log_f_at(-k)
+            k = decide(*own, self._log_f, counts, chance)
+        return now.arms[k], chance.item()
+
+    def _offer_quickly(self, eligible: Any) -> Plan:
+        """The same as `_offer`, at once where all arms are on offer and their plan stays."""
         now = self._now
         plan = now.plan
         if eligible is not None or plan is None or self._ledger is not None or now.fresh_for < inf:
-            plan, now = self._offer(eligible), self._now
+            return self._offer(eligible)
+        return plan
+
+    def pull(self, eligible: Any, pending: Pending | None) -> Any:
+        """Choose an arm."""
+        plan = self._offer_quickly(eligible)
+        now = self._now
         counts = self._counts_by_default if pending is None else self._counts(pending)
         if self.floor:
             self._share(len(plan))

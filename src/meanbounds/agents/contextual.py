@@ -399,11 +399,9 @@ class ContextualAgent(Saved):
         offered = None if eligible is None else as_list("eligible", eligible)
         with self._lock:
             agent = self._agent(context)
-            inside = agent.inside
-            chances = inside.probabilities(offered, pending)
-            arm: Arm = inside.pull(offered, pending)
+            decided: tuple[Arm, float] = agent.inside.decide(offered, pending)
             self._keep(context, agent)
-            return arm, float(chances[inside.bounds.position(arm)])
+            return decided
 
     def update(self, context: Context, arm: Arm, reward: float, *, history: bool = False) -> None:
         """Tell the agent of this context a reward; see `meanbounds.Agent.update`.

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from numpy.typing import ArrayLike
 
+from meanbounds.agents.candidate import Candidate
 from meanbounds.agents.watch import found
 from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.evidence.contradictions import WATCHED_ERROR, Contradiction
@@ -190,6 +191,14 @@ class Learner(ABC):
     @abstractmethod
     def probabilities(self, eligible: Any, pending: Pending | None) -> Floats:
         """The probability with which the next pull takes each arm."""
+
+    def decide(self, eligible: list[Any] | None, pending: Pending | None) -> tuple[Any, float]:
+        """Choose an arm as `pull` does; the second entry is the probability that it had."""
+        chances = self.probabilities(eligible, pending)
+        arm = self.pull(eligible, pending)
+        if eligible is not None and any(isinstance(one, Candidate) for one in eligible):
+            return arm, float(chances[list(dict.fromkeys(eligible)).index(arm)])
+        return arm, float(chances[self.bounds.position(arm)])
 
     @abstractmethod
     def update(self, arm: Any, reward: float, history: bool) -> None:

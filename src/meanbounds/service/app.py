@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 import secrets
 import time
 import traceback
@@ -96,7 +98,9 @@ class Call:
         return QueryParams(self.query).get(name)
 
 
-Handler = Callable[[Call], Awaitable[Any]]
+Handler = Callable[[Call], do.Command] | Callable[[Call], Awaitable[Any]]
+"""What to do for a request: a function that makes the one command that answers it, or a coroutine function."""
+
 Refuse = Callable[[RefusalError, Mapping[str, str]], tuple[int, msgspec.Struct]]
 
 
@@ -140,10 +144,9 @@ def _own_id(given: str | None, name: str) -> str:
     return given
 
 
-async def _decide(call: Call) -> schema.DecisionOut:
+def _decide(call: Call) -> do.Decide:
     asked: schema.DecisionIn = call.body
-    answer: schema.DecisionOut = await call.run(do.Decide(call.key, _id(call, asked.request_id, "request_id"), asked))
-    return answer
+    return do.Decide(call.key, _id(call, asked.request_id, "request_id"), asked)
 
 
 async def _decide_batch(call: Call) -> schema.Batch:
@@ -152,15 +155,13 @@ async def _decide_batch(call: Call) -> schema.Batch:
     return await call.run_all([do.Decide(key, own, one) for own, one in zip(ids, asked.decisions, strict=True)])
 
 
-async def _look_at_decision(call: Call) -> schema.DecisionView:
-    answer: schema.DecisionView = await call.run(do.LookAtDecision(call.path["decision_id"], call.token.agents))
-    return answer
+def _look_at_decision(call: Call) -> do.LookAtDecision:
+    return do.LookAtDecision(call.path["decision_id"], call.token.agents)
 
 
-async def _reward(call: Call) -> schema.RewardOut:
+def _reward(call: Call) -> do.Reward:
     asked: schema.RewardIn = call.body
-    answer: schema.RewardOut = await call.run(do.Reward(asked.decision_id, call.token.agents, asked.reward, asked.arm))
-    return answer
+    return do.Reward(asked.decision_id, call.token.agents, asked.reward, asked.arm)
 
 
 async def _reward_batch(call: Call) -> schema.Batch:
@@ -169,16 +170,13 @@ async def _reward_batch(call: Call) -> schema.Batch:
     return await call.run_all([do.Reward(one.decision_id, agents, one.reward, one.arm) for one in asked.rewards])
 
 
-async def _censor(call: Call) -> schema.RewardOut:
-    answer: schema.RewardOut = await call.run(do.Censor(call.path["decision_id"], call.token.agents))
-    return answer
+def _censor(call: Call) -> do.Censor:
+    return do.Censor(call.path["decision_id"], call.token.agents)
 
 
-async def _observe(call: Call) -> schema.ObservationOut:
+def _observe(call: Call) -> do.Observe:
     asked: schema.ObservationIn = call.body
-    own = _id(call, asked.observation_id, "observation_id")
-    answer: schema.ObservationOut = await call.run(do.Observe(call.key, own, asked))
-    return answer
+    return do.Observe(call.key, _id(call, asked.observation_id, "observation_id"), asked)
 
 
 async def _observe_batch(call: Call) -> schema.Batch:
@@ -188,33 +186,36 @@ async def _observe_batch(call: Call) -> schema.Batch:
     return await call.run_all([do.Observe(key, own, one) for own, one in pairs])
 
 
-async def _agents(call: Call) -> schema.AgentsView:
+def _agents(call: Call) -> do.Look:
     def look(book: Book, _: str) -> schema.AgentsView:
         allowed = call.token.agents
         return schema.AgentsView([do.agent_view(book, key) for key in book.agents if allowed is None or key in allowed])
 
-    answer: schema.AgentsView = await call.run(do.Look("", look))
-    return answer
+    return do.Look("", look)
 
 
-async def _agent(call: Call) -> schema.AgentView:
-    answer: schema.AgentView = await call.run(do.Look(call.key, do.agent_view))
-    return answer
+def _agent(call: Call) -> do.Look:
+    return do.Look(call.key, do.agent_view)
 
 
 async def _contexts(call: Call) -> schema.ContextsView:
     start, limit = _whole(call, "start", 0, 2**53), _whole(call, "limit", 100, 1_000)
     wanted = (call.asked("search") or "").casefold()
 
-    def look(book: Book, key: str) -> schema.ContextsView:
+    def look(book: Book, key: str) -> tuple[list[Context], int]:
         agent = book.served(key).agent
         if not isinstance(agent, ContextualAgent):
-            return schema.ContextsView([], 0)
-        found = (context for context in agent if not wanted or wanted in str(context).casefold())
-        return schema.ContextsView([name_of(one) for one in islice(found, start, start + limit)], len(agent))
+            return [], 0
+        return list(agent if wanted else islice(agent, start, start + limit)), len(agent)
 
-    answer: schema.ContextsView = await call.run(do.Look(call.key, look))
-    return answer
+    def search() -> list[Context]:
+        found = (context for context in contexts if wanted in str(context).casefold())
+        return list(islice(found, start, start + limit))
+
+    contexts, total = await call.run(do.Look(call.key, look))
+    if wanted:  # a million names take a second, in which others are answered
+        contexts = await call.writer.beside(search)
+    return schema.ContextsView([name_of(one) for one in contexts], total)
 
 
 def _whole(call: Call, name: str, default: int, most: int) -> int:
@@ -240,25 +241,23 @@ def _context_in_path(served: Served, text: str) -> Context:
     raise RefusalError(404, "unknown_context", f"there is no context {text[:100]!r}")
 
 
-async def _context(call: Call) -> schema.ContextView:
+def _context(call: Call) -> do.Look:
     def look(book: Book, key: str) -> schema.ContextView:
         served = book.served(key)
         context = _context_in_path(served, call.path["context"])
         return msgspec.convert(served.view(context), schema.ContextView)
 
-    answer: schema.ContextView = await call.run(do.Look(call.key, look))
-    return answer
+    return do.Look(call.key, look)
 
 
-async def _view(call: Call) -> schema.ContextView:
+def _view(call: Call) -> do.Look:
     def look(book: Book, key: str) -> schema.ContextView:
         served = book.served(key)
         if served.has_contexts:
             raise RefusalError(404, "unknown_context", "this agent decides by context: add /contexts/ and its name")
         return msgspec.convert(served.view(None), schema.ContextView)
 
-    answer: schema.ContextView = await call.run(do.Look(call.key, look))
-    return answer
+    return do.Look(call.key, look)
 
 
 async def _erase(call: Call) -> schema.ErasedOut:
@@ -270,10 +269,9 @@ async def _erase(call: Call) -> schema.ErasedOut:
     return answer
 
 
-async def _force(call: Call) -> schema.AgentView:
+def _force(call: Call) -> do.Force:
     asked: schema.ForceIn = call.body
-    answer: schema.AgentView = await call.run(do.Force(call.key, asked.arm, asked.context))
-    return answer
+    return do.Force(call.key, asked.arm, asked.context)
 
 
 async def _free(call: Call) -> schema.AgentView:
@@ -300,18 +298,16 @@ async def _change(call: Call) -> schema.VersionOut:
     return answer
 
 
-async def _roll_back(call: Call) -> schema.VersionOut:
+def _roll_back(call: Call) -> do.RollBack:
     asked: schema.RollbackIn = call.body
-    answer: schema.VersionOut = await call.run(do.RollBack(call.key, asked.version))
-    return answer
+    return do.RollBack(call.key, asked.version)
 
 
-async def _configure(call: Call) -> schema.AgentView:
-    answer: schema.AgentView = await call.run(do.Configure(call.key, call.body))
-    return answer
+def _configure(call: Call) -> do.Configure:
+    return do.Configure(call.key, call.body)
 
 
-async def _history(call: Call) -> schema.HistoryView:
+def _history(call: Call) -> do.Look:
     text = call.asked("context")
 
     def look(book: Book, key: str) -> schema.HistoryView:
@@ -319,8 +315,7 @@ async def _history(call: Call) -> schema.HistoryView:
         context = None if text is None else _context_in_path(served, text)
         return history_view(served, context, [alarm for agent, alarm in book.alarms if agent == key][-20:])
 
-    answer: schema.HistoryView = await call.run(do.Look(call.key, look))
-    return answer
+    return do.Look(call.key, look)
 
 
 async def _evaluate(call: Call) -> ofrep.Evaluation:
@@ -618,13 +613,24 @@ class _Endpoint:
     """The ASGI application of one operation."""
 
     def __init__(self, service: Service, operation: Operation) -> None:
-        self._service, self._operation = service, operation
+        self._service, self._operation, self._name = service, operation, operation.name
+        self._is_command = not inspect.iscoroutinefunction(operation.handle)
         self._decoder = None if operation.takes is None else msgspec.json.Decoder(operation.takes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began, operation = time.perf_counter(), self._operation
+        began, operation, service = time.perf_counter(), self._operation, self._service
         try:
-            status, content = 200, _ENCODER.encode(await self._answer(scope, receive))
+            call, length = self._admit(scope)
+            if self._decoder is not None:
+                call.body = self._read(await _body(receive, length))
+            key = call.idempotency_key
+            if key is not None and not (1 <= len(key) <= 200 and key.isprintable()):
+                raise RefusalError(422, "invalid", "Idempotency-Key must have 1 to 200 printable characters")
+            made: Any = operation.handle(call)
+            answer = (await call.writer.put(made))[0] if self._is_command else await made
+            if isinstance(answer, RefusalError):
+                raise answer
+            status, content = 200, _ENCODER.encode(answer)
         except RefusalError as error:
             status, body = operation.refuse(error, scope["path_params"])
             content = _ENCODER.encode(body)
@@ -635,12 +641,12 @@ class _Endpoint:
             internal = RefusalError(500, "internal", "something went wrong here; the log of the service says what")
             status, body = operation.refuse(internal, scope["path_params"])
             content = _ENCODER.encode(body)
-        headers = [*_HEADERS, (b"content-length", str(len(content)).encode())]
+        headers = [*_HEADERS, (b"content-length", b"%d" % len(content))]
         if status == 429:
             headers.append(_RETRY)
         seconds = time.perf_counter() - began
-        self._service.metrics.answered(operation.name, status, seconds)
-        if self._service.log_requests:
+        service.metrics.answered(self._name, status, seconds)
+        if service.log_requests:
             headers.append((b"x-request-id", self._log(scope, status, seconds).encode()))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})
@@ -655,9 +661,9 @@ class _Endpoint:
         say("request", id=own, operation=self._operation.name, status=status, milliseconds=milliseconds, **about)
         return own
 
-    async def _answer(self, scope: Scope, receive: Receive) -> Any:
-        service, operation = self._service, self._operation
-        writer = service.writer
+    def _admit(self, scope: Scope) -> tuple[Call, int]:
+        """The request without its body, if it may be made; and how long it says that the body is."""
+        writer = self._service.writer
         if writer is None:
             raise RefusalError(503, "starting", "the service is starting; try again soon")
         authorization = key = host = kind = None
@@ -675,15 +681,10 @@ class _Endpoint:
                 kind = value
             elif name == b"content-length":
                 length = int(value)
-        token = service.admit(authorization, host, operation.scope)
-        body = None
-        if self._decoder is not None:
-            if kind is None or not kind.startswith(b"application/json"):
-                raise RefusalError(415, "not_json", "send JSON, with Content-Type: application/json")
-            body = self._read(await _body(receive, length))
-        if key is not None and not (1 <= len(key) <= 200 and key.isprintable()):
-            raise RefusalError(422, "invalid", "Idempotency-Key must have 1 to 200 printable characters")
-        return await operation.handle(Call(writer, token, scope["path_params"], scope["query_string"], body, key))
+        token = self._service.admit(authorization, host, self._operation.scope)
+        if self._decoder is not None and (kind is None or not kind.startswith(b"application/json")):
+            raise RefusalError(415, "not_json", "send JSON, with Content-Type: application/json")
+        return Call(writer, token, scope["path_params"], scope["query_string"], None, key), length
 
     def _read(self, text: bytes) -> Any:
         assert self._decoder is not None
@@ -720,6 +721,7 @@ def _is_id(text: str) -> bool:
     return 0 < len(text) <= 100 and text.isascii() and text.isprintable()
 
 
+@functools.lru_cache(256)
 def _host(header: str | None) -> str:
     """The host of a header, without its port."""
     text = (header or "").lower()

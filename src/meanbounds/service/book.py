@@ -7,7 +7,6 @@ gives the same state, to the last bit, in every process that reads it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 import warnings
@@ -15,7 +14,6 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -37,12 +35,13 @@ __all__ = ["REMEMBERED", "Book", "Decision", "change", "packed", "saved_state", 
 REMEMBERED = 50_000  # decisions and names that need not be looked up
 _MANY = 20_000  # contexts from which on a snapshot takes so long that none is made at the end
 
+_ENCODER = msgspec.json.Encoder()
+
 State = Literal["pending", "rewarded", "expired", "censored"]
 """What has become of a decision."""
 
 
-@dataclass(slots=True)
-class Decision:
+class Decision(msgspec.Struct):
     """A decision, and what has become of it."""
 
     position: int
@@ -187,8 +186,7 @@ class Book:
 
     def digest(self, *parts: Any) -> str:
         """A code for what was asked, which says nothing to whoever does not have the store's secret."""
-        text = msgspec.json.encode(parts)
-        return hashlib.blake2b(text, key=self.store.secret, digest_size=16).hexdigest()
+        return self.store.hashed(_ENCODER.encode(parts), 16)
 
     # Writing
 
@@ -287,31 +285,26 @@ class Book:
         self._note(event, said)
 
     def _note(self, event: Event, said: Any) -> None:
-        """Keep in mind an event that was applied."""
-        self.position = event.position
-        if event.name is not None:
-            self._remember(event)
-        self._tell_history(event, said)
-        if event.kind == kinds.DECIDED:
-            self._decisions[event.position] = Decision(event.position, event.time, event.agent, event.name, said)
-        elif event.subject is not None:
-            decision = self._decisions.get(event.subject)
-            if decision is not None:
-                _become(decision, event.kind, said)
-
-    def _tell_history(self, event: Event, said: Any) -> None:
-        """Let the history have an event: who decided, and what came of it."""
-        history = self.agents[event.agent].history
-        if event.kind == kinds.DECIDED:
+        """Keep in mind an event that was applied, and let the history have it: who decided, and what came of it."""
+        position, time, kind, agent, name, subject, _ = event
+        self.position = position
+        if name is not None:
+            self._names[agent, kind, name] = event
+        history = self.agents[agent].history
+        if kind == kinds.DECIDED:
             if said.arm is not None:
-                history.decided(event.time, context_of(said.context), said.arm)
-        elif event.kind == kinds.OBSERVED:
-            history.rewarded(event.time, context_of(said.context), said.arm, said.reward, "expert")
-        elif event.kind == kinds.REWARDED:
+                history.decided(time, context_of(said.context), said.arm)
+            self._decisions[position] = Decision(position, time, agent, name, said)
+            return
+        if kind == kinds.OBSERVED:
+            history.rewarded(time, context_of(said.context), said.arm, said.reward, "expert")
+        elif kind == kinds.REWARDED:
             decided = self._found(event).said
-            by = _BY[decided.reason]
             arm = said.arm if decided.arm is None else decided.arm
-            history.rewarded(event.time, context_of(decided.context), arm, said.reward, by)
+            history.rewarded(time, context_of(decided.context), arm, said.reward, _BY[decided.reason])
+        decision = None if subject is None else self._decisions.get(subject)
+        if decision is not None:
+            _become(decision, kind, said)
 
     def _found(self, event: Event) -> Decision:
         """The decision that an event is about."""

@@ -111,7 +111,7 @@ class Decide(Command):
 
 
 def _answer(book: Book, position: int, said: kinds.Decided) -> schema.DecisionOut:
-    number = book.store.decision_id(position)
+    number = book.store.decision_id(position, said.worker)
     return schema.DecisionOut(number, said.arm, said.probability, said.version, said.reason)
 
 
@@ -131,7 +131,11 @@ class _AboutDecision(Command):
     def find(self, book: Book) -> Decision:
         """The decision; the answer does not say whether there is one that the caller may not speak of."""
         decision = None if self.position is None else book.decision(self.position)
-        if decision is None or (self.allowed is not None and decision.agent not in self.allowed):
+        if (
+            decision is None
+            or not book.store.is_id(self.decision_id, decision.position, decision.said.worker)
+            or (self.allowed is not None and decision.agent not in self.allowed)
+        ):
             raise RefusalError(404, "unknown_decision", "there is no decision with this id, as far as you may know")
         return decision
 

@@ -123,7 +123,7 @@ def _rows(store: Store, agent: str | None) -> Iterator[dict[str, Any]]:
         state, reward, arm = outcomes.get(event.position, ("pending", None, None))
         yield row | {
             "source": "decision",
-            "id": store.decision_id(event.position),
+            "id": store.decision_id(event.position, said.worker),
             "arm": _text(said.arm if said.arm is not None else arm),
             "reward": reward,
             "probability": said.probability,

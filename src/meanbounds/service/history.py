@@ -78,6 +78,10 @@ class Sums:
         else:
             self.agent, self.agent_total = self.agent + 1, self.agent_total + reward
 
+    def copy(self) -> Sums:
+        """The same sums, to be added to."""
+        return Sums(self.agent, self.agent_total, self.expert, self.expert_total)
+
     def saved(self) -> list[float]:
         """The four numbers, for JSON."""
         return [self.agent, self.agent_total, self.expert, self.expert_total]
@@ -93,42 +97,63 @@ Got = dict[Arm, list[float]]  # of each arm: decisions, rewards, and the sum of 
 
 @dataclass(slots=True)
 class Line:
-    """How often each arm was chosen and what it brought, over time, at no more than `MARKS` times."""
+    """How often each arm was chosen and what it brought, over time, at no more than `MARKS` times.
+
+    Events are noted as they come, and counted when somebody looks, or when there are many: most lines of a service with
+    many contexts are dropped before anybody looks. `History.line` gives a line in which everything is counted.
+    """
 
     arms: Got = field(default_factory=dict)
     marks: list[tuple[float, Got, list[float]]] = field(default_factory=list)
     step: int = 1  # events between two marks
     since: int = 0  # events since the last mark
+    sums: Sums = field(default_factory=Sums)  # of the rewards that are counted, in the same context
+    noted: list[tuple[float, Arm, float, By | None]] = field(default_factory=list)  # not counted; a decision has no By
 
-    def arm(self, arm: Arm) -> list[float]:
+    def note(self, time: float, arm: Arm, reward: float, by: By | None) -> None:
+        """An event has happened."""
+        self.noted.append((time, arm, reward, by))
+        if len(self.noted) >= MARKS:
+            self.count()
+
+    def count(self) -> None:
+        """Count what was noted."""
+        noted, self.noted = self.noted, []
+        for time, arm, reward, by in noted:
+            if by is None:
+                self._arm(arm)[0] += 1
+            else:
+                if by != "nobody":
+                    self.sums.add(reward, by)
+                if by != "expert":
+                    got = self._arm(arm)
+                    got[1], got[2] = got[1] + 1, got[2] + reward
+            self.since += 1
+            if self.since >= self.step:
+                self._mark(time)
+
+    def _arm(self, arm: Arm) -> list[float]:
         """The numbers of an arm, to be added to."""
         return self.arms.setdefault(arm, [0, 0, 0.0])
 
-    def mark(self, time: float, sums: Sums) -> None:
-        """An event has happened."""
-        self.since += 1
-        if self.since < self.step:
-            return
+    def _mark(self, time: float) -> None:
         self.since = 0
-        self.marks.append((time, {arm: list(got) for arm, got in self.arms.items()}, sums.saved()))
+        self.marks.append((time, {arm: got[:] for arm, got in self.arms.items()}, self.sums.saved()))
         if len(self.marks) > MARKS:
             self.marks, self.step = self.marks[::2], 2 * self.step
 
     def saved(self) -> dict[str, Any]:
         """The line in values that JSON can hold."""
+        self.count()
         marks = [[time, list(arms.items()), sums] for time, arms, sums in self.marks]
         return {"arms": list(self.arms.items()), "marks": marks, "step": self.step, "since": self.since}
 
     @classmethod
-    def from_saved(cls, data: Mapping[str, Any]) -> Line:
-        """The line that `saved` described."""
+    def from_saved(cls, data: Mapping[str, Any], sums: Sums) -> Line:
+        """The line that `saved` described, with the sums of the same context."""
         marks = [(time, {arm: list(got) for arm, got in arms}, sums) for time, arms, sums in data["marks"]]
-        return cls({arm: list(got) for arm, got in data["arms"]}, marks, data["step"], data["since"])
-
-
-def _places(context: Context) -> tuple[Context, ...]:
-    """All contexts together, and the one, in the order that the log is to give everywhere."""
-    return (None,) if context is None else (None, context)
+        arms = {arm: list(got) for arm, got in data["arms"]}
+        return cls(arms, marks, data["step"], data["since"], sums.copy())
 
 
 class History:
@@ -154,34 +179,38 @@ class History:
 
     def line(self, context: Context) -> Line | None:
         """Plays over time in a context, if it is one of those with the newest events; None for all contexts."""
-        return self._lines.get(context)
+        line = self._lines.get(context)
+        if line is not None:
+            line.count()
+        return line
 
     def decided(self, time: float, context: Context, arm: Arm) -> None:
         """A decision for an arm, by the agent or forced."""
-        for where in _places(context):
-            line = self._line(where)
-            line.arm(arm)[0] += 1
-            line.mark(time, self.sums(where))
+        self._line(None).note(time, arm, 0.0, None)
+        if context is not None:
+            self._line(context).note(time, arm, 0.0, None)
 
     def rewarded(self, time: float, context: Context, arm: Arm, reward: float, by: By) -> None:
         """A reward, by who decided; what is forced is neither the agent's choice nor the expert's."""
-        for where in _places(context):
-            own, line = self._sums.setdefault(where, Sums()), self._line(where)
+        for where in (None,) if context is None else (None, context):
+            self._line(where).note(time, arm, reward, by)  # before the sums: those of a new line do not have the reward
+            own = self._sums.get(where)
+            if own is None:
+                own = self._sums[where] = Sums()
             if by != "nobody":
                 own.add(reward, by)
-            if by != "expert":
-                got = line.arm(arm)
-                got[1], got[2] = got[1] + 1, got[2] + reward
-            line.mark(time, own)
 
     def _line(self, context: Context) -> Line:
-        line = self._lines.get(context)
+        lines = self._lines
+        line = lines.get(context)
         if line is None:
-            line = self._lines[context] = Line()
-            if len(self._lines) > LINES:
-                oldest = next(one for one in self._lines if one is not None)
-                del self._lines[oldest]
-        self._lines.move_to_end(context)
+            line = lines[context] = Line(sums=self.sums(context).copy())
+            if len(lines) > LINES:
+                ages = iter(lines)
+                oldest = next(ages)
+                del lines[next(ages) if oldest is None else oldest]
+        else:
+            lines.move_to_end(context)  # so that all have the order of their newest events, that of all contexts too
         return line
 
     def saved(self) -> dict[str, Any]:
@@ -196,5 +225,8 @@ class History:
         """The history that `saved` described."""
         made = cls()
         made._sums = {as_context(context): Sums.from_saved(own) for context, own in data["sums"]}
-        made._lines = OrderedDict((as_context(context), Line.from_saved(line)) for context, line in data["lines"])
+        made._lines = OrderedDict(
+            (context, Line.from_saved(line, made.sums(context)))
+            for context, line in ((as_context(name), line) for name, line in data["lines"])
+        )
         return made

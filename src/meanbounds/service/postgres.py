@@ -8,7 +8,17 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from meanbounds.service.events import DECIDED, Event
-from meanbounds.service.store import VERSION, Found, Store, StoreError, Token, Wanted, row_of_token, token_of_row
+from meanbounds.service.store import (
+    VERSION,
+    Found,
+    Store,
+    StoreError,
+    Token,
+    Wanted,
+    row_of_token,
+    salt_of,
+    token_of_row,
+)
 from meanbounds.support.optional import import_optional
 
 __all__ = ["PostgresStore"]
@@ -42,6 +52,7 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "INSERT INTO meanbounds_newest SELECT 1, position, 'first' FROM meanbounds_snapshots",
         "DROP TABLE meanbounds_snapshots",
     ),
+    (),  # from here on ids of decisions depend on the process that decided, which older versions do not know
 )
 
 
@@ -302,19 +313,24 @@ class PostgresStore(Store):
             rows = self._run(query, (agent, version))
         return (rows[0][0], bytes(rows[0][1])) if rows else None
 
-    def setting(self, name: str) -> str:
-        """One of the entries that the store was made with, such as its secret."""
+    def setting(self, name: str, default: str | None = None) -> str:
+        """One of the entries of the store, such as its secret; the default, if there is one, where it has none."""
         with self._in_words():
-            ((value,),) = self._run("SELECT value FROM meanbounds_settings WHERE name = %s", (name,))
+            rows = self._run("SELECT value FROM meanbounds_settings WHERE name = %s", (name,))
+        if not rows and default is not None:
+            return default
+        ((value,),) = rows
         return str(value)
 
     def new_worker(self) -> int:
-        """A number for a process that serves from this store; no other has it."""
+        """A number for a process that serves from this store, and a salt for the ids of its decisions."""
         with self._in_words():
             ((number,),) = self._run(
                 "UPDATE meanbounds_settings SET value = (value::bigint + 1)::text WHERE name = 'workers' "
                 "RETURNING value"
             )
+            salt = salt_of(int(number)), secrets.token_hex(8)
+            self._run("INSERT INTO meanbounds_settings VALUES (%s, %s)", salt)
         return int(number)
 
     def tokens(self) -> list[Token]:

@@ -302,8 +302,8 @@ def rehearse(saved: Mapping[str, Any] | None) -> None:
         return
     copy = Agent.from_dict(saved)
     if len(copy.retired) < len(copy.bounds):
-        arm = copy.pull()
-        copy.probabilities()
+        copy.decide()
+        arm = copy.pull()  # as a replay does
         copy.update(arm, float(copy.bounds.low[copy.bounds.position(arm)]))
         arm_views(copy)
 

@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from meanbounds.service.events import DECIDED, Event
-from meanbounds.service.store import VERSION, Found, Store, StoreError, Token, Wanted, row_of_token, token_of_row
+from meanbounds.service.store import (
+    VERSION,
+    Found,
+    Store,
+    StoreError,
+    Token,
+    Wanted,
+    row_of_token,
+    salt_of,
+    token_of_row,
+)
 
 __all__ = ["SQLiteStore"]
 
@@ -40,6 +50,7 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "INSERT INTO newest SELECT 1, position, 'first' FROM snapshots",
         "DROP TABLE snapshots",
     ),
+    (),  # from here on ids of decisions depend on the process that decided, which older versions do not know
 )
 
 
@@ -286,17 +297,21 @@ class SQLiteStore(Store):
             rows = self._run("SELECT position, body FROM versions WHERE agent = ? AND version = ?", (agent, version))
         return rows[0] if rows else None
 
-    def setting(self, name: str) -> str:
-        """One of the entries that the store was made with, such as its secret."""
+    def setting(self, name: str, default: str | None = None) -> str:
+        """One of the entries of the store, such as its secret; the default, if there is one, where it has none."""
         with _in_words(self._path):
-            ((value,),) = self._run("SELECT value FROM settings WHERE name = ?", (name,))
+            rows = self._run("SELECT value FROM settings WHERE name = ?", (name,))
+        if not rows and default is not None:
+            return default
+        ((value,),) = rows
         return str(value)
 
     def new_worker(self) -> int:
-        """A number for a process that serves from this store; no other has it."""
+        """A number for a process that serves from this store, and a salt for the ids of its decisions."""
         with _in_words(self._path):
             query = "UPDATE settings SET value = value + 1 WHERE name = 'workers' RETURNING CAST(value AS INTEGER)"
             ((number,),) = self._run(query)
+            self._run("INSERT INTO settings VALUES (?, ?)", (salt_of(number), secrets.token_hex(8)))
         return int(number)
 
     def tokens(self) -> list[Token]:

@@ -14,7 +14,7 @@ from meanbounds.service.events import CENSORED, EXPIRED, REWARDED, Event
 
 __all__ = ["END", "OUTCOMES", "VERSION", "Found", "Store", "StoreError", "Token", "Wanted", "open_store"]
 
-VERSION = 2  # of the tables
+VERSION = 3  # of the tables
 END = 2**62  # beyond every position
 OUTCOMES = (REWARDED, EXPIRED, CENSORED)
 
@@ -192,12 +192,12 @@ class Store(ABC):
         """The position at which a version of an agent began, and the state then."""
 
     @abstractmethod
-    def setting(self, name: str) -> str:
-        """One of the entries that the store was made with, such as its secret."""
+    def setting(self, name: str, default: str | None = None) -> str:
+        """One of the entries of the store, such as its secret; the default, if there is one, where it has none."""
 
     @abstractmethod
     def new_worker(self) -> int:
-        """A number for a process that serves from this store; no other has it."""
+        """A number for a process that serves from this store, and a salt for the ids of its decisions."""
 
     @abstractmethod
     def tokens(self) -> list[Token]:
@@ -230,12 +230,28 @@ class Store(ABC):
             self.rollback()
             raise
 
-    def decision_id(self, position: int) -> str:
-        """The public id of a decision, which nobody can guess: its position, and a code that needs the secret."""
-        return f"{position:x}-{self._code(position)}"
+    def decision_id(self, position: int, worker: int) -> str:
+        """The public id of a decision, which nobody can guess: its position, and a code that needs the secret.
+
+        A store that was restored from a backup has the positions after the backup once more. The code depends on the
+        process that decided, which has a salt of its own, so an id from before the restoration is not that of another
+        decision.
+
+        Parameters
+        ----------
+        position
+            The position of the decision.
+        worker
+            The number of the process that decided, as the event has it.
+        """
+        return f"{position:x}-{self._code(position, worker)}"
+
+    def is_id(self, decision_id: str, position: int, worker: int) -> bool:
+        """Whether this is the id of the decision at a position; see `decision_id`."""
+        return hmac.compare_digest(decision_id, self.decision_id(position, worker))
 
     def position_of(self, decision_id: str) -> int | None:
-        """The position of a decision; None if the id is not one that this store gave out."""
+        """The position that an id is about; None for a text that is no id. `is_id` says whether it is the right one."""
         head, dash, code = decision_id.partition("-")
         try:
             position = int(head, 16)
@@ -243,10 +259,26 @@ class Store(ABC):
             return None
         if not dash or not 0 < position < 2**62 or f"{position:x}" != head or not code.isascii():
             return None
-        return position if hmac.compare_digest(code, self._code(position)) else None
+        return position
 
-    def _code(self, position: int) -> str:
-        return hashlib.blake2b(position.to_bytes(8, "big"), key=self.secret, digest_size=12).hexdigest()
+    def _code(self, position: int, worker: int) -> str:
+        return self.hashed(position.to_bytes(8, "big") + self._salt(worker), 12)
+
+    def _salt(self, worker: int) -> bytes:
+        """The salt of a process that serves or served from this store; those of older versions had none."""
+        known: dict[int, bytes] = self.__dict__.setdefault("_salts", {})
+        if worker not in known:
+            known[worker] = bytes.fromhex(self.setting(salt_of(worker), ""))
+        return known[worker]
+
+    def hashed(self, data: bytes, size: int) -> str:
+        """A hash of this many bytes that needs the secret, in hexadecimal."""
+        known: dict[int, hashlib.blake2b] = self.__dict__.setdefault("_hashes", {})
+        if size not in known:
+            known[size] = hashlib.blake2b(key=self.secret, digest_size=size)
+        hashed = known[size].copy()  # the secret has gone into it: half of the work
+        hashed.update(data)
+        return hashed.hexdigest()
 
     @property
     def secret(self) -> bytes:
@@ -285,6 +317,11 @@ def open_store(address: str, *, create: bool = True) -> Store:
 
         return PostgresStore(address)
     raise ValueError(f"a store is sqlite:FILE, such as sqlite:state.db, or postgresql://...; got {address!r}")
+
+
+def salt_of(worker: int) -> str:
+    """The name under which a store keeps the salt of a process."""
+    return f"salt of worker {worker}"
 
 
 def row_of_token(token: Token) -> tuple[Any, ...]:

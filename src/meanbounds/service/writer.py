@@ -9,8 +9,9 @@ import asyncio
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, TypeVar
 
 from meanbounds.evidence import AssumptionWarning, ContradictionWarning
@@ -29,6 +30,7 @@ _SWEEP = 1.0  # seconds between two looks for decisions that expire
 _TIDY = 0.5  # seconds between two times that the store tidies up
 _QUEUE = 20_000  # commands that may wait; more are refused
 _Result = TypeVar("_Result")
+_Waiting = tuple[Sequence[Command], asyncio.Future[list[Any]]]  # commands, and what will have their answers
 
 
 def carry_out(book: Book, *commands: Command) -> list[Any]:
@@ -81,9 +83,10 @@ def _run(book: Book, commands: Sequence[Command]) -> list[Any]:
         warnings.simplefilter("always", UserWarning)
         for command in commands:
             answers.append(_answer(book, command))
-            for warning in caught[heard:]:
-                _tell(book, warning.message)
-            heard = len(caught)
+            if len(caught) > heard:
+                for warning in caught[heard:]:
+                    _tell(book, warning.message)
+                heard = len(caught)
     return answers
 
 
@@ -111,6 +114,54 @@ def _answer(book: Book, command: Command) -> Any:
         return RefusalError(422, "invalid", str(error))
 
 
+class _Helper:
+    """A thread that works for an event loop, one piece of work after the other; an executor takes longer to ask.
+
+    Parameters
+    ----------
+    name
+        The name of the thread.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._asked: SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]] | None] = SimpleQueue()
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def do(self, work: Callable[[], _Result]) -> asyncio.Future[_Result]:
+        """Let this be done; the future has what came of it."""
+        future: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
+        self._asked.put((work, future))
+        return future
+
+    def _run(self) -> None:
+        while (asked := self._asked.get()) is not None:
+            work, future = asked
+            result, failed = None, None
+            try:
+                result = work()
+            except BaseException as error:  # it is raised where the work was asked for
+                failed = error
+            with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits
+                future.get_loop().call_soon_threadsafe(_settle, future, result, failed)
+            del asked, work, future, result, failed
+
+    def stop(self) -> None:
+        """Wait for what was asked, and end the thread."""
+        self._asked.put(None)
+        self._thread.join()
+
+
+def _settle(future: asyncio.Future[Any], result: Any, failed: BaseException | None) -> None:
+    """Give a future what came of its work, unless whoever waited has gone away."""
+    if future.done():
+        return
+    if failed is None:
+        future.set_result(result)
+    else:
+        future.set_exception(failed)
+
+
 class Writer:
     """Carries out commands for many tasks of an event loop.
 
@@ -127,13 +178,13 @@ class Writer:
         self.problem: str | None = None  # why the store cannot be used, if it cannot
         self.groups = self.commands = 0
         self._snapshots = Snapshots(book) if snapshots else None
-        self._waiting: list[tuple[Sequence[Command], asyncio.Future[list[Any]]]] = []
-        self._wake = asyncio.Event()
+        self._waiting: list[_Waiting] = []
+        self._idle: asyncio.Future[None] | None = None  # what `run` waits for while there is nothing to do
         self._closing = False
         self._tidy = self._long = False
         self._behind = False  # decisions that have expired may be left over from the last look
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="meanbounds-store")
-        self._tidier = ThreadPoolExecutor(1, thread_name_prefix="meanbounds-tidy")
+        self._thread = _Helper("meanbounds-store")
+        self._tidier = _Helper("meanbounds-tidy")
 
     def put(self, *commands: Command) -> asyncio.Future[list[Any]]:
         """Let commands be carried out, together and in this order; the future has their answers."""
@@ -143,8 +194,13 @@ class Writer:
         if len(self._waiting) >= _QUEUE:
             raise RefusalError(503, "overloaded", "too many requests are waiting; try again later")
         self._waiting.append((commands, future))
-        self._wake.set()
+        self._wake()
         return future
+
+    def _wake(self) -> None:
+        """Let `run` go on if it waits."""
+        if self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
 
     async def run(self) -> None:
         """Work until `close` is called."""
@@ -154,9 +210,11 @@ class Writer:
         tidying = asyncio.create_task(self._keep_tidy())
         while not (self._closing and not self._waiting):
             if not self._waiting and not self._behind:
-                self._wake.clear()
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), _SWEEP)
+                self._idle = loop.create_future()
+                timer = loop.call_later(_SWEEP, self._wake)
+                await self._idle
+                timer.cancel()
+                self._idle = None
             if self._waiting:
                 await self._group(self._take())
             if self._long:
@@ -181,19 +239,19 @@ class Writer:
         while True:
             await asyncio.sleep(_TIDY)
             with suppress(StoreError):  # a full disk: the next group says so
-                if await asyncio.get_running_loop().run_in_executor(self._tidier, self.book.store.tidy):
+                if await self._tidier.do(self.book.store.tidy):
                     self._long = True
 
     async def close(self) -> None:
         """Finish what waits, and stop."""
         self._closing = True
-        self._wake.set()
+        self._wake()
 
-    def _take(self) -> list[tuple[Sequence[Command], asyncio.Future[list[Any]]]]:
+    def _take(self) -> list[_Waiting]:
         """The next group: as many as may be, or one that has to be alone."""
         count = size = 0
         for commands, _ in self._waiting:
-            alone = any(command.alone for command in commands)
+            alone = commands[0].alone if len(commands) == 1 else any(command.alone for command in commands)
             if count and (alone or size + len(commands) > _MOST):
                 break
             count, size = count + 1, size + len(commands)
@@ -202,7 +260,7 @@ class Writer:
         group, self._waiting = self._waiting[:count], self._waiting[count:]
         return group
 
-    async def _group(self, group: list[tuple[Sequence[Command], asyncio.Future[list[Any]]]]) -> None:
+    async def _group(self, group: list[_Waiting]) -> None:
         """Carry out a group, and answer when it is on disk."""
         commands = [command for own, _ in group for command in own]
         try:
@@ -263,6 +321,10 @@ class Writer:
         """Let the database forget rows that were overwritten, when no group is under way."""
         self._tidy = True
 
+    def beside(self, work: Callable[[], _Result]) -> asyncio.Future[_Result]:
+        """Do something that takes long and does not need the store, while groups go on; one at a time."""
+        return self._tidier.do(work)
+
     def _finish(self) -> None:
         if self.book.write():
             self.book.store.commit()
@@ -291,10 +353,10 @@ class Writer:
             self.problem = str(error)
 
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        return await self._thread.do(work)
 
     def stop(self) -> None:
         """Let go of the thread and the store."""
-        self._tidier.shutdown()
-        self._thread.shutdown()
+        self._tidier.stop()
+        self._thread.stop()
         self.book.store.close()
