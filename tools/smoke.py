@@ -149,8 +149,8 @@ def service(folder: Path) -> None:
                 client.reward(decision["decision_id"], 1.0)
             assert decision["arm"] in ("a", "b")
         except Exception as error:
-            said = (folder / "served.txt").read_text()
-            raise RuntimeError(f"{said}\n{type(error).__name__}: {error}") from error
+            printed = (folder / "served.txt").read_text()
+            raise RuntimeError(f"{printed}\n{type(error).__name__}: {error}") from error
         finally:
             process.terminate()
             process.wait(PATIENCE)
