@@ -145,11 +145,12 @@ def service(folder: Path) -> None:
         try:
             _wait_for(process, port)
             with Client(f"http://127.0.0.1:{port}") as client:
-                decision = client.decide("served")
+                decision = client.decide(agent="served")
                 client.reward(decision["decision_id"], 1.0)
             assert decision["arm"] in ("a", "b")
         except Exception as error:
-            raise RuntimeError((folder / "served.txt").read_text() or str(error)) from error
+            printed = (folder / "served.txt").read_text()
+            raise RuntimeError(f"{printed}\n{type(error).__name__}: {error}") from error
         finally:
             process.terminate()
             process.wait(PATIENCE)
