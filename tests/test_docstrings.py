@@ -10,6 +10,7 @@ import pytest
 ROOMS = [
     *("meanbounds", "meanbounds.evidence", "meanbounds.logs", "meanbounds.theory", "meanbounds.plots"),
     *("meanbounds.worlds", "meanbounds.service"),
+    *("meanbounds.fits.gymnasium", "meanbounds.fits.obp", "meanbounds.fits.river"),
 ]
 PUBLIC = sorted({(room, name) for room in ROOMS for name in import_module(room).__all__ if not name.startswith("__")})
 

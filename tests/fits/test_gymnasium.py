@@ -11,7 +11,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import meanbounds as mb
-from meanbounds.fits.gymnasium import IDS, BanditEnv, HiddenContextsEnv, LinearBanditEnv
+from meanbounds.fits.gymnasium import ENVIRONMENTS, BanditEnv, HiddenContextsEnv, LinearBanditEnv
 
 FEATURES = [[1.0, 0.0], [0.6, 0.8], [0.0, 1.0], [-0.6, 0.8]]
 WORLD = mb.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]], [[0.2, 0.4], [0.8, 0.6]]], [[0.3, 0.1], [0.2, 0.4]])
@@ -44,7 +44,7 @@ GIVEN: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_names_make_environments(name: str) -> None:
     env = gymnasium.make(name, horizon=3, **GIVEN[name])
     check_env(env.unwrapped)

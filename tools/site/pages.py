@@ -27,7 +27,10 @@ __all__ = [
 
 ROOT = Path(__file__).parents[2]
 DOCS = "docs/"
-BESIDE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/RESULTS.md")  # pages outside docs
+BESIDE = (
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "RELEASING.md", "SECURITY.md"),
+    "benchmarks/RESULTS.md",
+)  # pages outside docs
 LISTS = ("index.md", "tutorials.md", "howto.md", "explanation.md", "reference.md")  # pages that list others
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|<!--.*?-->", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?P<open>\]\(|(?:src|href)=\")(?P<target>[^)\s\"]+)")

@@ -43,6 +43,7 @@ ROOMS = (
     Room("worlds", "Worlds", ("meanbounds",), ("worlds",)),
     Room("movielens", "Movie ratings", ("meanbounds.worlds.movielens",)),
     Room("softimpute", "Completing a matrix", ("meanbounds.worlds.softimpute",)),
+    Room("fits", "Other packages", tuple(f"meanbounds.fits.{name}" for name in ("gymnasium", "obp", "river"))),
     Room("service", "Service", ("meanbounds.service",)),
     Room("kernels", "Kernels", ("meanbounds.kernels",)),
 )

@@ -31,7 +31,7 @@ with optional("gymnasium", "environments for Gymnasium"):
     import gymnasium
     from gymnasium import spaces
 
-__all__ = ["IDS", "BanditEnv", "HiddenContextsEnv", "LinearBanditEnv"]
+__all__ = ["ENVIRONMENTS", "BanditEnv", "HiddenContextsEnv", "LinearBanditEnv"]
 
 Step = tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]
 Info = dict[str, Any]
@@ -298,7 +298,7 @@ def _hidden_contexts(means: ArrayLike, *, horizon: int | None = None, **given: A
     return HiddenContextsEnv(HiddenContexts(means, **given), horizon=horizon)
 
 
-IDS: dict[str, Any] = {
+ENVIRONMENTS: dict[str, Any] = {
     **{f"meanbounds/{kind.__name__}-v0": partial(_arms, kind) for kind in (Bernoulli, Uniform, Beta, Table, Changing)},
     "meanbounds/Instance-v0": _instance,
     "meanbounds/Linear-v0": _linear,
@@ -306,6 +306,6 @@ IDS: dict[str, Any] = {
 }
 """Names that `gymnasium.make` knows, with the arguments of the class: ``make(name, means=[0.9, 0.5], horizon=100)``."""
 
-for _name, _maker in IDS.items():
+for _name, _maker in ENVIRONMENTS.items():
     if _name not in gymnasium.registry:
         gymnasium.register(_name, _maker)
