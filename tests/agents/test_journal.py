@@ -107,7 +107,7 @@ def test_each_decision_has_one_answer_and_each_reward_counts_once(path: Path) ->
         (lambda own: own.decide(("old", 3), id="a"), "'a' was about context 'young' and all arms; this one is about"),
         (lambda own: own.decide("young", id="a", eligible=["tPA"]), "and the arms \\['tPA'\\]. Give each decision"),
         (lambda own: own.decide("new"), "context 'new' has no bounds. The contexts are"),
-        (lambda own: own.decide(), "agent.json needs a context"),
+        (lambda own: own.decide(), "agent.json needs a context: one of 'young'"),
         (lambda own: own.decide("young", eligible=["x"]), "unknown arm 'x'; the arms are 'tPA'"),
         (lambda own: own.decide("young", id=""), "a text such as 'order 17'; got ''"),
         (lambda own: own.reward("b", 1.0), "no decision 'b' in .*events.jsonl; it has 2 decisions"),

@@ -342,3 +342,30 @@ def test_windows_that_cannot_be(
 ) -> None:
     assert bounds(log, "--arm", "arm", "--reward", "reward", *options) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_names_written_in_two_ways_are_pointed_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Capitals and spaces make another arm; who reads the output learns it, and nothing else changes."""
+    rows = [("north", "Physio", 1), ("north", "physio ", 0), ("n/a", "rest", 1), ("south", "rest", 0)]
+    path = tmp_path / "log.csv"
+    path.write_text("clinic,arm,reward\n" + "".join(f"{clinic},{arm},{reward}\n" for clinic, arm, reward in rows))
+    assert main(["bounds", str(path), "--context", "clinic", "--assume", "any"]) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("names: ")]
+    assert said == [
+        "names: 'Physio' and 'physio ' count as different arms; if they are one, write it in one way in the log",
+        "names: the context 'n/a' counts like any other; if it says that a value is missing, leave the field empty",
+    ]
+
+
+def test_words_for_rewards_are_refused_with_what_to_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("arm,reward\na,yes\nb,\n")
+    assert main(["bounds", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "reward=None; reward is not a number: 1 row (50%), such as arm='a', reward='yes'. Correct the log" in said
+    assert "write 1 for yes and 0 for no" in said
+
+
+def test_a_range_from_the_worst_to_the_best_says_to_negate(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bounds", "log.csv", "--range", "90", "0"]) == 2
+    assert "where less is better, negate the rewards: --range -90 0" in capsys.readouterr().err

@@ -25,6 +25,7 @@ from meanbounds.cli.messages import in_options
         ("the log has arms that arms= leaves out: 'a'", "the log has arms that --arms leaves out: 'a'"),
         ("fixed before the log is looked at: give arms=", "fixed before the log is looked at: give --arms"),
         ('give method="kl" or method="hoeffding"', "give --method kl or --method hoeffding"),
+        ('from nothing, give unknown="vacuous"', "from nothing, give --unknown vacuous to meanbounds start"),
         ("above shift 0.12: 1 can be best too", "above --shift 0.12: 1 can be best too"),
         ("arm 0: lower=0.9 is above upper=0.7", "arm 0: lower=0.9 is above upper=0.7"),
         ("such as arm='low', reward=3", "such as arm='low', reward=3"),

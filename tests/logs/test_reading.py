@@ -550,9 +550,9 @@ def test_stars_on_the_default_range_say_which_range_to_give() -> None:
         mb.logs.read(STARS, context="user", arm="movie", reward="stars")
     assert str(caught.value).splitlines() == [
         "18 of 20 rows (90%) cannot be counted:",
-        "  reward above range: 18 rows (90%), such as user='a', movie='y', stars=2",
+        "  reward above range: 18 rows (90%), such as user='a', movie='y', stars=2.",
         "The rewards of this log go from 1 to 5, and the range is 0 to 1. "
-        "If 1 to 5 is their scale, give low=1, high=5.",
+        "If 1 to 5 is their scale, give low=1, high=5; where less is better, negate the column.",
         'Otherwise correct the log, or leave such rows out with on_bad="drop".',
     ]
     again = pickle.loads(pickle.dumps(caught.value))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -291,7 +292,10 @@ class Journal:
     def _choose(self, name: str, context: Context | None, eligible: list[Arm] | None) -> Decision:
         """Ask the agent for an arm and its probability."""
         if isinstance(self._agent, Agent) != (context is None):
-            need = "has no contexts: leave the context out" if context is not None else "needs a context"
+            need = "has no contexts: leave the context out"
+            if isinstance(self._agent, ContextualAgent):
+                some = ", ".join(map(repr, islice(self._agent, 10))) + (", ..." if len(self._agent) > 10 else "")
+                need = f"needs a context: one of {some}"
             raise JournalError(f"the agent in {self.path} {need}")
         try:
             return Decision(name, context, *self._call("decide", context, eligible))

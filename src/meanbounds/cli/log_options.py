@@ -26,8 +26,12 @@ __all__ = [
     "assumptions",
     "listed_arms",
     "naive_means",
+    "name_notes",
     "read_log",
 ]
+
+_MISSING = ("n/a", "#n/a", "na", "nan", "null", "missing", "-", "?")  # what programs and people write for no value
+_MOST_NOTES = 5
 
 
 def add_log_options(parser: argparse.ArgumentParser, *, several: bool) -> None:
@@ -92,7 +96,7 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
         "--reward",
         default="reward",
         metavar="COLUMN",
-        help="the column of how it went, a number; for example recovered; default: reward",
+        help="the column of how it went, a number, more is better; for example recovered; default: reward",
     )
     add_range(parser)
     parser.add_argument(
@@ -226,11 +230,50 @@ def read_log(options: argparse.Namespace, more: Sequence[str] = ()) -> mb.logs.C
             raise ValueError(f"{options.log} cannot be read: {error}; is it a CSV or Parquet file?") from error
     for kind, number in counts.dropped.items():
         print(f"dropped: {quantity(number, 'row')}, {kind}")
+    for line in name_notes(counts):
+        print(f"names: {line}")
     for warning in caught:
         if isinstance(warning.message, mb.logs.LogWarning):
             tell(banner(textwrap.fill(in_options(str(warning.message)), 100)), lines=True)
         warnings.warn(warning.message, stacklevel=2)  # also at the end, where a long table does not hide it
     return counts
+
+
+def name_notes(counts: mb.logs.Counts) -> list[str]:
+    """What looks like one name written in two ways, or like a missing value, among arms and values of the context.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.cli.log_options import name_notes
+    >>> sums = {"count": [[4, 1]] * 2, "total": [[3, 0]] * 2, "squares": [[3, 0]] * 2}
+    >>> counts = mb.logs.Counts(["n/a", "north"], ["tPA", "TPA"], **sums)
+    >>> for line in name_notes(counts):
+    ...     print(line)
+    'tPA' and 'TPA' count as different arms; if they are one, write it in one way in the log
+    the context 'n/a' counts like any other; if it says that a value is missing, leave the field empty
+    """
+    columns = zip(*(name if isinstance(name, tuple) else (name,) for name in counts.contexts), strict=True)
+    kinds = [("arm", counts.arms), *(("context", tuple(dict.fromkeys(column))) for column in columns)]
+    notes = []
+    for kind, names in kinds:
+        alike: dict[str, list[str]] = {}
+        for name in names:
+            alike.setdefault(" ".join(str(name).split()).casefold(), []).append(repr(name))
+        pairs = [ways for ways in alike.values() if len(ways) > 1]
+        notes += [
+            f"{' and '.join(ways)} count as different {kind}s; if they are one, write it in one way in the log"
+            for ways in pairs[:_MOST_NOTES]
+        ]
+        if len(pairs) > _MOST_NOTES:
+            notes.append(f"{len(pairs) - _MOST_NOTES:,} more {kind}s are written in several ways")
+        notes += [
+            f"the {kind} {alike[word][0]} counts like any other; if it says that a value is missing, "
+            "leave the field empty"
+            for word in _MISSING
+            if word in alike
+        ]
+    return notes
 
 
 def _source(log: str) -> Any:

@@ -11,6 +11,7 @@ _OPTIONS = (
     (rf"\blow={_NUMBER}(?:,| and) high={_NUMBER}", lambda found: f"--range {_short(found[1])} {_short(found[2])}"),
     (r"""\bon_bad=["'](\w+)["']""", r"--on-bad \1"),
     (r"""\bmethod=["'](\w+)["']""", r"--method \1"),
+    (r"""\bgive unknown=["'](\w+)["']""", r"give --unknown \1 to meanbounds start"),
     (r"\binfinite=True|\bconfidence=None", "--infinite"),
     (r"( such as 0\.95), or None\b", r"\1"),
     (rf"\b(gap_low|gap_high|confidence|shift)=(?:{_NUMBER})?", lambda found: _option(found[1], found[2])),

@@ -17,9 +17,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     """Add options for the agent, the decision, and its reward."""
     add_agent(parser)
     parser.add_argument("id", nargs="?", metavar="ID", help="the decision, such as visit-17; without it, who waits")
-    parser.add_argument(
-        "reward", nargs="?", type=float, metavar="REWARD", help="how it went in reward units, such as 1"
-    )
+    parser.add_argument("reward", nargs="?", metavar="REWARD", help="how it went in reward units, such as 1 or -23.5")
     parser.add_argument(
         "--cancel", action="store_true", help="no reward will come for this decision; default: it is waited for"
     )
@@ -35,7 +33,15 @@ def _run(options: argparse.Namespace) -> None:
     elif options.cancel:
         print("cancelled" if journal.cancel(options.id) else "cancelled already")
     else:
-        print("counted" if journal.reward(options.id, options.reward) else "counted already")
+        print("counted" if journal.reward(options.id, _number(options.reward)) else "counted already")
+
+
+def _number(word: str) -> float:
+    """The reward that a word writes."""
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(f"a reward is a number, such as 1 if it went well and 0 if not; got {word!r}") from None
 
 
 def _list(journal: mb.Journal) -> None:

@@ -421,7 +421,7 @@ def check_range(low: float, high: float) -> tuple[float, float]:
     (1.0, 5.0)
     >>> check_range(5, 1)
     Traceback (most recent call last):
-    meanbounds.logs.errors.LogError: the reward range [5, 1] must be finite, with low below high
+    meanbounds.logs.errors.LogError: the reward range [5, 1] must be finite, with low below high; where less ...
     """
     try:
         ends = as_float("low", low), as_float("high", high)
@@ -432,8 +432,14 @@ def check_range(low: float, high: float) -> tuple[float, float]:
         raise LogError(
             f"the reward range [{low}, {high}] must be finite, with low below high"
             + (narrow if -np.inf < ends[0] < ends[1] < np.inf else "")
+            + (_turned(*ends) if -np.inf < ends[1] < ends[0] < np.inf else "")
         )
     return ends
+
+
+def _turned(low: float, high: float) -> str:
+    """What to do instead of a range from the worst to the best where less is better."""
+    return f"; where less is better, negate the rewards: low={-low:.12g}, high={0.0 - high:.12g}"
 
 
 def _refused_as_log(check: Callable[[str, Any], _Checked], name: str, value: Any) -> _Checked:

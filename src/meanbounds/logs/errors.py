@@ -87,8 +87,10 @@ class BadRows:
         Examples
         --------
         >>> import meanbounds as mb
-        >>> print(mb.logs.BadRows(200, {"reward above range": 150}, {}, seen=(1.0, 5.0), low=0.0, high=1.0).advice)
-        The rewards of this log go from 1 to 5, and the range is 0 to 1. If 1 to 5 is their scale, give low=1, high=5.
+        >>> bad = mb.logs.BadRows(200, {"reward above range": 150}, {}, seen=(1.0, 5.0), low=0.0, high=1.0)
+        >>> print(bad.advice)  # doctest: +NORMALIZE_WHITESPACE
+        The rewards of this log go from 1 to 5, and the range is 0 to 1. If 1 to 5 is their scale, give low=1, high=5;
+        where less is better, negate the column.
         """
         if not self.outside_range or self.seen is None:
             return ""
@@ -96,7 +98,8 @@ class BadRows:
         scale = f"{least:.12g} to {most:.12g}"
         return (
             f"The rewards of this log go from {scale}, and the range is {self.low:.12g} to {self.high:.12g}. "
-            f"If {scale} is their scale, give low={least:.12g}, high={most:.12g}."
+            f"If {scale} is their scale, give low={least:.12g}, high={most:.12g}; "
+            "where less is better, negate the column."
         )
 
 

@@ -28,6 +28,7 @@ __all__ = ["Time", "read", "refuse_bad_rows", "warn_of_dropped"]
 Time = float | str | date | np.datetime64
 """An end of a window: a number, or a date, with a time of day or without."""
 
+_WORDS = "reward is not a number"  # the kind of bad rows whose rewards are text
 _LOUD = 0.05  # share of the rows from which on dropping them is warned of
 _VERY_FEW = 16  # different rewards that are faster looked up in a list than grouped by
 _MOST_GROUPS = 4_000_000  # of context, arm and reward; if there are more, rewards are not few
@@ -145,8 +146,8 @@ def read(
     >>> mb.logs.read(log.assign(reward=[1, 2, 4, 5]), context="age", arm="arm", reward="reward")
     Traceback (most recent call last):
     meanbounds.logs.errors.LogError: 3 of 4 rows (75%) cannot be counted:
-      reward above range: 3 rows (75%), such as age='60-70', arm='watch', reward=2
-    The rewards of this log go from 1 to 5, and the range is 0 to 1. If 1 to 5 is their scale, give low=1, high=5.
+      reward above range: 3 rows (75%), such as age='60-70', arm='watch', reward=2.
+    The rewards of this log go from 1 to 5, and the range is 0 to 1. If 1 to 5 is their scale, give ...
     Otherwise correct the log, or leave such rows out with on_bad="drop".
 
     From a file, with the range that stars have:
@@ -311,12 +312,13 @@ def refuse_bad_rows(bad: BadRows) -> NoReturn:
     lines = [f"{bad.number:,} of {bad.rows:,} rows ({_percent(bad.share)}) cannot be counted:"]
     for kind, number in bad.kinds.items():
         shown = ", ".join(f"{name}={value!r}" for name, value in bad.examples[kind].items())
-        lines.append(f"  {kind}: {_rows(number)} ({_percent(number / bad.rows)}), such as {shown}")
+        lines.append(f"  {kind}: {_rows(number)} ({_percent(number / bad.rows)}), such as {shown};")
+    lines[-1] = f"{lines[-1][:-1]}."
     if bad.advice:
         lines.append(bad.advice)
-    lines.append(
-        f'{"Otherwise correct" if bad.advice else "Correct"} the log, or leave such rows out with on_bad="drop".'
-    )
+    words = " (a reward is a number: write 1 for yes and 0 for no)" if _WORDS in bad.kinds else ""
+    correct = f"{'Otherwise correct' if bad.advice else 'Correct'} the log{words}"
+    lines.append(f'{correct}, or leave such rows out with on_bad="drop".')
     raise LogError("\n".join(lines), kind="bad rows", bad=bad)
 
 
