@@ -226,6 +226,26 @@ def test_writes_that_fail_in_the_middle(tmp_path: Path) -> None:
     book.store.close()
 
 
+def test_a_store_that_is_locked_for_too_long_need_not_be_read_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a million contexts that would take minutes, in which nobody is answered."""
+    monkeypatch.setattr("meanbounds.service.sqlite._PATIENCE", 0.01)
+    own, other = (open_store(f"sqlite:{tmp_path / 'state.db'}") for _ in range(2))
+    book = a_book(store=own)
+    play(book, 5)
+    with other.group():
+        for attempt in ("first", "second"):
+            with pytest.raises(StoreError, match="database is locked"):
+                decide(book, attempt)
+    assert not book.stale
+    reward(book, decide(book, "second").decision_id, 1.0)
+    assert state(reloaded(book)) == state(book)
+    assert verify(own).holds
+    for store in (other, own):
+        store.close()
+
+
 def test_a_backup_while_it_is_written(tmp_path: Path) -> None:
     book = a_book(store=open_store(f"sqlite:{tmp_path / 'state.db'}"))
     play(book, 10)

@@ -11,6 +11,7 @@ import secrets
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from meanbounds.service.book import Book
 from meanbounds.service.store import END, Store, open_store
@@ -23,9 +24,10 @@ COMMAND = (sys.executable, "-c", "from meanbounds.service.snapshots import main;
 _PIECE = 131_072  # bytes that are written at a time: other writers wait for about a millisecond
 _PAUSE = 0.01  # seconds between two pieces
 _EVERY = 100_000  # events between two snapshots
+_NICE = 5  # how much the processor time that a snapshot takes counts for less than that of others
 
 
-def make_snapshot(store: Store, pause: float = _PAUSE) -> bool:
+def make_snapshot(store: Store, pause: float = _PAUSE, nice: int = 0) -> bool:
     """Make a snapshot of a store that others write to; False if a context was erased meanwhile.
 
     Parameters
@@ -34,6 +36,8 @@ def make_snapshot(store: Store, pause: float = _PAUSE) -> bool:
         The store, opened for this alone.
     pause
         How many seconds to leave to others after each piece.
+    nice
+        By how much to lower the priority while the state is computed.
 
     Examples
     --------
@@ -42,9 +46,10 @@ def make_snapshot(store: Store, pause: float = _PAUSE) -> bool:
     >>> make_snapshot(open_store("sqlite::memory:"))
     True
     """
-    erasures, book = store.erasures(), Book(store)
-    book.reload()
-    body, name = book.packed(), secrets.token_hex(8)
+    erasures, book, name = store.erasures(), Book(store), secrets.token_hex(8)
+    # Niceness is that of a thread, on Linux. What writes is not nice: others wait while it holds the lock of the store.
+    with ThreadPoolExecutor(1, initializer=os.nice, initargs=(nice,)) as gently:
+        body = gently.submit(_state, book).result()
     starts = range(0, len(body), _PIECE)
     store.relax()
     for number, start in enumerate(starts):
@@ -61,6 +66,12 @@ def make_snapshot(store: Store, pause: float = _PAUSE) -> bool:
             _drop(store, piece)
             time.sleep(pause)
     return is_used
+
+
+def _state(book: Book) -> bytes:
+    """The state of a store, as a snapshot keeps it."""
+    book.reload()
+    return book.packed()
 
 
 def _drop(store: Store, piece: tuple[str, int]) -> None:
@@ -116,7 +127,6 @@ def _spawn(address: str) -> subprocess.Popen[bytes]:
 
 def main() -> None:
     """Make a snapshot of the store whose address is on the standard input, with what other programs leave over."""
-    os.nice(5)
     store = open_store(sys.stdin.read(), create=False)
-    make_snapshot(store)
+    make_snapshot(store, nice=_NICE)
     store.close()

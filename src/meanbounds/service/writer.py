@@ -51,12 +51,13 @@ def carry_out(book: Book, *commands: Command) -> list[Any]:
     >>> carry_out(book, Decide("demo", "request 1", DecisionIn()))[0].arm
     'a'
     """
-    store = book.store
+    store, begun = book.store, False
     if book.stale:
         store.probe()
         book.reload()
     try:
         found = store.begin(book.position, book.wanted(commands))
+        begun = True
         while book.is_renamed(found[0]):
             store.rollback()
             book.reload()
@@ -68,7 +69,7 @@ def carry_out(book: Book, *commands: Command) -> list[Any]:
         else:
             store.rollback()
     except BaseException:
-        book.stale = True
+        book.stale |= begun  # else nothing was applied
         store.rollback()
         raise
     book.trim()
@@ -283,11 +284,12 @@ class Writer:
             place += len(own)
 
     async def _carry_out(self, commands: Sequence[Command]) -> list[Any]:
-        book, store = self.book, self.book.store
+        book, store, begun = self.book, self.book.store, False
         try:
             if book.stale:
                 await self._in_thread(self._recover)
             found = await self._begin(commands)
+            begun = True
             while book.is_renamed(found[0]):
                 await self._in_thread(self._read_anew)
                 found = await self._begin(commands)
@@ -300,7 +302,7 @@ class Writer:
             else:
                 store.rollback()
         except BaseException:
-            book.stale = True
+            book.stale |= begun  # else nothing was applied: another process held the lock for too long, for example
             await self._in_thread(store.rollback)
             raise
         book.trim()
