@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 SLOWEST_IMPORT = 0.5  # seconds that a second import may take
-NO_USERS = ("test", "dev", "bench")  # extras of those who work on the package
+NO_USERS = ("docs", "test", "dev", "bench")  # extras of those who work on the package
 QUICK = (
     "tests/test_packaging.py",
     "tests/test_tools.py",

@@ -170,6 +170,26 @@ def cluster(_: Path) -> None:
     assert (there.final["UCB"] == plain.final["UCB"]).all()
 
 
+def river(_: Path) -> None:
+    """A policy for river."""
+    fits = importlib.import_module("meanbounds.fits.river")
+    mb = importlib.import_module("meanbounds")
+
+    own = fits.RiverPolicy(mb.UCB(), mb.MeanBounds([0.2, 0.1], [0.9, 0.5]), seed=7)
+    arm = own.pull([0, 1])
+    own.update(arm, 1.0)
+
+
+def gymnasium(_: Path) -> None:
+    """An environment for Gymnasium."""
+    fits = importlib.import_module("meanbounds.fits.gymnasium")
+    mb = importlib.import_module("meanbounds")
+
+    env = fits.BanditEnv(mb.Bernoulli([0.9, 0.5]), horizon=1)
+    env.reset(seed=7)
+    assert env.step(1)[3]
+
+
 FEATURES = (
     Feature("pictures", "plots", ("matplotlib",), pictures),
     Feature("data frames and Parquet files", "frames", ("pandas", "pyarrow"), frames),
@@ -181,6 +201,8 @@ FEATURES = (
     Feature("a log in PostgreSQL", "postgres", ("psycopg",), postgres),
     Feature("decisions over HTTP", "service", ("starlette", "msgspec", "uvicorn", "httpx"), service),
     Feature("simulations on Dask", "distributed", ("dask", "distributed"), cluster),
+    Feature("policies for river", "river", ("river",), river),
+    Feature("environments for Gymnasium", "gymnasium", ("gymnasium",), gymnasium),
 )
 """What needs an extra; every extra for users has at least one line."""
 
@@ -227,7 +249,7 @@ def _timed(code: str) -> float:
 
 
 def _part_of_all(extra: str, installed: str) -> bool:
-    return installed != "all" or extra not in ("spark", "postgres")
+    return installed != "all" or extra not in ("spark", "postgres", "river", "gymnasium")
 
 
 def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
