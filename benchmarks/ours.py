@@ -61,8 +61,9 @@ def bounded(label: str, policy: AnyPolicy, setting: Setting) -> Case:
 
 
 def on_one_thread(label: str, policy: AnyPolicy, setting: Setting) -> Case:
-    """The same with fewer runs, on one thread: what a decision takes."""
-    return _simulation(label, policy, mb.Bernoulli(setting.means), setting.bounds, RUNS // 10, 1)
+    """The same on one thread, with the fewer runs the more arms there are: what a decision takes."""
+    runs = max(1, RUNS // (2 * len(setting.means)))
+    return _simulation(label, policy, mb.Bernoulli(setting.means), setting.bounds, runs, 1)
 
 
 def linear_simulations(workload: LinearWorkload) -> list[Case]:

@@ -17,6 +17,7 @@ from benchmarks.logs import REWARDS, LogResult
 from benchmarks.logs import measure as measure_log
 from benchmarks.timing import Case, Race, race
 from benchmarks.workloads import (
+    DECISIONS,
     HORIZON,
     LINEAR_WORKLOADS,
     SEED,
@@ -39,7 +40,6 @@ BOUNDED: Mapping[str, mb.Policy] = {
     "IDS": mb.IDS(),
 }
 DECIDED: Mapping[str, mb.Policy] = {"IDS": mb.IDS()}
-FEW_ARMS = 5
 LINEAR_BOUNDED: Mapping[str, AnyPolicy] = {
     "OFUL": mb.OFUL(),
     "R-OFUL": mb.ROFUL(index="clip"),
@@ -83,9 +83,9 @@ def measure() -> Results:
     for title, setting in SETTINGS.items():
         cases = [ours.bounded(label, policy, setting) for label, policy in BOUNDED.items()]
         results.bounded[title] = _race(results, title, cases)
-        if len(setting.means) <= FEW_ARMS:
-            cases = [ours.on_one_thread(label, policy, setting) for label, policy in DECIDED.items()]
-            results.decisions[title] = _race(results, f"{title}, one thread", cases)
+    for title, setting in DECISIONS.items():
+        cases = [ours.on_one_thread(label, policy, setting) for label, policy in DECIDED.items()]
+        results.decisions[title] = _race(results, f"{title}, one thread", cases)
     _measure_linear(results)
     for rewards in REWARDS:
         _say(f"a large log, rewards: {rewards}")

@@ -61,6 +61,15 @@ SETTINGS: Mapping[str, Setting] = {
     "100 arms, mean ± 0.2": Setting(MANY, _around(MANY, 0.2)),
 }
 
+_FIFTY = tuple(np.linspace(0.1, 0.9, 50).tolist())
+
+DECISIONS: Mapping[str, Setting] = {
+    **{title: setting for title, setting in SETTINGS.items() if len(setting.means) == len(FEW)},
+    "50 arms, bounds [0, 1]": Setting(_FIFTY, mb.MeanBounds.vacuous(len(_FIFTY))),
+    "50 arms, mean ± 0.2": Setting(_FIFTY, _around(_FIFTY, 0.2)),
+}
+"""Where single decisions are timed, on one thread."""
+
 
 @dataclass(frozen=True)
 class LinearWorkload:
