@@ -21,6 +21,9 @@ from meanbounds.support.tables import text_table
 
 __all__ = ["COMMAND"]
 
+_MEANING = """
+The last column says whether one arm, for all cases of the context, is better than what the experts got. They chose
+case by case and saw more: where it is worse, keep them. Open means that the bounds do not tell yet."""
 _POLICIES = ("OptimisticGittins", "ThompsonSampling", "IDS", "BIMED")
 
 
@@ -101,6 +104,7 @@ def _run(options: argparse.Namespace) -> None:
         print(f"\n{_table(agents, counts)}")
         print("\nTo compare with, not to act on: what the log says at its face value.\n")
         print(_baselines({context: found[context] for context in contexts}, agents, counts))
+        print(_MEANING)
     if len(agents) < len(found):
         print(f"\n{len(found) - len(agents):,} more contexts are not shown; --show {len(found)} prints all of them")
     if options.output:

@@ -46,7 +46,7 @@ def about_log(events: Events, used: int, counted: bool, excluded: int, least: fl
         found.append(
             "Every probability is 1: the agent drew nothing by lot, so this log evaluates the agent itself. Of any "
             "other policy it says something only where that plays the same arm. To evaluate others later, let the "
-            "agent draw: floor=0.05 gives each arm at least 5%, and ThompsonSampling draws by itself."
+            "agent draw: floor=0.05, when it is made, gives each arm at least 5%, and ThompsonSampling draws by itself."
         )
     elif certain >= 0.5:
         found.append(
