@@ -46,11 +46,9 @@ def test_the_proxy(tmp_path: Path) -> None:
     request = "req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -days 1 -keyout key.pem -out cert.pem"
     subprocess.run([openssl, *request.split()], cwd=tmp_path, check=True, capture_output=True)
     assert block.count("listen 443 ssl;") == 1
-    secured = block.replace(
-        "listen 443 ssl;",
-        f"listen 127.0.0.1:0 ssl; ssl_certificate {tmp_path}/cert.pem; ssl_certificate_key {tmp_path}/key.pem;",
-    )
+    here = block.replace("listen 443 ssl;", f"listen unix:{tmp_path}/socket ssl;")
+    secured = f"access_log off; ssl_certificate {tmp_path}/cert.pem; ssl_certificate_key {tmp_path}/key.pem;\n{here}"
     path = tmp_path / "nginx.conf"
-    path.write_text(f"pid {tmp_path}/pid;\nerror_log stderr;\nevents {{}}\nhttp {{ access_log off;\n{secured}}}\n")
+    path.write_text(f"pid {tmp_path}/pid;\nerror_log stderr;\nevents {{}}\nhttp {{ {secured} }}\n")
     told = subprocess.run([nginx, "-t", "-c", str(path)], capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stderr
