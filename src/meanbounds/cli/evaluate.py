@@ -133,8 +133,8 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="PROBABILITY",
         help="the smallest probability that the program gave any arm in any row, such as the floor of an agent that "
-        "excludes no arm, for example 0.05; the limits can then use predicted rewards. Known from the program, not from "
-        "the log",
+        "excludes no arm, for example 0.05; the limits can then use predicted rewards. Known from the program, not "
+        "from the log",
     )
     parser.add_argument(
         "--pending",

@@ -56,9 +56,8 @@ def about_log(events: Events, used: int, counted: bool, excluded: int, least: fl
     if least is None and certain < 1.0:
         found.append(
             "No least probability was given, so limits allow for arms that could not be played. If the program gave "
-            "each arm at least some probability in each row, such as the floor of an agent that excludes no arm, say so "
-            "with least=: the "
-            "limits on arms and other policies are then narrower, often by far."
+            "each arm at least some probability in each row, such as the floor of an agent that excludes no arm, say "
+            "so with least=: the limits on arms and other policies are then narrower, often by far."
         )
     return found
 
