@@ -51,6 +51,7 @@ autodoc_type_aliases = {name: name for name in ("ArrayLike", "Floats", "Integers
 python_maximum_signature_line_length = 60
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_attr_annotations = False  # the signature has the types, as links
 napoleon_custom_sections = [("Parameters", "params_style"), ("Attributes", "params_style")]  # one text for `a, b`
 
 # Names in backticks that are no public name stay plain: parameters, words of the field, types of other packages.
@@ -110,10 +111,11 @@ def exists(path: str) -> bool:
     return True
 
 
-def plain_colons(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
-    """A colon after the name of a parameter, instead of two hyphens."""
+def mend_lines(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """A colon after the name of a parameter, instead of two hyphens; a page that a docstring names becomes a link."""
     del app, what, name, value, options
     lines[:] = [re.sub(r"(\*\*[^*]+\*\*) -- ", r"\1: ", line) for line in lines]
+    lines[:] = [re.sub(r"(?<![\w/`])docs/(\w+)\.md", r":doc:`\1.md </\1>`", line) for line in lines]
 
 
 def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
@@ -130,5 +132,5 @@ def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     TypeAliasForwardRef.__repr__ = lambda alias: alias.name  # short names of types show as they are written
     app.connect("missing-reference", to_public_name)
-    app.connect("autodoc-process-docstring", plain_colons, priority=600)  # after napoleon
+    app.connect("autodoc-process-docstring", mend_lines, priority=600)  # after napoleon
     app.connect("build-finished", copy_mathjax)

@@ -14,6 +14,7 @@ from meanbounds.cli import main, make_parser
 from meanbounds.policies import AnyPolicy
 from meanbounds.simulation.study import read_study
 from tests.contract import check_policy
+from tests.files_of_readers import FILES
 from tests.naive import TWINS
 
 ROOT = Path(__file__).parents[1]
@@ -26,9 +27,23 @@ def pages(folder: Path) -> list[str]:
     return [str(path) for path in found if not any(part.startswith(".") or part in FOREIGN for part in path.parts)]
 
 
-PAGES = ["README.md", "CONTRIBUTING.md", *pages(ROOT / "docs")]  # whose examples run
+PAGES = ["README.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md", *pages(ROOT / "docs")]  # whose examples run
 ALL_PAGES = pages(ROOT)
-BLOCK = re.compile(r"^```(python|toml|console)( no-run| run)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|toml|console)( no-run)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LANGUAGE = re.compile(r"^ *(?:`{3,}|~{3,})(?P<language>[^`\n]+)$", re.MULTILINE)
+NOT_RUN = {"text": "shown", "nginx": "tests/service/test_deploy.py"}  # other languages, and who looks at them
+ELSEWHERE = {  # commands that take long or wait for requests, and the tests that run them
+    "serve": "tests/service/test_client.py",
+    "reproduce": "tests/paper/test_figures.py",
+    "token --store sqlite:state.db --revoke": "tests/service/test_client.py",
+}
+NO_RUN = {  # pages with code that needs a server or another package, and the tests that run it
+    "docs/clusters.md": "tests/logs/test_warehouses.py",
+    "docs/fits.md": "tests/fits/test_obp.py",
+    "docs/guide.md": "tests/worlds/test_movielens.py",
+    "docs/service.md": "tests/service/test_pages.py",
+    "docs/warehouses.md": "tests/logs/test_warehouses.py",
+}
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 EXTRAS = set(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"])
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
@@ -37,8 +52,7 @@ LINK = re.compile(r"\]\(([^)\s]+)[^)]*\)|(?:src|href)=\"([^\"]+)\"")
 
 def blocks(page: str) -> list[tuple[str, bool, str]]:
     text = (ROOT / page).read_text(encoding="utf-8")
-    found = BLOCK.findall(text)  # commands run where it says so: many show what a user does with files of their own
-    return [(kind, how == (" no-run" if kind != "console" else ""), code) for kind, how, code in found]
+    return [(kind, bool(how), code) for kind, how, code in BLOCK.findall(text)]
 
 
 def words(line: str) -> list[str]:
@@ -49,16 +63,15 @@ def words(line: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    FILES.get(page, lambda: None)()
     names: dict[str, object] = {"__name__": "example"}
     for number, (kind, skipped, code) in enumerate(blocks(page)):
         if kind == "toml":
             (tmp_path / "study.toml").write_text(code)
             assert read_study(tmp_path / "study.toml").horizon > 0
         elif kind == "console":
-            for line in [] if skipped else code.splitlines():
-                name, *arguments = words(line)
-                assert name == "meanbounds", f"only commands of meanbounds run here: {line}"
-                assert main(arguments) == 0, line
+            for arguments in own_commands(code):
+                assert main(arguments) == 0, arguments
         else:
             program = compile(code, f"{page}, block {number}", "exec", dont_inherit=True)
             if not skipped:
@@ -69,10 +82,21 @@ def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         check_policy(policy())
 
 
+def lines_of(code: str) -> list[str]:
+    """Every line of a block that is typed into a shell; lines that end with a backslash go on."""
+    return [line for line in code.replace("\\\n", " ").splitlines() if line and not line.startswith("{")]
+
+
+def own_commands(code: str) -> list[list[str]]:
+    """The commands of meanbounds in a block, each as its arguments, but for those that other tests run."""
+    typed = [words(line) for line in lines_of(code)]
+    found = [arguments for name, *arguments in typed if name.endswith("meanbounds")]
+    return [arguments for arguments in found if not " ".join(arguments).startswith(tuple(ELSEWHERE))]
+
+
 def commands(page: str) -> list[str]:
-    """Every line of a page that is typed into a shell; lines that end with a backslash go on."""
-    typed = "\n".join(code for kind, _, code in blocks(page) if kind == "console")
-    return [line for line in typed.replace("\\\n", " ").splitlines() if line and not line.startswith("{")]
+    """Every line of a page that is typed into a shell."""
+    return [line for kind, _, code in blocks(page) if kind == "console" for line in lines_of(code)]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -88,8 +112,33 @@ def test_every_command_could_be_typed(page: str) -> None:
             assert arguments[0] == "install", line
             extras = re.findall(r"\[([\w,]+)\]", line)
             assert {extra for group in extras for extra in group.split(",")} <= EXTRAS, line
+        elif name in ("git", ".venv/bin/twine"):
+            assert page == "RELEASING.md", line  # what a release publishes, which no test does
         else:
             assert name == "curl", f"who checks this? {line}"  # tests/service/test_pages.py sends them
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_block_escapes(page: str) -> None:
+    """Each block is run here, or named with the test that runs it."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    languages = [found["language"].strip() for found in LANGUAGE.finditer(text)]
+    ours = [language for language in languages if language not in NOT_RUN]
+    assert len(ours) == len(blocks(page)), ours
+    assert (page in NO_RUN) == any(skipped for _, skipped, _ in blocks(page))
+
+
+def test_what_is_run_elsewhere_is() -> None:
+    for page, test in NO_RUN.items():
+        text = (ROOT / test).read_text(encoding="utf-8")
+        assert page in text, test
+        assert "blocks(" in text, test
+    for command, test in ELSEWHERE.items():
+        name, *options = command.split()
+        text = (ROOT / test).read_text(encoding="utf-8")
+        assert f'main(["{name}"' in text, test
+        assert all(option in text for option in options if option.startswith("--")), test
+    assert "docs/operations.md" in (ROOT / NOT_RUN["nginx"]).read_text(encoding="utf-8")
 
 
 def test_there_are_examples() -> None:

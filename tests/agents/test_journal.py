@@ -110,7 +110,7 @@ def test_each_decision_has_one_answer_and_each_reward_counts_once(path: Path) ->
         (lambda own: own.decide(), "agent.json needs a context: one of 'young'"),
         (lambda own: own.decide("young", eligible=["x"]), "unknown arm 'x'; the arms are 'tPA'"),
         (lambda own: own.decide("young", id=""), "a text such as 'order 17'; got ''"),
-        (lambda own: own.reward("b", 1.0), "no decision 'b' in .*events.jsonl; it has 2 decisions"),
+        (lambda own: own.reward("b", 1.0), "no decision 'b' among the 2 in .*events.jsonl; give the id"),
         (lambda own: own.reward("done", 0.0), "'done' has the reward 1 already; a reward of 0 is not counted"),
         (lambda own: own.reward("a", 2.0), r"the reward 2.0 is not a number in its range"),
         (lambda own: own.reward("a", float("nan")), "reward"),

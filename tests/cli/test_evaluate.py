@@ -38,7 +38,26 @@ def test_the_table_is_that_of_the_library(log: Path, capsys: pytest.CaptureFixtu
     assert expected in printed(capsys, str(log), "--least", "0.5")
     text = printed(capsys, str(log))
     assert text.startswith("400 rows, 2 contexts, 2 arms\n")
-    assert "say so with --least:" in text
+    assert "say so with --least:" in " ".join(text.split())
+
+
+def test_the_range_is_that_of_the_agent_beside_the_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stars = mb.MeanBounds([1.5, 2.0], [4.0, 4.5], arms=["a", "b"], low=1.0, high=5.0)
+    for name, agent in (
+        ("one", mb.Agent(mb.GLUE(), stars, seed=1)),
+        ("two", mb.ContextualAgent(mb.GLUE(), {"old": stars, "young": stars}, seed=1)),
+    ):
+        agent.save(f"{name}.json")
+        journal = mb.Journal(f"{name}.json")
+        journal.reward(journal.decide("old" if name == "two" else None).id, 4.0)
+        assert printed(capsys, f"{name}.events.jsonl") == printed(capsys, f"{name}.events.jsonl", "--range", "1", "5")
+        (tmp_path / f"{name}.json").unlink()
+        said = printed(capsys, f"{name}.events.jsonl", code=2)
+        assert "go from 4 to 4, and the range is 0 to 1. Give the smallest and the largest reward" in said
+    assert "--floor 0.05" in printed(capsys, "two.events.jsonl", "--range", "1", "5")
 
 
 def test_policies_come_from_files(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

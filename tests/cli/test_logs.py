@@ -363,7 +363,28 @@ def test_words_for_rewards_are_refused_with_what_to_write(tmp_path: Path, capsys
     assert main(["bounds", str(path)]) == 2
     said = capsys.readouterr().err
     assert "reward=None; reward is not a number: 1 row (50%), such as arm='a', reward='yes'. Correct the log" in said
-    assert "write 1 for yes and 0 for no" in said
+    assert "1 for yes and 0 for no, 0.5 rather than 0,5" in said
+
+
+def test_dates_that_are_not_read_are_refused_with_what_to_write(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("arm,reward,day\na,1,31/01/2024\nb,0,30/01/2024\n")
+    given = ["bounds", str(path), "--time", "day", "--since", "2024-01-01"]
+    for more in ([], ["--on-bad", "drop"]):
+        assert main([*given, *more]) == 2
+        said = capsys.readouterr().err
+        assert "time cannot be read" in said
+        assert "a date such as 2024-01-31" in said
+
+
+def test_a_missing_column_says_how_to_name_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("treatment,recovered\na,1\n")
+    assert main(["bounds", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "Its columns are 'treatment', 'recovered'. Name yours with --context, --arm and --reward" in said
 
 
 def test_a_range_from_the_worst_to_the_best_says_to_negate(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,6 +47,21 @@ def test_one_context_with_trust(log: str, tmp_path: Path, capsys: pytest.Capture
     assert (agent.knowledge.trust, agent.bounds.arms) == (0.95, (0, 1, 2, 3))
 
 
+def test_an_agent_that_has_decided_is_not_replaced(
+    log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "agent.json"
+    given = ["start", log, *COLUMNS, "--seed", "7", "-o", str(out)]
+    assert main(given) == 0
+    assert main(given) == 0  # nobody has asked it yet
+    assert main(["decide", str(out)]) == 0
+    before = out.read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert main([*given, "--floor", "0.05"]) == 2
+    assert "agent.events.jsonl has decisions of the agent in" in capsys.readouterr().err
+    assert out.read_text(encoding="utf-8") == before
+
+
 def test_refused(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["start", log, *COLUMNS, "--trust", "1.5"]) == 2
     assert "trust" in capsys.readouterr().err

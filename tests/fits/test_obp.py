@@ -17,6 +17,7 @@ import meanbounds as mb
 from meanbounds.fits.obp import action_dist, bandit_feedback
 from meanbounds.logs import LogError
 from tests.servers import in_ci
+from tests.test_docs import blocks
 
 OBP = "obp==0.4.1"  # the newest release that pip installs beside Python 3.11 and numpy 2
 
@@ -197,3 +198,16 @@ def test_what_cannot_be_is_refused() -> None:
             bandit_feedback(wrong)  # type: ignore[arg-type]
         with pytest.raises(LogError, match="got"):
             action_dist(wrong, 0)
+
+
+def test_the_page_runs_with_the_package(obp: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """The blocks of docs/fits.md about Open Bandit Pipeline, the one that needs it included."""
+    del obp  # it is there to be imported
+    codes = [code for kind, _, code in blocks("docs/fits.md") if kind == "python"]
+    first = next(place for place, code in enumerate(codes) if "read_open_bandit" in code)
+    names: dict[str, Any] = {"mb": mb}
+    for code in codes[first:]:
+        exec(compile(code, "docs/fits.md", "exec", dont_inherit=True), names)
+        if "estimate_policy_values" in code:
+            break
+    assert "ipw" in capsys.readouterr().out

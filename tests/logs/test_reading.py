@@ -312,7 +312,7 @@ def test_bad_numbers_in_tables() -> None:
     with pytest.warns(LogWarning, match=r"3 of 4 rows \(75%\) were dropped: missing reward, 1 row; reward is not a"):
         counts = mb.logs.read(mixed, arm="arm", reward="reward", on_bad="drop")
     assert counts.dropped == {"missing reward": 1, "reward is not a number": 2}
-    with pytest.raises(LogError, match=r"no rows left that can be counted\. .* give low=2, high=3"):
+    with pytest.raises(LogError, match=r"can be counted; dropped: reward above range, 2 rows\. .* low=2, high=3"):
         mb.logs.read(pa_rewards([2.0, 3.0]), arm="arm", reward="reward", on_bad="drop")
     with pytest.raises(LogError, match="the log has no rows"):
         mb.logs.read(pa_rewards([]), arm="arm", reward="reward")
@@ -552,7 +552,8 @@ def test_stars_on_the_default_range_say_which_range_to_give() -> None:
         "18 of 20 rows (90%) cannot be counted:",
         "  reward above range: 18 rows (90%), such as user='a', movie='y', stars=2.",
         "The rewards of this log go from 1 to 5, and the range is 0 to 1. "
-        "If 1 to 5 is their scale, give low=1, high=5; where less is better, negate the column.",
+        "If 1 to 5 is their scale, give low=1, high=5; where less is better, as with costs, count their negatives: "
+        "write -5 for 5, and give low=-5, high=-1.",
         'Otherwise correct the log, or leave such rows out with on_bad="drop".',
     ]
     again = pickle.loads(pickle.dumps(caught.value))

@@ -9,8 +9,10 @@ import subprocess
 from pathlib import Path
 
 from meanbounds.cli import make_parser
+from tests.servers import find_program
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
 
 
 def test_the_unit_of_systemd() -> None:
@@ -34,3 +36,19 @@ def test_the_container() -> None:
         make_parser().parse_args(shlex.split(" ".join(line)))
     (given,) = re.findall(r"^CMD \[(.*)\]$", text, re.MULTILINE)
     assert make_parser().parse_args(re.findall(r'"(.*?)"', given)).host == "127.0.0.1"
+
+
+def test_the_proxy(tmp_path: Path) -> None:
+    """What docs/operations.md tells nginx is understood by it, with a certificate and inside of a whole file."""
+    nginx, openssl = find_program(("nginx",), "nginx-light"), find_program(("openssl",), "openssl")
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```nginx\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    request = "req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -days 1 -keyout key.pem -out cert.pem"
+    subprocess.run([openssl, *request.split()], cwd=tmp_path, check=True, capture_output=True)
+    assert block.count("listen 443 ssl;") == 1
+    here = block.replace("listen 443 ssl;", f"listen unix:{tmp_path}/socket ssl;")
+    secured = f"access_log off; ssl_certificate {tmp_path}/cert.pem; ssl_certificate_key {tmp_path}/key.pem;\n{here}"
+    path = tmp_path / "nginx.conf"
+    path.write_text(f"pid {tmp_path}/pid;\nerror_log stderr;\nevents {{}}\nhttp {{ {secured} }}\n")
+    told = subprocess.run([nginx, "-t", "-c", str(path)], capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr

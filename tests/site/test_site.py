@@ -24,6 +24,8 @@ from tests.test_docstrings import PUBLIC
 
 PATIENCE = 60_000.0  # milliseconds
 WIDTHS = (1_200, 390)
+WIDER = """() => document.documentElement.scrollWidth > innerWidth
+  || [...document.querySelectorAll(".highlight-console pre")].some(one => one.scrollWidth > one.clientWidth)"""
 MADE_BY_SPHINX = {"genindex", "py-modindex", "search"}
 MEASURED = {"choices.png": "benchmarks.choices"}  # drawn by the command that writes the page, which takes long
 
@@ -106,6 +108,11 @@ def test_every_public_name_is_in_the_reference(pages: dict[str, Reader]) -> None
     assert {path for room in ROOMS for path in public_names(room)} <= anchors
 
 
+def test_pages_that_docstrings_name_are_links(pages: dict[str, Reader]) -> None:
+    links = {link for path, page in pages.items() if path.startswith("api/") for link in page.links}
+    assert {"../trust.html", "../gittins.html", "../evidence.html"} <= links
+
+
 def test_every_command_is_in_the_reference(pages: dict[str, Reader]) -> None:
     anchors = pages["api/command_line.html"].names
     assert [command.name for command in COMMANDS if f"meanbounds-{command.name}" not in anchors] == []
@@ -156,7 +163,7 @@ def test_pages_open_from_a_file_and_fit_a_phone(tab: Any, site: Path, pages: dic
         tab.evaluate("() => window.MathJax && MathJax.startup && MathJax.startup.promise.then(() => true)")
         for width in WIDTHS:
             tab.set_viewport_size({"width": width, "height": 900})
-            if tab.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            if tab.evaluate(WIDER):
                 wide.append((name, width))
     assert wide == []
 

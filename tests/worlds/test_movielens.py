@@ -19,9 +19,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import meanbounds as mb
-from meanbounds.worlds import movielens
+from meanbounds.worlds import movielens, softimpute
 from meanbounds.worlds.movielens import Ratings, Recipe
 from meanbounds.worlds.movielens.worlds import _tilted
+from tests.test_docs import blocks
 
 FEW = movielens.made_up_ratings(seed=3, users=600, movies=120)
 RECIPE = Recipe(penalty=3.0, cut=None, arms=6)
@@ -365,3 +366,16 @@ class TestRealRatings:
                 bounds = mb.logs.bounds(world.counts(), **gaps, infinite=True)[job]
                 assert np.all(bounds.lower <= world.marginal_means[0] + 1e-12)
                 assert np.all(bounds.upper >= world.marginal_means[0] - 1e-12)
+
+
+def test_the_guide_runs_with_few_ratings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The block of docs/guide.md that needs the real file, with made-up ratings in its place."""
+    monkeypatch.chdir(tmp_path)
+    few = movielens.made_up_ratings(seed=3, users=60, movies=40)
+    monkeypatch.setattr(movielens, "load_movielens", {"ml-1m.zip": few}.__getitem__)
+    (code,) = [code for kind, skipped, code in blocks("docs/guide.md") if kind == "python" and skipped]
+    exec(compile(code, "docs/guide.md", "exec", dont_inherit=True), {"movielens": movielens})
+    assert capsys.readouterr().out.count("of 60 users kept") == 2
+    assert softimpute.Completion.load(tmp_path / "completion-none.npz").tried

@@ -24,7 +24,10 @@ from meanbounds.bounds import Arm
 from meanbounds.support.checks import as_float, as_list, shown
 from meanbounds.support.locking import open_locked
 
-__all__ = ["Decision", "Journal", "JournalError"]
+__all__ = ["EVENTS_SUFFIX", "Decision", "Journal", "JournalError"]
+
+EVENTS_SUFFIX = ".events.jsonl"
+"""What the events of ``agent.json`` have in place of ``.json``."""
 
 _WAITING, _ANSWERED, _CANCELLED = "waiting", "answered", "cancelled"
 
@@ -103,7 +106,7 @@ class Journal:
 
     def __init__(self, agent: str | Path, events: str | Path | None = None) -> None:
         self.path = _path("agent", agent)
-        self.events = self.path.with_suffix(".events.jsonl") if events is None else _path("events", events)
+        self.events = self.path.with_suffix(EVENTS_SUFFIX) if events is None else _path("events", events)
         self._restart()
 
     def _restart(self) -> None:
@@ -320,7 +323,8 @@ class Journal:
             return self._entries[_named(name)]
         except KeyError:
             raise JournalError(
-                f"there is no decision {shown(name)} in {self.events}; it has {len(self._entries):,} decisions"
+                f"there is no decision {shown(name)} among the {len(self._entries):,} in {self.events}; give the id "
+                "that was given or printed when it was decided"
             ) from None
 
     def _next_name(self) -> str:

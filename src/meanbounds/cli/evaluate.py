@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import meanbounds as mb
+from meanbounds.agents import load_agent
+from meanbounds.agents.journal import EVENTS_SUFFIX
 from meanbounds.cli.command import Command
 from meanbounds.cli.files import need, save_table
 from meanbounds.cli.log_options import add_range
@@ -91,7 +93,7 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="the column that says who decided, for example decided_by; where a person did, the probability is empty",
     )
-    add_range(parser)
+    add_range(parser, default=None, in_words="that of the agent beside EVENTS if there is one, else 0 1")
     parser.add_argument(
         "--time", metavar="COLUMN", help="the column by which rows are sorted, for example day; default: as stored"
     )
@@ -130,8 +132,9 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         "--least",
         type=float,
         metavar="PROBABILITY",
-        help="the smallest probability that the program gave any arm in any row, such as the floor of the agent, for "
-        "example 0.05; the limits can then use predicted rewards. Known from the program, not from the log",
+        help="the smallest probability that the program gave any arm in any row, such as the floor of an agent that "
+        "excludes no arm, for example 0.05; the limits can then use predicted rewards. Known from the program, not "
+        "from the log",
     )
     parser.add_argument(
         "--pending",
@@ -176,7 +179,7 @@ def _run(options: argparse.Namespace) -> None:
 
 def _read(options: argparse.Namespace) -> mb.logs.Events:
     """Read the decisions, by the options that the format has."""
-    low, high = options.range
+    low, high = _range(options)
     more: dict[str, Any] = {"low": low, "high": high, "since": options.since, "until": options.until}
     more["on_bad"] = options.on_bad
     if options.context is not None:
@@ -192,6 +195,19 @@ def _read(options: argparse.Namespace) -> mb.logs.Events:
     if options.format == "open-bandit":
         return mb.logs.read_open_bandit(options.events, **more)
     return mb.logs.read_dsjson(options.events, arm=options.arm, **more)
+
+
+def _range(options: argparse.Namespace) -> tuple[float, float]:
+    """The range of the rewards: as given, or that of the agent that `meanbounds decide` asked, or 0 to 1."""
+    if options.range is not None:
+        return options.range[0], options.range[1]
+    events = Path(options.events)
+    agent = events.with_name(events.name.removesuffix(EVENTS_SUFFIX) + ".json")
+    if not events.name.endswith(EVENTS_SUFFIX) or not agent.is_file():
+        return 0.0, 1.0
+    made = load_agent(agent)
+    bounds = made.bounds if isinstance(made, mb.Agent) else made[next(iter(made))].bounds  # contexts share their ranges
+    return float(bounds.low.min()), float(bounds.high.max())
 
 
 def _arm(text: str, arms: Sequence[str | int]) -> str | int:
@@ -251,7 +267,13 @@ def _by_context(path: Path, rows: Sequence[Any]) -> dict[str, dict[str, float]]:
 
 def _in_options(text: str) -> str:
     """Name options of the command line where a text names Python arguments."""
-    return text.replace('pending="bounds"', "--pending bounds").replace("least=:", "--least:")
+    for argument, option in (
+        ('pending="bounds"', "--pending bounds"),
+        ("least=:", "--least:"),
+        ("floor=0.05", "--floor 0.05"),
+    ):
+        text = text.replace(argument, option)
+    return text
 
 
 COMMAND = Command(

@@ -59,15 +59,18 @@ def add_arms(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_range(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the range of the rewards."""
+def add_range(
+    parser: argparse.ArgumentParser, default: tuple[float, float] | None = (0.0, 1.0), in_words: str = "0 1"
+) -> None:
+    """Add the option for the range of the rewards; `in_words` says what counts without it."""
     parser.add_argument(
         "--range",
         type=float,
         nargs=2,
-        default=(0.0, 1.0),
+        default=default,
         metavar=("LOW", "HIGH"),
-        help="the smallest and the largest reward that are possible, for example 1 5 for star ratings; default: 0 1",
+        help="the smallest and the largest reward that are possible, for example 1 5 for star ratings; default: "
+        f"{in_words}",
     )
 
 
@@ -226,6 +229,10 @@ def read_log(options: argparse.Namespace, more: Sequence[str] = ()) -> mb.logs.C
                 on_bad=options.on_bad,
                 histogram=True if options.method == "betting" else "auto",
             )
+        except mb.logs.LogError as error:
+            if error.kind == "missing column":
+                raise ValueError(f"{error}. Name yours with --context, --arm and --reward") from error
+            raise
         except (csv.Error, zlib.error, EOFError) as error:
             raise ValueError(f"{options.log} cannot be read: {error}; is it a CSV or Parquet file?") from error
     for kind, number in counts.dropped.items():
@@ -252,6 +259,8 @@ def name_notes(counts: mb.logs.Counts) -> list[str]:
     ...     print(line)
     'tPA' and 'TPA' count as different arms; if they are one, write it in one way in the log
     the context 'n/a' counts like any other; if it says that a value is missing, leave the field empty
+    >>> print(*name_notes(mb.logs.Counts(["north", "south"], ["tPA ", "rest"], **sums)))
+    the arm 'tPA ' begins or ends with a space, which is part of its name; remove it in the log
     """
     columns = zip(*(name if isinstance(name, tuple) else (name,) for name in counts.contexts), strict=True)
     kinds = [("arm", counts.arms), *(("context", tuple(dict.fromkeys(column))) for column in columns)]
@@ -267,6 +276,13 @@ def name_notes(counts: mb.logs.Counts) -> list[str]:
         ]
         if len(pairs) > _MOST_NOTES:
             notes.append(f"{len(pairs) - _MOST_NOTES:,} more {kind}s are written in several ways")
+        spaced = [repr(name) for name in names if str(name) != str(name).strip()]
+        if spaced and not pairs:
+            more = f" (so do {len(spaced) - 1:,} more)" if len(spaced) > 1 else ""
+            notes.append(
+                f"the {kind} {spaced[0]} begins or ends with a space{more}, which is part of its name; remove it in "
+                "the log"
+            )
         notes += [
             f"the {kind} {alike[word][0]} counts like any other; if it says that a value is missing, "
             "leave the field empty"

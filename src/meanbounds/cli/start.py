@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import meanbounds as mb
+from meanbounds.agents.journal import EVENTS_SUFFIX
 from meanbounds.cli.assume import add_assume, assumption_of, propensity_columns
 from meanbounds.cli.bounds import context_as_text
 from meanbounds.cli.command import Command
@@ -21,6 +22,9 @@ from meanbounds.support.tables import text_table
 
 __all__ = ["COMMAND"]
 
+_MEANING = """
+The last column says whether one arm, for all cases of the context, is better than what the experts got. They chose
+case by case and saw more: where it is worse, keep them. Open means that the bounds do not tell yet."""
 _POLICIES = ("OptimisticGittins", "ThompsonSampling", "IDS", "BIMED")
 
 
@@ -71,6 +75,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     """Print what the agent starts from; write the agent if the options ask for it."""
+    _keep_what_was_decided(options.output)
     assumed = assumption_of(options)
     counts = read_log(options, more=propensity_columns(options))
     given = assumptions(options)
@@ -101,11 +106,22 @@ def _run(options: argparse.Namespace) -> None:
         print(f"\n{_table(agents, counts)}")
         print("\nTo compare with, not to act on: what the log says at its face value.\n")
         print(_baselines({context: found[context] for context in contexts}, agents, counts))
+        print(_MEANING)
     if len(agents) < len(found):
         print(f"\n{len(found) - len(agents):,} more contexts are not shown; --show {len(found)} prints all of them")
     if options.output:
         made.save(options.output)
         print(f"\nwritten: {options.output}; next: {_next(options.output, made, contexts)}")
+
+
+def _keep_what_was_decided(output: Path | None) -> None:
+    """Refuse to replace an agent that has decided: its decisions would follow from a file that is gone."""
+    events = None if output is None else output.with_suffix(EVENTS_SUFFIX)
+    if events is not None and events.exists():
+        raise ValueError(
+            f"{events} has decisions of the agent in {output}, which would be lost: give another name with -o, or move "
+            "both files away"
+        )
 
 
 def _next(path: Path, made: mb.Agent | mb.ContextualAgent, contexts: Sequence[mb.logs.Context]) -> str:

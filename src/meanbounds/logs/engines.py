@@ -499,6 +499,7 @@ _NO_EXTENSIONS = (
     "or give a connection= that has loaded it"
 )
 _REMEDIES = {
+    r"not utf-8 encoded": "save the file anew with the encoding UTF-8; spreadsheets have it under 'save as'",
     r"sniffing|CSV Error|MALFORMED": "each line of a CSV file needs as many fields as the first, which names them",
     r"end of GZIP|not a GZIP|end of input stream|EOFException|not a gzip|ZLIB|ZipException|header check": (
         "the file is cut off or damaged; copy it again from where it came"

@@ -90,16 +90,21 @@ class BadRows:
         >>> bad = mb.logs.BadRows(200, {"reward above range": 150}, {}, seen=(1.0, 5.0), low=0.0, high=1.0)
         >>> print(bad.advice)  # doctest: +NORMALIZE_WHITESPACE
         The rewards of this log go from 1 to 5, and the range is 0 to 1. If 1 to 5 is their scale, give low=1, high=5;
-        where less is better, negate the column.
+        where less is better, as with costs, count their negatives: write -5 for 5, and give low=-5, high=-1.
         """
         if not self.outside_range or self.seen is None:
             return ""
         least, most = self.seen
-        scale = f"{least:.12g} to {most:.12g}"
+        low, high = f"{least:.12g}", f"{most:.12g}"
+        found = (
+            f"The rewards of this log go from {low} to {high}, and the range is {self.low:.12g} to {self.high:.12g}."
+        )
+        if least == most:
+            return f"{found} Give the smallest and the largest reward that are possible."
         return (
-            f"The rewards of this log go from {scale}, and the range is {self.low:.12g} to {self.high:.12g}. "
-            f"If {scale} is their scale, give low={least:.12g}, high={most:.12g}; "
-            "where less is better, negate the column."
+            f"{found} If {low} to {high} is their scale, give low={low}, high={high}; where less is better, as with "
+            f"costs, count their negatives: write {-most:.12g} for {high}, and give low={-most:.12g}, "
+            f"high={-least:.12g}."
         )
 
 
@@ -109,7 +114,8 @@ class LogError(ValueError):
     Attributes
     ----------
     kind
-        ``"bad rows"`` where rows cannot be counted, ``"empty"`` where a log has no row that can, else ``""``.
+        ``"bad rows"`` where rows cannot be counted, ``"empty"`` where a log has no row that can, ``"missing column"``
+        where it has no column of a given name, else ``""``.
     bad
         The rows that cannot be counted, as a `BadRows`, for these two kinds where there are such rows; else None.
 

@@ -101,7 +101,10 @@ def known_format(path: str) -> str:
         with Path(path).open("rb") as file:
             known = "parquet" if file.read(4) == b"PAR1" else None
     if known is None:
-        raise LogError(f"{path} is neither Parquet nor CSV by its name; such names end in {', '.join(_FORMATS)}")
+        raise LogError(
+            f"{path} is neither Parquet nor CSV by its name; such names end in {', '.join(_FORMATS)}. Save "
+            "the sheet of a spreadsheet as CSV"
+        )
     return known
 
 

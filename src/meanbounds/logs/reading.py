@@ -28,7 +28,11 @@ __all__ = ["Time", "read", "refuse_bad_rows", "warn_of_dropped"]
 Time = float | str | date | np.datetime64
 """An end of a window: a number, or a date, with a time of day or without."""
 
-_WORDS = "reward is not a number"  # the kind of bad rows whose rewards are text
+_HOW_TO_WRITE = {
+    "reward is not a number": "a reward is a number: 1 for yes and 0 for no, 0.5 rather than 0,5",
+    "time cannot be read": "a time is a number, or a date such as 2024-01-31 or 2024-01-31 12:00",
+}
+"""What to correct where rows of a kind are written in a way that is not read."""
 _LOUD = 0.05  # share of the rows from which on dropping them is warned of
 _VERY_FEW = 16  # different rewards that are faster looked up in a list than grouped by
 _MOST_GROUPS = 4_000_000  # of context, arm and reward; if there are more, rewards are not few
@@ -186,7 +190,8 @@ def read(
     if bad is not None and on_bad == "error":
         refuse_bad_rows(bad)
     if tally.empty:
-        left = "" if bad is None else f" left that can be counted. {bad.advice}".rstrip()
+        left = "" if bad is None else f" left that can be counted; dropped: {_dropped(bad)}{_how_to_write(bad)}."
+        left += f" {bad.advice}" if bad is not None and bad.advice else ""
         where = "" if window is None else " from since= on and before until="
         raise LogError(f"the log has no rows{where}{left}", kind="empty", bad=bad)
     if bad is not None:
@@ -316,17 +321,28 @@ def refuse_bad_rows(bad: BadRows) -> NoReturn:
     lines[-1] = f"{lines[-1][:-1]}."
     if bad.advice:
         lines.append(bad.advice)
-    words = " (a reward is a number: write 1 for yes and 0 for no)" if _WORDS in bad.kinds else ""
-    correct = f"{'Otherwise correct' if bad.advice else 'Correct'} the log{words}"
+    correct = f"{'Otherwise correct' if bad.advice else 'Correct'} the log{_how_to_write(bad)}"
     lines.append(f'{correct}, or leave such rows out with on_bad="drop".')
     raise LogError("\n".join(lines), kind="bad rows", bad=bad)
+
+
+def _how_to_write(bad: BadRows) -> str:
+    """What is read, in brackets, for the kinds of bad rows that are only written otherwise."""
+    found = [_HOW_TO_WRITE[kind] for kind in bad.kinds if kind in _HOW_TO_WRITE]
+    return f" ({'; '.join(found)})" if found else ""
+
+
+def _dropped(bad: BadRows) -> str:
+    """How many rows of each kind were dropped."""
+    return "; ".join(f"{kind}, {_rows(number)}" for kind, number in bad.kinds.items())
 
 
 def warn_of_dropped(bad: BadRows) -> None:
     """Say loudly that a good part of the log is not counted: the range may be wrong rather than the rows."""
     if bad.share > _LOUD:
-        kinds = "; ".join(f"{kind}, {_rows(number)}" for kind, number in bad.kinds.items())
-        text = f"{bad.number:,} of {bad.rows:,} rows ({_percent(bad.share)}) were dropped: {kinds}. {bad.advice}"
+        text = (
+            f"{bad.number:,} of {bad.rows:,} rows ({_percent(bad.share)}) were dropped: {_dropped(bad)}. {bad.advice}"
+        )
         warnings.warn(LogWarning(text.rstrip(), bad=bad), stacklevel=3)
 
 

@@ -270,7 +270,7 @@ def missing_columns(wanted: Iterable[str], present: Sequence[str]) -> None:
             near = get_close_matches(name, present, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "."
             shown = ", ".join(map(repr, present[:30])) + (", ..." if len(present) > 30 else "")
-            raise LogError(f"the log has no column {name!r}{hint} Its columns are {shown}")
+            raise LogError(f"the log has no column {name!r}{hint} Its columns are {shown}", kind="missing column")
 
 
 def refuse_repeated(wanted: Iterable[str], present: Sequence[str], where: str, same_case: bool = False) -> None:

@@ -74,7 +74,8 @@ def evaluate(
     least
         If you know that each row could play every arm of the policies with at least this probability, such as the
         ``floor`` of the agent, say so: the limits then use the doubly robust estimates too, and are narrower where
-        rewards can be predicted. It must be known from the program, not from the log.
+        rewards can be predicted. It must be known from the program, not from the log. A floor is for arms that can be
+        best: where bounds exclude an arm that a policy plays, it has no chance, and nothing must be given here.
     predictions
         Rewards that are expected, by context and arm, for the doubly robust estimates; from earlier data, never from
         this log. By default the means of earlier rows of this log.

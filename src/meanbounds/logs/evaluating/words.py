@@ -46,7 +46,7 @@ def about_log(events: Events, used: int, counted: bool, excluded: int, least: fl
         found.append(
             "Every probability is 1: the agent drew nothing by lot, so this log evaluates the agent itself. Of any "
             "other policy it says something only where that plays the same arm. To evaluate others later, let the "
-            "agent draw: floor=0.05 gives each arm at least 5%, and ThompsonSampling draws by itself."
+            "agent draw: floor=0.05, when it is made, gives each arm at least 5%, and ThompsonSampling draws by itself."
         )
     elif certain >= 0.5:
         found.append(
@@ -56,8 +56,8 @@ def about_log(events: Events, used: int, counted: bool, excluded: int, least: fl
     if least is None and certain < 1.0:
         found.append(
             "No least probability was given, so limits allow for arms that could not be played. If the program gave "
-            "each arm at least some probability in each row, such as the floor of the agent, say so with least=: the "
-            "limits on arms and other policies are then narrower, often by far."
+            "each arm at least some probability in each row, such as the floor of an agent that excludes no arm, say "
+            "so with least=: the limits on arms and other policies are then narrower, often by far."
         )
     return found
 
