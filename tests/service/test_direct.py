@@ -97,7 +97,7 @@ def _read(file: BufferedReader) -> tuple[int, dict[str, str], bytes]:
 def test_both_ways_give_the_same_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "state.db"
     book = a_book(store=open_store(f"sqlite:{path}"))
-    tokens = [make_token(book.store, [scope], agents=agents) for scope, agents in TOKENS]
+    decide, rewarding, other = (make_token(book.store, [scope], agents=agents) for scope, agents in TOKENS)
     decision = book.store.decision_id(2, 0)  # the first one
     book.store.close()
     found = dict[str | None, Any]()
@@ -109,8 +109,9 @@ def test_both_ways_give_the_same_answers(tmp_path: Path, capsys: pytest.CaptureF
         capsys.readouterr()
         with running(book, http=http, log_requests=True) as client:
             assert client.base_url.port is not None
-            answers = [talk(client.base_url.port, sent) for sent in conversations(*tokens, decision)]
-            told = client.get("/metrics", headers={"Authorization": f"Bearer {tokens[0]}"}).text
+            spoken = conversations(decide, rewarding, other, decision)
+            answers = [talk(client.base_url.port, sent) for sent in spoken]
+            told = client.get("/metrics", headers={"Authorization": f"Bearer {decide}"}).text
         counts = [line for line in told.splitlines() if line.startswith("meanbounds_requests_total")]
         lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
         logged = [{**line, "time": 0, "milliseconds": 0, "id": line["id"][:4] == "mine"} for line in lines]

@@ -24,13 +24,9 @@ class Wire(asyncio.Transport):
     def __init__(self, service: Service) -> None:
         super().__init__()
         server = make_server(service)
-        server.config.load()
-        self.protocol: Any = server.config.http_protocol_class(
-            config=server.config,
-            server_state=server.server_state,
-            app_state={},
-            _loop=asyncio.get_running_loop(),
-        )
+        config: Any = server.config
+        config.load()
+        self.protocol = config.http_protocol_class(config=config, server_state=server.server_state, app_state={})
         self.protocol.connection_made(self)
         self._received = b""
         self._came = asyncio.Event()
