@@ -97,7 +97,6 @@ def add_agent(book: Book, key: str, saved: Mapping[str, Any], settings: Settings
         How it is served; one that is there already keeps its own.
     """
     check_key(key)
-    agent_from_dict(saved)  # says what is wrong with it
     digest = hashlib.sha256(json.dumps(saved, sort_keys=True).encode()).hexdigest()
     (answer,) = carry_out(book, Create(key, saved, settings, digest))
     if isinstance(answer, RefusalError):
