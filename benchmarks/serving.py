@@ -1,8 +1,8 @@
 """Load on a service: decisions and rewards beside an empty endpoint of the same framework, on this machine only.
 
 python -m benchmarks.serving                     a few seconds for each store, 1,000 contexts
-python -m benchmarks.serving --large 1000000    and a row with a million contexts, while a snapshot is made
-python -m benchmarks.serving --postgres --output docs/serving.md
+python -m benchmarks.serving --large 1000000     and rows with a million contexts, before and while a snapshot is made
+python -m benchmarks.serving --postgres --large 1000000 --output docs/serving.md
 
 The generator is a process of its own that speaks HTTP over plain sockets: each connection sends one request, waits for
 its answer, and sends the next. A pair is a decision and its reward, both synced to disk before they are answered.
@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -29,24 +30,40 @@ from typing import Any
 
 import numpy as np
 
+import meanbounds as mb
+from benchmarks.pages import table, today
 from meanbounds.service.snapshots import COMMAND
 
 __all__ = ["load", "main", "measure", "service"]
 
 PATIENCE = 1_200.0  # seconds that a service may take to start
-
+WARM_UP = 2.0  # seconds of load before the one that is measured
+HEADER = (
+    "what",
+    "connections",
+    "requests/s",
+    "of empty",
+    "processor us a request",
+    "empty's share of it",
+    "p50 ms",
+    "p99 ms",
+    "memory MB",
+)
+Row = tuple[str, ...]
 
 PAGE = """# What a service takes
 
-Written by `python -m benchmarks.serving`. {connections} connections on this machine, each of which sends one request,
-waits for its answer and sends the next; {contexts:,} contexts with 5 arms, `OptimisticGittins`; {seconds:g} seconds
-each, in {turns} turns of which the medians are shown, on {cores} cores that other work shares (load {load:.1f} at the
-end). Service and generator are one process each, with {loop}.
-A decision and a reward are synced to disk before they are answered. Compare the rows: the absolute rates are those of
-this machine at this moment.
+Written by `python -m benchmarks.serving{options}` on {today} with meanbounds {version}. Connections are on this
+machine; each sends one request, waits for its answer and sends the next, so a request that waits for others takes
+longer where there are more connections. {contexts:,} contexts with 5 arms unless a row says otherwise,
+`OptimisticGittins`; {seconds:g} seconds each, in {turns} turns of which the medians are shown, on {cores} cores that
+other work shares (load {before:.1f} at the start, {after:.1f} at the end). Service and generator are one process each,
+with {loop}. A decision and a reward are synced to disk before they are answered. Half of the requests are decisions and
+half are rewards. Compare the rows: the absolute rates are those of this machine at this moment.
 
 {table}
 
+"Of empty" is the rate beside that of an endpoint of the same framework that does nothing, with as many connections.
 Memory is the most that the service took, agents included. Other work on the machine changes rates and latencies, but
 hardly the processor time of the server's own process, which is the fairer comparison where a machine is shared.
 """
@@ -217,30 +234,39 @@ def generate(port: int, *arguments: str) -> dict[str, Any]:
     return result
 
 
-def measure_empty(seconds: float, connections: int) -> dict[str, Any]:
+def measure_empty(seconds: float, connections: Sequence[int]) -> list[dict[str, Any]]:
     """The load that an empty endpoint takes, with the loop and the reader of HTTP that the service has."""
     with service(EMPTY) as (port, process):
-        return timed(port, process, "--seconds", str(seconds), "--connections", str(connections), "--empty") | {
-            "memory": _memory(process.pid)
-        }
+        return [timed(port, process, *_options(seconds, one), "--empty") for one in connections]
 
 
-def measure(address: str, contexts: int, seconds: float, connections: int, pause: float = 0.0) -> dict[str, Any]:
-    """The load that a store takes, and the memory of the service."""
+def make(address: str, contexts: int) -> None:
+    """Put the agent into a store, in a process of its own."""
     subprocess.run([sys.executable, "-c", MAKE, address, str(contexts)], check=True, stdout=subprocess.DEVNULL)
-    own = ["--seconds", str(seconds), "--connections", str(connections), "--contexts", str(contexts)]
+
+
+def measure(
+    address: str, contexts: int, seconds: float, connections: Sequence[int], pause: float = 0.0
+) -> list[dict[str, Any]]:
+    """The load that a service takes whose store has the agent, for each number of connections."""
+    more = ["--contexts", str(contexts), "--pause", str(pause)]
     with service(SERVICE, address) as (port, process):
-        found = timed(port, process, *own, "--pause", str(pause))
-        found["memory"] = _memory(process.pid)
-    return found
+        return [timed(port, process, *_options(seconds, one), *more) for one in connections]
 
 
-def timed(port: int, process: subprocess.Popen[bytes], *arguments: str) -> dict[str, Any]:
-    """Load after a warm-up, with the processor time that the server takes for a request, in microseconds."""
-    generate(port, *arguments, "--seconds", "2")
+def _options(seconds: float, connections: int) -> list[str]:
+    return ["--seconds", str(seconds), "--connections", str(connections)]
+
+
+def timed(port: int, process: subprocess.Popen[bytes], *arguments: str, warm_up: float = WARM_UP) -> dict[str, Any]:
+    """Load after a warm-up, with the processor time of a request in microseconds, and the memory of the server."""
+    if warm_up:
+        generate(port, *arguments, "--seconds", str(warm_up))
     before = _processor(process.pid)
     found = generate(port, *arguments)
+    assert not found["failures"], found["failures"]
     found["cost"] = 1e6 * (_processor(process.pid) - before) / found["requests"]
+    found["memory"] = _memory(process.pid)
     return found
 
 
@@ -262,11 +288,7 @@ def compare(given: argparse.Namespace) -> str:
     """An empty endpoint, then each store, in turns; the rows of a table."""
     from tests.servers import postgres_cluster
 
-    rows = [
-        "| what | requests/s | of empty | processor us a request | empty's share of it | p50 ms | p99 ms | memory MB |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    turns: dict[str, list[dict[str, Any]]] = {}
+    turns: dict[str, list[list[dict[str, Any]]]] = {"empty endpoint": []}
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         stores = {"decide and reward, SQLite": f"sqlite:{folder}/state.db"}
@@ -274,62 +296,80 @@ def compare(given: argparse.Namespace) -> str:
             cluster = stack.enter_context(postgres_cluster(fsync=True))
             stack.enter_context(cluster.running())
             stores["decide and reward, PostgreSQL"] = cluster.url
+        for address in stores.values():
+            make(address, given.contexts)
         for _ in range(given.turns):
-            turns.setdefault("empty endpoint", []).append(measure_empty(given.seconds, given.connections))
+            turns["empty endpoint"].append(measure_empty(given.seconds, given.connections))
             for name, address in stores.items():
                 found = measure(address, given.contexts, given.seconds, given.connections, given.pause)
-                assert not found["failures"], found["failures"]
                 turns.setdefault(name, []).append(found)
-    middle = {name: _median(own) for name, own in turns.items()}
+    middle = {name: [_median(own) for own in zip(*found, strict=True)] for name, found in turns.items()}
     empty = middle["empty endpoint"]
-    rows += [_row(name, found, empty) for name, found in middle.items()]
-    words = ""
-    if given.large:
-        more, words = measure_large(given.large, given, empty)
-        rows += more
-    return "\n".join(rows) + f"\n\n{words}"
+    rows = [row for name, found in middle.items() for row in _rows(name, given.connections, found, empty)]
+    if not given.large:
+        return table(HEADER, rows)
+    more, words = measure_large(given.large, given, empty)
+    return f"{table(HEADER, rows + more)}\n\n{words}"
 
 
-def measure_large(contexts: int, given: argparse.Namespace, empty: dict[str, Any]) -> tuple[list[str], str]:
+def measure_large(contexts: int, given: argparse.Namespace, empty: list[dict[str, Any]]) -> tuple[list[Row], str]:
     """Rows for very many contexts, before and while another process makes a snapshot, and what else was measured."""
     with tempfile.TemporaryDirectory() as folder:
         address = f"sqlite:{folder}/state.db"
-        subprocess.run([sys.executable, "-c", MAKE, address, str(contexts)], check=True, stdout=subprocess.DEVNULL)
-        own = ["--connections", str(given.connections), "--contexts", str(contexts)]
+        make(address, contexts)
         begun = time.monotonic()
         with service(SERVICE, address) as (port, process):
             started = time.monotonic() - begun
-            quiet = timed(port, process, *own, "--seconds", str(given.seconds))
+
+            def turn(warm_up: float = 0.0) -> list[dict[str, Any]]:
+                return [
+                    timed(port, process, *_options(given.seconds, one), "--contexts", str(contexts), warm_up=warm_up)
+                    for one in given.connections
+                ]
+
+            quiet, busy, ended = turn(warm_up=WARM_UP), list[list[dict[str, Any]]](), list[float]()
             begun = time.monotonic()
             maker = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, text=True)
-            before, times, busy = _processor(process.pid), list[float](), list[dict[str, Any]]()
+
+            def watch() -> None:
+                maker.wait()
+                ended.append(time.monotonic())
+
+            watching = threading.Thread(target=watch)
+            watching.start()
             assert maker.stdin is not None
             with maker.stdin:
                 maker.stdin.write(address)
-            while maker.poll() is None:
-                busy.append(generate(port, *own, "--seconds", str(given.seconds)))
-                times.append(busy[-1]["p99"])
-            took = time.monotonic() - begun
-            requests = sum(one["requests"] for one in busy)
-            found = busy[int(np.argmax(times))] | {"cost": 1e6 * (_processor(process.pid) - before) / requests}
-            quiet["memory"] = found["memory"] = _memory(process.pid)
+            while not busy or not ended:
+                busy.append(turn())
+            watching.join()
     assert maker.returncode == 0
-    assert not [one["failures"] for one in (quiet, *busy) if one["failures"]]
+    slowest = [max(own, key=lambda one: float(one["p99"])) for own in zip(*busy, strict=True)]
+    took = ended[0] - begun
     words = f"With {contexts:,} contexts a start took {started:.0f} s, and a snapshot {took:.0f} s in its own process."
-    rows = [(f"{contexts:,} contexts, SQLite", quiet), ("the same while a snapshot is made, slowest part", found)]
-    return [_row(name, one, empty) for name, one in rows], words
+    name = f"{contexts:,} contexts, SQLite"
+    rows = _rows(name, given.connections, quiet, empty)
+    return rows + _rows("the same while a snapshot is made, slowest part", given.connections, slowest, empty), words
 
 
-def _median(found: list[dict[str, Any]]) -> dict[str, Any]:
+def _median(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The median of each number over the turns."""
     names = ("rate", "cost", "p50", "p99", "memory")
     return {name: float(np.median([one[name] for one in found])) for name in names}
 
 
-def _row(name: str, found: dict[str, Any], empty: dict[str, Any]) -> str:
-    rate, cost = found["rate"] / empty["rate"], empty["cost"] / found["cost"]
-    numbers = f"{found['rate']:.0f} | {rate:.2f} | {found['cost']:.0f} | {cost:.2f}"
-    return f"| {name} | {numbers} | {found['p50']:.1f} | {found['p99']:.1f} | {found['memory']:.0f} |"
+def _rows(
+    name: str, connections: Sequence[int], found: Sequence[dict[str, Any]], empty: Sequence[dict[str, Any]]
+) -> list[Row]:
+    """The lines of one thing that was measured, for each number of connections."""
+    rows = list[Row]()
+    for number, one, nothing in zip(connections, found, empty, strict=True):
+        rate, cost = one["rate"] / nothing["rate"], nothing["cost"] / one["cost"]
+        times = f"{one['p50']:.1f}", f"{one['p99']:.1f}", f"{one['memory']:.0f}"
+        rows.append(
+            (name, str(number), f"{one['rate']:.0f}", f"{rate:.2f}", f"{one['cost']:.0f}", f"{cost:.2f}", *times)
+        )
+    return rows
 
 
 def _loop() -> str:
@@ -341,7 +381,7 @@ def _loop() -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.serving", description=__doc__)
     parser.add_argument("--seconds", type=float, default=8.0)
-    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--connections", type=int, nargs="+", default=[16, 64], help="at a time, one after the other")
     parser.add_argument("--contexts", type=int, default=1_000)
     parser.add_argument("--turns", type=int, default=3, help="how often each is measured, in turns")
     parser.add_argument("--pause", type=float, default=0.0, help="seconds that a connection waits after a pair")
@@ -352,14 +392,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--empty", action="store_true")
     given = parser.parse_args(arguments)
     if given.generate is None:
+        words = sys.argv[1:] if arguments is None else arguments
+        before = os.getloadavg()[0]
         page = PAGE.format(
-            table=compare(given), cores=os.cpu_count(), loop=_loop(), load=os.getloadavg()[0], **vars(given)
+            options="".join(f" {word}" for word in words),
+            today=today(),
+            version=mb.__version__,
+            before=before,
+            table=compare(given),
+            cores=os.cpu_count(),
+            loop=_loop(),
+            after=os.getloadavg()[0],
+            **vars(given),
         )
         print(page)
         if given.output is not None:
             given.output.write_text(page, encoding="utf-8")
         return
-    work = load(given.generate, given.connections, given.seconds, given.contexts, empty=given.empty, pause=given.pause)
+    (connections,) = given.connections
+    work = load(given.generate, connections, given.seconds, given.contexts, empty=given.empty, pause=given.pause)
     print(json.dumps(asyncio.run(work)))
 
 

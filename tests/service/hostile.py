@@ -14,6 +14,7 @@ from meanbounds.service.events import EXPIRED
 from tests.fuzzing.draw import Draw
 from tests.fuzzing.mutate import mutated
 from tests.service.made import a_book, contextual, linear, reloaded, state
+from tests.service.wire import Wire, raw
 
 __all__ = ["tamper"]
 
@@ -123,7 +124,10 @@ async def _run(book: Book, requests: int, seed: str, has_features: bool) -> list
             template = draw.pick(given[:FREQUENT] if draw.chance(0.8) else given)  # changes of agents take longer
             method, path, content, headers = spoiled(draw, template)
             before = book.position
-            status, body = await send(service, method, path, content, headers)
+            if draw.chance(0.5):
+                status, body = await send(service, method, path, content, headers)
+            else:
+                status, body = await Wire(service).send(raw(method, path, content, headers))
             shown = f"{method} {path} {content[:300]!r}: {status} {body[:300]!r}"
             if status >= 500 or status < 200:
                 found.append(shown)

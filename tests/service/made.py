@@ -100,10 +100,11 @@ def reloaded(book: Book) -> Book:
 
 
 @contextmanager
-def running(book: Book, **more: Any) -> Iterator[httpx.Client]:
-    """A client of a service that runs in a thread of this process, on a port of this machine."""
+def running(book: Book, *, http: str | None = None, **more: Any) -> Iterator[httpx.Client]:
+    """A client of a service that runs in a thread of this process, on a port of this machine; `http` is its parser."""
     listening = open_socket("127.0.0.1", 0, book.store)
     server = make_server(Service(book, **more))
+    server.config.http = http or server.config.http
     thread = threading.Thread(target=server.run, args=([listening],))
     before = sys.getswitchinterval()
     sys.setswitchinterval(0.0005)  # as `serve` does

@@ -326,7 +326,7 @@ class Columns:
         >>> columns.told(0)["updates"]
         1
         """
-        if not (self.pulls[row] or self.updates[row] or self.retired[row].any() or self.seed[row] != _NO_SEED):
+        if not self._is_used(row):
             return None
         return {
             "seed": int(self.seed[row]),
@@ -336,6 +336,16 @@ class Columns:
             "state": self._state[row].tolist(),
             **(told_seen(self.seen[row]) if row in self.seen else {}),
         }
+
+    def told_all(self, rows: list[int]) -> dict[int, dict[str, Any]]:
+        """What `told` says of each of these contexts that was ever used; the others take next to no time."""
+        used = np.array(rows, dtype=np.int64)[self._is_used(rows)]
+        return {row: told for row in used.tolist() if (told := self.told(row)) is not None}
+
+    def _is_used(self, rows: int | list[int]) -> Booleans:
+        """Whether contexts were ever pulled, updated, had an arm retired, or were given a seed of their own."""
+        used: Booleans = (self.pulls[rows] > 0) | (self.updates[rows] > 0) | (self.seed[rows] != _NO_SEED)
+        return used | self.retired[rows].any(axis=-1)
 
     def recall(self, row: int, told: Mapping[str, Any]) -> None:
         """Restore the rewards and pulls of a context from the result of `told`."""

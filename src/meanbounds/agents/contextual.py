@@ -818,7 +818,7 @@ class ContextualAgent(Saved):
             else:
                 own[self._rows[key]] = agent.to_dict()
         rows = list(self._rows.values())
-        told = {row: columns.told(row) for row in rows if row not in own}
+        told = columns.told_all([row for row in rows if row not in own] if own else rows)
         return {
             "format": _FORMAT,
             "policy": self._policy.to_dict(),
@@ -834,7 +834,7 @@ class ContextualAgent(Saved):
             "lower": columns.lower[rows].tolist(),
             "upper": columns.upper[rows].tolist(),
             **columns.told_priors(rows),
-            "told": {str(row): entry for row, entry in told.items() if entry is not None},
+            "told": {str(row): entry for row, entry in told.items()},
             "agents": {str(row): saved for row, saved in own.items()},
             "withdrawn": [arm for arm in columns.arms if arm in self._withdrawn],
             **({"assumptions": {name: own.told() for name, own in self._ledgers.items()}} if self._ledgers else {}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import re
 import secrets
 import time
 import traceback
@@ -39,15 +40,23 @@ from meanbounds.service.store import Token
 from meanbounds.service.tokens import Guard
 from meanbounds.service.writer import Writer
 
-__all__ = ["OPERATIONS", "Call", "Operation", "Service"]
+__all__ = ["HEADERS", "OPERATIONS", "Call", "Endpoint", "Headers", "Operation", "Service"]
+
+Headers = list[tuple[bytes, bytes]]
+"""Headers of HTTP; the names of those of a request are in lower case."""
+
+HEADERS: Headers = [
+    (b"content-type", b"application/json"),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+]
+"""The headers of every answer of an `Endpoint`."""
 
 _ENCODER = msgspec.json.Encoder()
-_JSON = (b"content-type", b"application/json")
-_HEADERS = [_JSON, (b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 _RETRY = (b"retry-after", b"1")
 _LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 _REFRESH = 1.0  # seconds between two looks at the tokens
-_AGENTS, _DECISIONS, _SLASHES = "/v1/agents/", "/decisions", 4  # the ends of the address of decisions
+_FREQUENT = re.compile(r"/v1/(?:rewards|agents/([A-Za-z0-9_.-]+)/decisions)")
 
 
 class ErrorAnswer(msgspec.Struct):
@@ -511,7 +520,7 @@ class Service:
         self._snapshots = snapshots
         self.writer: Writer | None = None
         self.document: bytes = b""
-        endpoints = [_Endpoint(self, one) for one in OPERATIONS]
+        endpoints = [Endpoint(self, one) for one in OPERATIONS]
         self._decide, self._reward = endpoints[:2]
         routes = [
             Route(
@@ -537,15 +546,22 @@ class Service:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; the two most frequent ones without the router, which takes longer than the answer."""
+        found = None
         if scope["type"] == "http" and scope["method"] == "POST" and not scope["root_path"]:
-            path: str = scope["path"]
-            if path == "/v1/rewards":
-                scope["path_params"] = {}
-                return await self._reward(scope, receive, send)
-            if path.startswith(_AGENTS) and path.endswith(_DECISIONS) and path.count("/") == _SLASHES:
-                scope["path_params"] = {"key": path[len(_AGENTS) : -len(_DECISIONS)]}
-                return await self._decide(scope, receive, send)
-        return await self.app(scope, receive, send)
+            found = self.frequent(scope["path"])
+        if found is None:
+            await self.app(scope, receive, send)
+        else:
+            endpoint, scope["path_params"] = found
+            await endpoint(scope, receive, send)
+
+    def frequent(self, path: str) -> tuple[Endpoint, dict[str, str]] | None:
+        """What answers a POST to the address of single decisions or rewards, and the parts of the address."""
+        match = _FREQUENT.fullmatch(path)
+        if match is None:
+            return None
+        key = match[1]
+        return (self._reward, {}) if key is None else (self._decide, {"key": key})
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -609,8 +625,18 @@ class Service:
         return Response(self.document, media_type="application/json")
 
 
-class _Endpoint:
-    """The ASGI application of one operation."""
+class Endpoint:
+    """One operation: whom it admits, what was asked, and what is answered, whichever way a request comes.
+
+    `__call__` is the way of ASGI. `meanbounds.service.direct` is a shorter one for operations that are one command.
+
+    Parameters
+    ----------
+    service
+        The service that answers.
+    operation
+        What can be asked.
+    """
 
     def __init__(self, service: Service, operation: Operation) -> None:
         self._service, self._operation, self._name = service, operation, operation.name
@@ -618,57 +644,36 @@ class _Endpoint:
         self._decoder = None if operation.takes is None else msgspec.json.Decoder(operation.takes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began, operation, service = time.perf_counter(), self._operation, self._service
+        """Answer a request that comes by ASGI."""
+        began, head, path = time.perf_counter(), scope["headers"], scope["path_params"]
+        answer: Any
         try:
-            call, length = self._admit(scope)
-            if self._decoder is not None:
-                call.body = self._read(await _body(receive, length))
-            key = call.idempotency_key
-            if key is not None and not (1 <= len(key) <= 200 and key.isprintable()):
-                raise RefusalError(422, "invalid", "Idempotency-Key must have 1 to 200 printable characters")
-            made: Any = operation.handle(call)
+            call = self.admit(head, path, scope["query_string"])
+            made = self.read(call, b"" if self._decoder is None else await _body(receive))
             answer = (await call.writer.put(made))[0] if self._is_command else await made
-            if isinstance(answer, RefusalError):
-                raise answer
-            status, content = 200, _ENCODER.encode(answer)
-        except RefusalError as error:
-            status, body = operation.refuse(error, scope["path_params"])
-            content = _ENCODER.encode(body)
-        except asyncio.CancelledError:
-            raise
-        except Exception:
-            say("error", operation=operation.name, traceback=traceback.format_exc())
-            internal = RefusalError(500, "internal", "something went wrong here; the log of the service says what")
-            status, body = operation.refuse(internal, scope["path_params"])
-            content = _ENCODER.encode(body)
-        headers = [*_HEADERS, (b"content-length", b"%d" % len(content))]
-        if status == 429:
-            headers.append(_RETRY)
-        seconds = time.perf_counter() - began
-        service.metrics.answered(self._name, status, seconds)
-        if service.log_requests:
-            headers.append((b"x-request-id", self._log(scope, status, seconds).encode()))
+        except Exception as error:
+            answer = error
+        status, headers, content = self.answer(answer, began, head, path)
+        headers = [*HEADERS, *headers, (b"content-length", b"%d" % len(content))]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})
 
-    def _log(self, scope: Scope, status: int, seconds: float) -> str:
-        """Say that a request was answered; the id is that of the caller, or a new one."""
-        given = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
-        own = given if _is_id(given) else secrets.token_hex(8)
-        key = scope["path_params"].get("key")
-        about = {} if key is None else {"agent": key}
-        milliseconds = round(1_000.0 * seconds, 3)
-        say("request", id=own, operation=self._operation.name, status=status, milliseconds=milliseconds, **about)
-        return own
+    def admit(self, head: Headers, path: dict[str, str], query: bytes) -> Call:
+        """The request without its body, if it may be made.
 
-    def _admit(self, scope: Scope) -> tuple[Call, int]:
-        """The request without its body, if it may be made; and how long it says that the body is."""
+        Parameters
+        ----------
+        head
+            The headers of the request.
+        path, query
+            The parts of its address.
+        """
         writer = self._service.writer
         if writer is None:
             raise RefusalError(503, "starting", "the service is starting; try again soon")
         authorization = key = host = kind = None
         length = 0
-        for name, value in scope["headers"]:
+        for name, value in head:
             if name == b"authorization":
                 authorization = value.decode("latin-1")
             elif name == b"x-api-key" and authorization is None:  # how OpenFeature may send a token
@@ -682,37 +687,92 @@ class _Endpoint:
             elif name == b"content-length":
                 length = int(value)
         token = self._service.admit(authorization, host, self._operation.scope)
-        if self._decoder is not None and (kind is None or not kind.startswith(b"application/json")):
-            raise RefusalError(415, "not_json", "send JSON, with Content-Type: application/json")
-        return Call(writer, token, scope["path_params"], scope["query_string"], None, key), length
+        if self._decoder is not None:
+            if kind is None or not kind.startswith(b"application/json"):
+                raise RefusalError(415, "not_json", "send JSON, with Content-Type: application/json")
+            _check_size(length)
+        return Call(writer, token, path, query, None, key)
 
-    def _read(self, text: bytes) -> Any:
-        assert self._decoder is not None
+    def read(self, call: Call, text: bytes) -> Any:
+        """What a request asks for, from its body: a command, or what gives the answer when it is awaited."""
+        if self._decoder is not None:
+            try:
+                call.body = self._decoder.decode(text)
+            except msgspec.ValidationError as error:
+                raise RefusalError(422, "invalid", str(error)) from None
+            except (msgspec.DecodeError, RecursionError, ValueError) as error:
+                raise RefusalError(400, "not_json", f"the body is not JSON: {error}") from None
+        key = call.idempotency_key
+        if key is not None and not (1 <= len(key) <= 200 and key.isprintable()):
+            raise RefusalError(422, "invalid", "Idempotency-Key must have 1 to 200 printable characters")
+        return self._operation.handle(call)
+
+    def answer(
+        self, answer: Any, began: float, head: Headers, path: Mapping[str, str]
+    ) -> tuple[int, Sequence[tuple[bytes, bytes]], bytes]:
+        """Status, headers beside `HEADERS`, and content of the answer to a request, which is counted and logged.
+
+        Parameters
+        ----------
+        answer
+            What came of the request, or the exception that it ended with.
+        began
+            When the request came, by `time.perf_counter`.
+        head, path
+            Its headers and the parts of its address.
+        """
+        operation, service = self._operation, self._service
+        status, headers = 200, list[tuple[bytes, bytes]]()
         try:
-            return self._decoder.decode(text)
-        except msgspec.ValidationError as error:
-            raise RefusalError(422, "invalid", str(error)) from None
-        except (msgspec.DecodeError, RecursionError, ValueError) as error:
-            raise RefusalError(400, "not_json", f"the body is not JSON: {error}") from None
+            if isinstance(answer, Exception):
+                raise answer
+            content = _ENCODER.encode(answer)
+        except Exception as error:
+            refusal = error if isinstance(error, RefusalError) else _unforeseen(error, self._name)
+            status, body = operation.refuse(refusal, path)
+            content = _ENCODER.encode(body)
+            if status == 429:
+                headers.append(_RETRY)
+        seconds = time.perf_counter() - began
+        service.metrics.answered(self._name, status, seconds)
+        if service.log_requests:
+            headers.append((b"x-request-id", self._log(head, path, status, seconds).encode()))
+        return status, headers, content
+
+    def _log(self, head: Headers, path: Mapping[str, str], status: int, seconds: float) -> str:
+        """Say that a request was answered; the id is that of the caller, or a new one."""
+        given = next((value.decode("latin-1") for name, value in head if name == b"x-request-id"), "")
+        own = given if _is_id(given) else secrets.token_hex(8)
+        about = {"agent": path["key"]} if "key" in path else {}
+        milliseconds = round(1_000.0 * seconds, 3)
+        say("request", id=own, operation=self._name, status=status, milliseconds=milliseconds, **about)
+        return own
 
 
-async def _body(receive: Receive, length: int) -> bytes:
+def _unforeseen(error: Exception, operation: str) -> RefusalError:
+    """What is answered where something went wrong here; only the log says what."""
+    say("error", operation=operation, traceback="".join(traceback.format_exception(error)))
+    return RefusalError(500, "internal", "something went wrong here; the log of the service says what")
+
+
+def _check_size(size: int) -> None:
+    """Refuse a body that is too long."""
+    if size > schema.MOST_BYTES:
+        raise RefusalError(413, "too_large", f"a request has at most {schema.MOST_BYTES} bytes; send smaller batches")
+
+
+async def _body(receive: Receive) -> bytes:
     """The body of a request, unless it is too long."""
     parts, size = list[bytes](), 0
     while True:
-        if length > schema.MOST_BYTES or size > schema.MOST_BYTES:
-            raise RefusalError(
-                413, "too_large", f"a request has at most {schema.MOST_BYTES} bytes; send smaller batches"
-            )
         message = await receive()
         if message["type"] == "http.disconnect":
             raise RefusalError(400, "disconnected", "the request was not sent whole")
         part: bytes = message.get("body", b"")
         parts.append(part)
         size += len(part)
+        _check_size(size)
         if not message.get("more_body"):
-            if size > schema.MOST_BYTES:
-                continue
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
 

@@ -7,7 +7,6 @@ gives the same state, to the last bit, in every process that reads it.
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 import zlib
@@ -407,9 +406,7 @@ class Book:
         """Agents are not told: the choices of an expert who saw more mislead."""
 
     def _created(self, event: Event, said: kinds.Created) -> None:
-        served = Served(agent_from_dict(said.agent), said.settings)
-        served.digest = said.digest
-        self.agents[event.agent] = served
+        self.agents[event.agent] = Served.created(said)
 
     def _changed(self, event: Event, said: kinds.Changed) -> None:
         served = self.agents[event.agent]
@@ -500,10 +497,10 @@ def saved_state(book: Book) -> dict[str, Any]:
 
 def packed(state: dict[str, Any]) -> bytes:
     """A state as the store keeps it."""
-    return zlib.compress(json.dumps(state).encode(), 1)
+    return zlib.compress(_ENCODER.encode(state), 1)
 
 
 def unpacked(body: bytes) -> dict[str, Any]:
     """The state that `packed` was given."""
-    state: dict[str, Any] = json.loads(zlib.decompress(body))
+    state: dict[str, Any] = msgspec.json.decode(zlib.decompress(body))
     return state

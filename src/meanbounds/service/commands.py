@@ -272,9 +272,11 @@ class Create(Command):
         """Make it; False if it was there."""
         if self.agent in book.agents:
             return False
-        made = Served(agent_from_dict(self.saved), self.settings)
+        said = kinds.Created(dict(self.saved), self.settings, self.digest)
+        made = Served.created(said)
         _check_settings(made, self.settings)
-        book.append(kinds.CREATED, self.agent, kinds.Created(dict(self.saved), self.settings, self.digest))
+        book.agents[self.agent] = made
+        book.append(kinds.CREATED, self.agent, said, done=True)
         book.keep_version(self.agent)
         return True
 

@@ -12,6 +12,7 @@ from meanbounds.service.events import ContextName, Reason
 
 __all__ = [
     "MOST_BYTES",
+    "MOST_HEAD_BYTES",
     "MOST_IN_BATCH",
     "AddArm",
     "AgentView",
@@ -44,7 +45,8 @@ __all__ = [
     "VersionOut",
 ]
 
-MOST_BYTES = 1_000_000  # of a request
+MOST_BYTES = 1_000_000  # of the body of a request
+MOST_HEAD_BYTES = 65_536  # of its first line and its headers
 MOST_IN_BATCH = 1_000
 
 Id = Annotated[

@@ -20,7 +20,7 @@ from meanbounds.kernels.arms.tables import State
 from meanbounds.kernels.random.stream import child, rounding_key, uniform
 from meanbounds.policies import LinearPolicy
 from meanbounds.service.errors import RefusalError
-from meanbounds.service.events import Expired, Reason, Settings, name_of
+from meanbounds.service.events import Created, Expired, Reason, Settings, name_of
 from meanbounds.service.history import History
 from meanbounds.service.standing import arm_views
 
@@ -67,6 +67,13 @@ class Served:
         self.swept = 0  # decisions up to this position have expired, or something else has become of them
         self.digest = ""  # of the file that it came from
         self.history = History()
+
+    @classmethod
+    def created(cls, said: Created) -> Served:
+        """The agent that came into the store with this event."""
+        served = cls(agent_from_dict(said.agent), said.settings)
+        served.digest = said.digest
+        return served
 
     def use(self, agent: AnyAgent) -> None:
         """Serve this agent from now on."""

@@ -10,6 +10,7 @@ import re
 import socket
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from meanbounds.service.book import Book
 from meanbounds.service.commands import Create
 from meanbounds.service.errors import RefusalError
 from meanbounds.service.events import Settings
+from meanbounds.service.schema import MOST_HEAD_BYTES
 from meanbounds.service.served import rehearse
 from meanbounds.service.store import Store
 from meanbounds.service.writer import carry_out
@@ -39,7 +41,6 @@ __all__ = [
     "warm_up",
 ]
 
-_HEAD = 65_536  # bytes of the first line and the headers of a request
 _GARBAGE = 50_000  # objects after which Python looks for cycles among new ones
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
@@ -96,7 +97,6 @@ def add_agent(book: Book, key: str, saved: Mapping[str, Any], settings: Settings
         How it is served; one that is there already keeps its own.
     """
     check_key(key)
-    agent_from_dict(saved)  # says what is wrong with it
     digest = hashlib.sha256(json.dumps(saved, sort_keys=True).encode()).hexdigest()
     (answer,) = carry_out(book, Create(key, saved, settings, digest))
     if isinstance(answer, RefusalError):
@@ -151,34 +151,13 @@ def open_socket(host: str, port: int, store: Store) -> socket.socket:
     return listening
 
 
-def _protocol() -> Any:
-    """What reads HTTP: httptools where it is installed, which takes less time than h11, with the limit that h11 has."""
+def _protocol(service: Service) -> Any:
+    """What reads HTTP: httptools where it is installed, which takes less time than h11."""
     try:
-        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+        from meanbounds.service.direct import Direct
     except ImportError:
         return "h11"
-
-    class Limited(HttpToolsProtocol):
-        """Refuses a request whose head is too long, before all of it is kept."""
-
-        head = 0  # bytes of it so far; 0 while there is none
-
-        def on_message_begin(self) -> None:
-            self.head = 1
-            super().on_message_begin()
-
-        def on_headers_complete(self) -> None:
-            self.head = 0
-            super().on_headers_complete()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self.head:
-                self.head += len(data)
-                if self.head > _HEAD:
-                    self.send_400_response("The head of the request is too long.")
-
-    return Limited
+    return partial(Direct, service)
 
 
 def make_server(service: Service) -> uvicorn.Server:
@@ -186,14 +165,14 @@ def make_server(service: Service) -> uvicorn.Server:
     config = uvicorn.Config(
         service,
         loop="auto",  # uvloop where it is installed
-        http=_protocol(),
+        http=_protocol(service),
         log_level="warning",
         access_log=False,
         lifespan="on",
         server_header=False,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=10,
-        h11_max_incomplete_event_size=_HEAD,
+        h11_max_incomplete_event_size=MOST_HEAD_BYTES,
         ws="none",
     )
     return uvicorn.Server(config)

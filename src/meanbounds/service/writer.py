@@ -10,6 +10,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -30,7 +31,7 @@ _SWEEP = 1.0  # seconds between two looks for decisions that expire
 _TIDY = 0.5  # seconds between two times that the store tidies up
 _QUEUE = 20_000  # commands that may wait; more are refused
 _Result = TypeVar("_Result")
-_Waiting = tuple[Sequence[Command], asyncio.Future[list[Any]]]  # commands, and what will have their answers
+_Waiting = tuple[Sequence[Command], Callable[[list[Any]], None]]  # commands, and what takes their answers
 
 
 def carry_out(book: Book, *commands: Command) -> list[Any]:
@@ -153,7 +154,7 @@ class _Helper:
         self._thread.join()
 
 
-def _settle(future: asyncio.Future[Any], result: Any, failed: BaseException | None) -> None:
+def _settle(future: asyncio.Future[Any], result: Any, failed: BaseException | None = None) -> None:
     """Give a future what came of its work, unless whoever waited has gone away."""
     if future.done():
         return
@@ -189,14 +190,18 @@ class Writer:
 
     def put(self, *commands: Command) -> asyncio.Future[list[Any]]:
         """Let commands be carried out, together and in this order; the future has their answers."""
-        future = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+        self.submit(partial(_settle, future), *commands)
+        return future
+
+    def submit(self, take: Callable[[list[Any]], None], *commands: Command) -> None:
+        """Let commands be carried out as `put` does; `take` is called with their answers."""
         if self._closing:
             raise RefusalError(503, "stopping", "the service is stopping; try again soon")
         if len(self._waiting) >= _QUEUE:
             raise RefusalError(503, "overloaded", "too many requests are waiting; try again later")
-        self._waiting.append((commands, future))
+        self._waiting.append((commands, take))
         self._wake()
-        return future
 
     def _wake(self) -> None:
         """Let `run` go on if it waits."""
@@ -278,9 +283,11 @@ class Writer:
             refusal = RefusalError(500, "internal", "something went wrong here; the same request again counts once")
             answers = [refusal] * len(commands)
         self.groups, self.commands, place = self.groups + 1, self.commands + len(commands), 0
-        for own, future in group:
-            if not future.done():  # the caller may have gone away
-                future.set_result(answers[place : place + len(own)])
+        for own, take in group:
+            try:
+                take(answers[place : place + len(own)])
+            except Exception:  # what is wrong with one of them is no matter of the others
+                say("error", traceback=traceback.format_exc())
             place += len(own)
 
     async def _carry_out(self, commands: Sequence[Command]) -> list[Any]:
@@ -342,7 +349,7 @@ class Writer:
         """Let decisions expire, and save a snapshot from time to time."""
         if any(served.settings.wait is not None for served in self.book.agents.values()) and not self.book.stale:
             future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
-            await self._group([([Sweep()], future)])
+            await self._group([([Sweep()], future.set_result)])
             self._behind = future.result()[0] is True and not self._closing
         if self._snapshots is not None and not self.book.stale:
             with suppress(StoreError):  # the log is whole: a snapshot only saves time
