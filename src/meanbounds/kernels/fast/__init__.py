@@ -2,8 +2,8 @@
 
 Nothing here defines a policy, and no agent uses it: an agent plays one round at a time. `hold` is for UCB, KL-UCB and
 indexed minimum empirical divergence, and rests on two ideas, both exact; `gittins` and `doubted_gittins` hold as well;
-`thompson`, `ids` and `doubted_ids` keep what is costly to compute; `inversion` compares the draws of Thompson sampling without making
-them.
+`thompson`, `ids` and `doubted_ids` keep what is costly to compute; `inversion` compares the draws of Thompson sampling
+without making them.
 
 **Hold.** After looking at all arms, put a level between the best and the second-best index. While the leader stays
 above it and every other arm below, the leader is played again, and only the leader has to be looked at. The index of an
