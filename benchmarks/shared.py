@@ -11,14 +11,14 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 import meanbounds as mb
 from benchmarks.doubt import CASES, MEANS, RIGHT, WRONG
-from benchmarks.pages import paragraph, table, today
+from benchmarks.pages import kept_part, paragraph, table, table_rows, today
 from benchmarks.played import release_seed
 from meanbounds.support.types import Floats
 from meanbounds.support.writing import write_text_atomically
@@ -110,68 +110,73 @@ def excess(policy: mb.Policy, world: World, trust: float, seed: int) -> tuple[fl
     return nothing, float(separate - nothing), float(shared - nothing)
 
 
-def _rows(policies: Mapping[str, mb.Policy], worlds: Sequence[World], seed: int) -> list[list[str]]:
+def excess_rows(
+    worlds: Sequence[World], label: str, policy: mb.Policy, contexts: int, rounds: int, seed: int
+) -> list[list[str]]:
+    """What separate and shared trust lose in each of some worlds, with so many contexts and rounds."""
     rows = []
-    for label, policy in policies.items():
-        for trust in TRUSTS:
-            print(label, trust, file=sys.stderr, flush=True)
-            cells = []
-            for world in worlds:
-                nothing, separate, shared = excess(policy, world, trust, seed)
-                share = f"{100.0 * shared / separate:.1f}%" if separate > 1.0 else "-"
-                cells.append(f"{nothing:.1f}: {separate:+.2f}, {shared:+.2f} ({share})")
-            rows.append([f"{label}, {trust:g}", *cells])
+    for trust in TRUSTS:
+        cells = []
+        for world in worlds:
+            nothing, separate, shared = excess(policy, replace(world, contexts=contexts, rounds=rounds), trust, seed)
+            share = f"{100.0 * shared / separate:.1f}%" if separate > 1.0 else "-"
+            cells.append(f"{nothing:.1f}: {separate:+.2f}, {shared:+.2f} ({share})")
+        rows.append([f"{label}, {trust:g}", *cells])
     return rows
+
+
+def one_wrong_rows(label: str, policy: mb.Policy, contexts: int, rounds: int, seed: int) -> list[list[str]]:
+    """Bounds that are wrong in one context: what it loses, and what the others do."""
+    rows, world = [], World("best arm pruned", contexts, rounds, wrong=1)
+    for trust in TRUSTS:
+        found = [regret(policy, world, p, name, seed)[-1] for p, name in ((0.0, None), (trust, None))]
+        found.append(regret(policy, world, trust, ASSUMPTION, seed)[-1])
+        alone = ", ".join(f"{own[0]:.1f}" for own in found)
+        rest = ", ".join(f"{own[1:].mean():.2f}" for own in found)
+        rows.append([f"{label}, {trust:g}", alone, rest])
+    return rows
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the page: what it is about, its columns, and the rows of a policy."""
+
+    title: str
+    about: str
+    columns: Sequence[str]
+    rows: Callable[[str, mb.Policy, int, int, int], Sequence[Sequence[str]]]
 
 
 _CELLS = """Each cell: mean regret from nothing in a context, then what separate and what shared trust lose beyond it
 (and the second as a share of the first, where separate trust loses more than 1)."""
 
-
-def write_wrong(policies: Mapping[str, mb.Policy], contexts: int, rounds: int, seed: int) -> str:
-    """Wrong bounds in all contexts, with the same best arm in all of them."""
-    about = f"""{contexts} contexts, {rounds:,} decisions in each on average, in random order. The bounds of all
-    contexts are wrong in the same way. {_CELLS}"""
-    worlds = [World(case, contexts, rounds) for case in WRONG]
-    return f"{paragraph(about)}\n\n{table(['policy, trust', *WRONG], _rows(policies, worlds, seed))}"
-
-
-def write_mixed(policies: Mapping[str, mb.Policy], contexts: int, rounds: int, seed: int) -> str:
-    """The same, with the arms of each context in another order."""
-    about = f"""The same where the arms of each context are in an order of their own, so that no arm is best, or has
-    wrong bounds, everywhere. {_CELLS}"""
-    worlds = [World(case, contexts, rounds, mixed=True) for case in WRONG]
-    return f"{paragraph(about)}\n\n{table(['policy, trust', *WRONG], _rows(policies, worlds, seed))}"
-
-
-def write_right(policies: Mapping[str, mb.Policy], contexts: int, rounds: int, seed: int) -> str:
-    """Right bounds: the price of sharing."""
-    about = f"""Right bounds everywhere: less than 0 is what bounds save. {_CELLS}"""
-    worlds = [World(case, contexts, rounds) for case in RIGHT]
-    return f"{paragraph(about)}\n\n{table(['policy, trust', *RIGHT], _rows(policies, worlds, seed))}"
-
-
-def write_one(policies: Mapping[str, mb.Policy], contexts: int, rounds: int, seed: int) -> str:
-    """Bounds that are wrong in one context: what it loses, and what the others do."""
-    rows, world = [], World("best arm pruned", contexts, rounds, wrong=1)
-    for label, policy in policies.items():
-        for trust in TRUSTS:
-            print(label, trust, file=sys.stderr, flush=True)
-            found = [regret(policy, world, p, name, seed)[-1] for p, name in ((0.0, None), (trust, None))]
-            found.append(regret(policy, world, trust, ASSUMPTION, seed)[-1])
-            alone = ", ".join(f"{own[0]:.1f}" for own in found)
-            rest = ", ".join(f"{own[1:].mean():.2f}" for own in found)
-            rows.append([f"{label}, {trust:g}", alone, rest])
-    about = f"""The best arm is pruned in one context out of {contexts}; three of five arms are pruned rightly in the
-    others. Mean regret from nothing, with separate trust and with shared trust."""
-    return f"{paragraph(about)}\n\n{table(['policy, trust', 'the wrong context', 'each of the others'], rows)}"
-
-
-PARTS: Mapping[str, tuple[str, Callable[[Mapping[str, mb.Policy], int, int, int], str]]] = {
-    "a": ("Wrong everywhere", write_wrong),
-    "b": ("Wrong everywhere, each time for another arm", write_mixed),
-    "c": ("Right everywhere", write_right),
-    "d": ("Wrong in one context", write_one),
+PARTS: Mapping[str, Part] = {
+    "a": Part(
+        "Wrong everywhere",
+        f"The bounds of all contexts are wrong in the same way. {_CELLS}",
+        WRONG,
+        functools.partial(excess_rows, [World(case, 0, 0) for case in WRONG]),
+    ),
+    "b": Part(
+        "Wrong everywhere, each time for another arm",
+        f"""The same where the arms of each context are in an order of their own, so that no arm is best, or has wrong
+        bounds, everywhere. {_CELLS}""",
+        WRONG,
+        functools.partial(excess_rows, [World(case, 0, 0, mixed=True) for case in WRONG]),
+    ),
+    "c": Part(
+        "Right everywhere",
+        f"Right bounds everywhere: less than 0 is what bounds save. {_CELLS}",
+        RIGHT,
+        functools.partial(excess_rows, [World(case, 0, 0) for case in RIGHT]),
+    ),
+    "d": Part(
+        "Wrong in one context",
+        """The best arm is pruned in one context; three of five arms are pruned rightly in the others. Mean regret from
+        nothing, with separate trust and with shared trust.""",
+        ("the wrong context", "each of the others"),
+        one_wrong_rows,
+    ),
 }
 
 
@@ -183,17 +188,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=1_000, help="decisions in each context, on average")
     parser.add_argument("--policies", nargs="*", choices=[*POLICIES], default=[*POLICIES])
     parser.add_argument("-o", "--output", type=Path, help="the page to write; docs/shared.md if everything is played")
+    parser.add_argument("--kept", type=Path, help="folder of parts that were played before, and that are kept there")
     parser.add_argument("--seed", type=int, default=release_seed(), help="of the rewards; by the release by default")
     given = parser.parse_args(arguments)
     policies = {label: POLICIES[label] for label in given.policies}
-    bodies = {}
+    bodies, size = {}, (given.contexts, given.rounds, given.seed)
     for letter in given.parts or PARTS:
-        title, write = PARTS[letter]
-        bodies[title] = write(policies, given.contexts, given.rounds, given.seed)
+        part = PARTS[letter]
+        lines = [table(["policy, trust", *part.columns], [])]
+        for label, policy in policies.items():
+            print(letter, label, file=sys.stderr, flush=True)
+            rows = functools.partial(_rows, part, label, policy, *size)
+            lines.append(kept_part(given.kept, "-".join([letter, *map(str, size), label]), rows))
+        bodies[part.title] = "\n".join([paragraph(part.about), "", *lines])
     about = f"""Bounds of many contexts that rest on one assumption, with trust in each arm's bounds by themselves and
-    with trust that is shared; docs/trust.md says what that is. Five arms with means
-    {", ".join(f"{mean:g}" for mean in MEANS)} and rewards of 0 and 1. Written by
-    `python -m benchmarks.shared --contexts 200` on {today()} with meanbounds {mb.__version__}, seed {given.seed}."""
+    with trust that is shared; docs/trust.md says what that is. {given.contexts} contexts, {given.rounds:,} decisions in
+    each on average, in random order; five arms with means {", ".join(f"{mean:g}" for mean in MEANS)} and rewards of 0
+    and 1. Written by `python -m benchmarks.shared --contexts {given.contexts}` on {today()} with meanbounds
+    {mb.__version__}, seed {given.seed}."""
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in bodies.items())
     text = f"# What shared trust costs and saves\n\n{paragraph(about)}\n\n{body}\n"
     print(text)
@@ -201,6 +213,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     output = given.output or (PAGE if whole else None)
     if output is not None:
         write_text_atomically(output, text)
+
+
+def _rows(part: Part, label: str, policy: mb.Policy, contexts: int, rounds: int, seed: int) -> str:
+    return table_rows(part.rows(label, policy, contexts, rounds, seed))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from math import expm1, floor, isfinite, log, log2
 from typing import Any, Self
 
 import numpy as np
@@ -11,13 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
 from meanbounds.prior import Prior
+from meanbounds.support import clock
 from meanbounds.support.checks import as_float, as_floats, as_mapping, as_whole, shown
 from meanbounds.support.saving import Saved
-from meanbounds.support.types import Floats
+from meanbounds.support.types import Booleans, Floats
 
 __all__ = ["Knowledge"]
 
-_SAVED = ("bounds", "prior", "trust", "assumption", "expires")
+_SAVED = ("bounds", "prior", "trust", "assumption", "expires", "half_life")
+_STEPS = 16  # for each unit of log N, in which trust that decays is brought up to date
 _UNIFORM = 2.0  # strength of a prior that says nothing, with the middle of the range as its mean
 
 
@@ -48,9 +54,14 @@ class Knowledge(Saved):
         fall together: with those of all arms and, in a `ContextualAgent`, of all contexts whose knowledge names the
         same assumption. By default the bounds of each arm stand alone.
     expires
-        After how many rounds the bounds say nothing any more, because the world may have changed; None for never. For
-        an agent, rounds are updates. Rewards that have come are kept. `Agent.replace_bounds` takes fresh bounds, which
-        do not expire.
+        When the bounds stop to say anything, because the world may have changed; None for never. Either after how many
+        rounds, or on which date: a ``datetime`` with a time zone, a ``date`` (as it begins in UTC), or either as ISO
+        text. For an agent, rounds are updates. Rewards that have come are kept. `Agent.replace_bounds` takes fresh
+        bounds, which do not expire. Simulations have rounds and no dates.
+    half_life
+        After how many rounds the probability that the bounds still hold has halved; None if it stays. They cease to
+        hold with the same probability in every round, so after t rounds the trust is ``trust * 2 ** (-t / half_life)``.
+        Below 6% they are left out. docs/trust.md says what that costs and saves.
 
     Examples
     --------
@@ -73,7 +84,8 @@ class Knowledge(Saved):
     prior: Prior | None
     trust: float | tuple[float, ...]
     assumption: str | None
-    expires: int | None
+    expires: int | datetime | None
+    half_life: float | None
 
     def __init__(
         self,
@@ -83,7 +95,8 @@ class Knowledge(Saved):
         trust: ArrayLike | None = None,
         doubt_after: ArrayLike | None = None,
         assumption: str | None = None,
-        expires: int | None = None,
+        expires: int | date | str | None = None,
+        half_life: float | None = None,
     ) -> None:
         if not isinstance(bounds, MeanBounds):
             raise TypeError(f"knowledge needs MeanBounds, such as mb.MeanBounds([0.2], [0.9]); got {shown(bounds)}")
@@ -97,12 +110,13 @@ class Knowledge(Saved):
         object.__setattr__(self, "prior", prior)
         object.__setattr__(self, "trust", _as_trust(bounds, trust, doubt_after))
         object.__setattr__(self, "assumption", _as_assumption(assumption))
-        object.__setattr__(self, "expires", None if expires is None else as_whole("expires", expires))
+        object.__setattr__(self, "expires", _as_expiry(expires))
+        object.__setattr__(self, "half_life", _as_half_life(half_life))
 
     def __repr__(self) -> str:
         trust = self.trust if isinstance(self.trust, float) else list(self.trust)
         prior = "" if self.prior is None else f", prior={self.prior!r}"
-        rest = "".join(f", {name}={value!r}" for name, value in self._rest.items())
+        rest = "".join(f", {name}={value!r}" for name, value in self._told_rest().items())
         return f"Knowledge(bounds={self.bounds!r}{prior}{'' if self.is_certain else f', trust={trust}'}{rest})"
 
     @property
@@ -110,9 +124,13 @@ class Knowledge(Saved):
         """What is known beyond bounds, prior and trust, where it is given: the same for all arms."""
         return {name: value for name in _SAVED[3:] if (value := getattr(self, name)) is not None}
 
+    def _told_rest(self) -> dict[str, Any]:
+        """The same in values that JSON can hold."""
+        return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in self._rest.items()}
+
     @property
     def has_only_bounds(self) -> bool:
-        """Whether bounds are all there is: they are certain, do not expire, and there is no prior.
+        """Whether bounds are all there is: they are certain, do not age, and there is no prior.
 
         Examples
         --------
@@ -121,11 +139,24 @@ class Knowledge(Saved):
         >>> mb.Knowledge(bounds).has_only_bounds, mb.Knowledge(bounds, prior=mb.Prior(0.6, 10)).has_only_bounds
         (True, False)
         """
-        return self.is_certain and self.prior is None and self.expires is None
+        return self.is_certain and self.prior is None and not self.ages
+
+    @property
+    def ages(self) -> bool:
+        """Whether the bounds expire, or the trust in them decays.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = mb.MeanBounds([0.2], [0.9])
+        >>> mb.Knowledge(bounds).ages, mb.Knowledge(bounds, half_life=5_000).ages
+        (False, True)
+        """
+        return self.expires is not None or self.half_life is not None
 
     @property
     def is_certain(self) -> bool:
-        """Whether all bounds are fully trusted.
+        """Whether all bounds are fully trusted, to begin with.
 
         Examples
         --------
@@ -147,6 +178,19 @@ class Knowledge(Saved):
         array([0.9, 1. ])
         """
         return np.broadcast_to(np.array(self.trust), len(self.bounds)).copy()
+
+    @property
+    def doubted(self) -> Booleans:
+        """Which arms have bounds that may be wrong, now or after some rounds, and say something.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Knowledge(mb.MeanBounds([0.2] * 3, [0.9] * 3), trust=[0.0, 0.9, 1.0]).doubted
+        array([False,  True, False])
+        """
+        trusts = self.trusts
+        return (trusts > 0.0) & ((trusts < 1.0) | (self.half_life is not None))
 
     @property
     def log_n(self) -> Floats:
@@ -246,8 +290,37 @@ class Knowledge(Saved):
             prior = Prior(means, np.append(np.broadcast_to(prior.strength, size), _UNIFORM))
         return Knowledge(bounds, prior=prior, trust=np.append(self.trusts, self.trusts.min()), **self._rest)
 
-    def after(self, rounds: int) -> Knowledge:
+    @property
+    def changes(self) -> tuple[int, ...]:
+        """After how many rounds what is known changes, in order; with the last one, bounds say nothing any more.
+
+        A trust that decays is brought up to date whenever log N of bounds that were certain would have fallen by 1/16,
+        and that of less certain ones by less. In between it stays.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> bounds = mb.MeanBounds([0.2], [0.9])
+        >>> mb.Knowledge(bounds).changes, mb.Knowledge(bounds, expires=1_000).changes
+        ((), (1000,))
+        >>> decaying = mb.Knowledge(bounds, half_life=5_000).changes
+        >>> len(decaying), decaying[0], decaying[-1]
+        (107, 1, 20230)
+        """
+        steps = () if self.half_life is None else _steps_of(self.half_life)
+        if not isinstance(self.expires, int):
+            return steps
+        return (*steps[: bisect_right(steps, self.expires - 1)], self.expires)
+
+    def after(self, rounds: int, when: datetime | None = None) -> Knowledge:
         """What is still known after so many rounds: bounds that have expired say nothing.
+
+        Parameters
+        ----------
+        rounds
+            How many rounds there were.
+        when
+            What time it is, for bounds that expire on a date; now by default.
 
         Examples
         --------
@@ -255,14 +328,25 @@ class Knowledge(Saved):
         >>> known = mb.Knowledge(mb.MeanBounds([0.2], [0.9]), expires=1_000)
         >>> known.after(999).is_certain, known.after(1_000).trust
         (True, 0.0)
+        >>> known = mb.Knowledge(mb.MeanBounds([0.2], [0.9]), trust=0.99, half_life=5_000)
+        >>> [round(known.after(rounds).trust, 3) for rounds in (0, 100, 1_000, 5_000, 30_000)]
+        [0.99, 0.976, 0.863, 0.497, 0.0]
         """
-        if self.expires is None or rounds < self.expires:
+        changes = self.changes
+        passed = bisect_right(changes, rounds)
+        dated = isinstance(self.expires, datetime) and (clock.now() if when is None else when) >= self.expires
+        if not dated and passed == 0:
             return self
-        rest = {name: value for name, value in self._rest.items() if name not in ("expires", "assumption")}
-        return Knowledge(self.bounds, prior=self.prior, trust=0.0, **rest)
+        rest = {name: value for name, value in self._rest.items() if name not in ("expires", "half_life")}
+        if dated or passed == len(changes):
+            rest.pop("assumption", None)
+            return Knowledge(self.bounds, prior=self.prior, trust=0.0, **rest)
+        assert self.half_life is not None
+        left = 0.5 ** (changes[passed - 1] / self.half_life)
+        return Knowledge(self.bounds, prior=self.prior, trust=left * np.array(self.trust), **rest)
 
     def renewed(self, bounds: MeanBounds) -> Knowledge:
-        """The same knowledge with fresh bounds in place of these, which do not expire; see `with_bounds`.
+        """The same knowledge with fresh bounds in place of these, which do not age; see `with_bounds`.
 
         Examples
         --------
@@ -271,7 +355,7 @@ class Knowledge(Saved):
         Knowledge(bounds=MeanBounds([0.4], [0.6]))
         """
         made = self.with_bounds(bounds)
-        rest = {name: value for name, value in self._rest.items() if name != "expires"}
+        rest = {name: value for name, value in self._rest.items() if name not in ("expires", "half_life")}
         return Knowledge(made.bounds, prior=made.prior, trust=made.trust, **rest)
 
     def to_dict(self) -> dict[str, Any]:
@@ -290,7 +374,7 @@ class Knowledge(Saved):
         if self.prior is not None:
             told["prior"] = self.prior.to_dict()
         trust = self.trust if isinstance(self.trust, float) else list(self.trust)
-        return (told if self.is_certain else told | {"trust": trust}) | self._rest
+        return (told if self.is_certain else told | {"trust": trust}) | self._told_rest()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -304,7 +388,7 @@ class Knowledge(Saved):
         """
         if not {"bounds"} <= set(as_mapping("saved knowledge", data)) <= set(_SAVED):
             raise ValueError(
-                f"saved knowledge has bounds, and perhaps prior, trust, assumption and expires; got "
+                f"saved knowledge has bounds, and perhaps prior, trust, assumption, expires and half_life; got "
                 f"{sorted(map(str, data))}"
             )
         prior = Prior.from_dict(data["prior"]) if "prior" in data else None
@@ -342,3 +426,50 @@ def _as_assumption(name: object) -> str | None:
     raise TypeError(
         f'assumption is the name of what bounds rest on, such as "the expert is optimal"; got {shown(name)}'
     )
+
+
+def _as_expiry(expires: Any) -> int | datetime | None:
+    """After how many rounds bounds expire, or the time in UTC; anything else is refused."""
+    given = expires
+    if isinstance(given, str):
+        try:
+            given = datetime.fromisoformat(given) if "T" in given or " " in given else date.fromisoformat(given)
+        except ValueError:
+            raise ValueError(
+                f"expires is a number of rounds, or a date such as 2027-01-31; got {shown(expires)}"
+            ) from None
+    if isinstance(given, datetime):
+        if given.utcoffset() is None:
+            raise ValueError(
+                f"expires has no time zone: {shown(expires)}; give it one, as in datetime(2027, 1, 31, tzinfo=UTC) or "
+                f"2027-01-31T00:00:00+00:00"
+            )
+        return given.astimezone(UTC)
+    if isinstance(given, date):
+        return datetime(given.year, given.month, given.day, tzinfo=UTC)
+    return None if given is None else as_whole("expires", given)
+
+
+def _as_half_life(half_life: Any) -> float | None:
+    """A number of rounds above 0; anything else is refused."""
+    if half_life is None:
+        return None
+    rounds = as_float("half_life", half_life)
+    if not (isfinite(rounds) and rounds > 0.0):
+        raise ValueError(
+            f"half_life is the number of rounds in which trust halves, above 0; leave it out for trust that stays; got "
+            f"{shown(half_life)}"
+        )
+    return rounds
+
+
+@functools.lru_cache(maxsize=1024)
+def _steps_of(half_life: float) -> tuple[int, ...]:
+    """After how many rounds a trust that decays is brought up to date; see `Knowledge.changes`.
+
+    Bounds that were certain have log N = -log(1 - 2^(-t / half_life)) after t rounds. It is below j / 16 for t beyond
+    -half_life log2(1 - exp(-j / 16)).
+    """
+    most = -log(-expm1(-log(2.0) / half_life)) if half_life < 1e15 else log(half_life / log(2.0))  # after one round
+    levels = np.arange(1, floor(_STEPS * most) + 2) / _STEPS
+    return tuple(sorted({1, *(floor(-half_life * log2(-expm1(-level))) + 1 for level in levels.tolist())}))

@@ -77,6 +77,18 @@ def test_twins(policy: mb.Policy, drawn: tuple[strategies.Case, naive_doubt.Trus
             assert played[1].tolist() == history[stop - 1].total
 
 
+@pytest.mark.parametrize("policy", [mb.IDS(), mb.IDS(moments=2)], ids=repr)
+@settings(max_examples=EXAMPLES // 3, suppress_health_check=list(HealthCheck))
+@given(drawn=doubted_cases())
+def test_what_ids_keeps_is_what_it_would_compute(
+    policy: mb.Policy, drawn: tuple[strategies.Case, naive_doubt.Trust]
+) -> None:
+    case, trust = drawn
+    known = mb.Knowledge(case.bounds, trust=trust)
+    fast, slow = (states_after(policy, case, known, quickly, (case.horizon // 2,)) for quickly in (True, False))
+    np.testing.assert_array_equal(fast, slow)
+
+
 @pytest.mark.parametrize("f", ["t", "t + 1000"])
 @pytest.mark.parametrize("strength", [None, 0.7, 8.0])
 def test_long_runs_of_the_gittins_index_are_the_textbooks(f: str, strength: float | None) -> None:

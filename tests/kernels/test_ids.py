@@ -76,6 +76,8 @@ CASES = {
     "one known": [Arm(0, 0, 0.6, 0.6), Arm(0, 0)],
     "two known, equal": [Arm(0, 0, 0.6, 0.6), Arm(3, 1, 0.6, 0.6), Arm(5, 3)],
     "known and never best": [Arm(0, 0, 0.2, 0.2), Arm(50, 30, 0.4, 0.9), Arm(40, 20, 0.3, 0.8)],
+    "a bound just below where somebody is best": [Arm(100, 40), Arm(0, 0, 0.0746, 0.7029), Arm(3, 1, 0.0085, 1.0)],
+    "the same, narrow": [Arm(3000, 1865), Arm(1, 0, 0.5388, 0.6994), Arm(3, 1, 0.0425, 1.0)],
     "other ranges": [Arm(20, 8, -0.5, 1.0, -1.0, 1.0), Arm(9, 3, 0.0, 0.9, 0.0, 2.5), Arm(0, 0, 0.1, 0.7)],
 }
 

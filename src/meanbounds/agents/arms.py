@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from math import inf
 from typing import Any, Self
 
@@ -33,6 +35,7 @@ from meanbounds.kernels.tally import PENDING, UPDATES, new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Plan, Policy
 from meanbounds.policies.exploration import TABULATED, log_f_table
+from meanbounds.support import clock
 from meanbounds.support.checks import as_flag, as_float, as_list
 from meanbounds.support.entries import Entries
 from meanbounds.support.signals import signals_wait
@@ -60,8 +63,12 @@ class ArmsStanding(Standing):
     middle: Floats  # of each arm's bounds
     plan: Plan | None  # for all arms on offer; None if all are retired
     plans: dict[tuple[int, ...], Plan]  # for some of them
-    fresh_for: float  # after so many updates the bounds expire; infinite if they do not, or have
-    log_n: Floats  # of each arm's own trust
+    still: Knowledge  # what is still known, of all that was known at first
+    ages: bool  # whether that changes with rounds or with time
+    fresh_for: float  # after so many updates that changes; infinite if it does not
+    ends: datetime | None  # when the bounds expire, if on a date
+    is_past: bool  # whether that is past
+    log_n: Floats  # of each arm's own trust, as it is still
     groups: list[int]  # of each arm in the ledger of the assumption; empty if there is none
 
 
@@ -124,14 +131,17 @@ class ArmsLearner(Learner):
         self._ledger: Ledger | None = None
         self._place = 0.0
         self._now = self._stand(known, retired, table, tally, seen)
-        if known.assumption is not None and not known.is_certain:
+        if known.assumption is not None and not (known.is_certain and known.half_life is None):
             self.join(Ledger(known.assumption), 0.0)
 
     def _stand(
         self, known: Knowledge, retired: frozenset[int], table: Floats, tally: Integers, seen: Floats
     ) -> ArmsStanding:
         """The standing with this knowledge and these rewards; changes nothing."""
-        bounds, plans, still = known.bounds, dict[tuple[int, ...], Plan](), known.after(int(tally[UPDATES]))
+        bounds, plans, updates = known.bounds, dict[tuple[int, ...], Plan](), int(tally[UPDATES])
+        ends = known.expires if isinstance(known.expires, datetime) else None
+        when, changes = None if ends is None else clock.now(), known.changes
+        still, passed = known.after(updates, when), bisect_right(changes, updates)
         whole = watched(table, bounds, seen, self._error)
         middle = middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
         parameters = self._policy.parameters_for(known)
@@ -154,8 +164,12 @@ class ArmsLearner(Learner):
             middle=middle,
             plan=self._plan_for(still, plans, offered) if offered else None,
             plans=plans,
-            fresh_for=inf if known.expires is None or still is not known else known.expires,
-            log_n=known.log_n,
+            still=still,
+            ages=known.ages,
+            fresh_for=changes[passed] if passed < len(changes) else inf,
+            ends=ends,
+            is_past=ends is not None and when is not None and when >= ends,
+            log_n=still.log_n,
             groups=[] if self._ledger is None else self._ledger.groups(known).tolist(),
         )
 
@@ -175,10 +189,9 @@ class ArmsLearner(Learner):
     def _offer(self, eligible: Any) -> Plan:
         """The plan for the arms on offer."""
         now = self._now
-        if now.tally[UPDATES] >= now.fresh_for:
+        if now.tally[UPDATES] >= now.fresh_for or (now.ends is not None and (clock.now() >= now.ends) != now.is_past):
             now = self._now = self._stand(now.known, now.retired, now.table, now.tally, self.seen)
-        still = now.known.after(self.updates)
-        plan = now.plan if eligible is None else self._plan_for(still, now.plans, self._positions(eligible))
+        plan = now.plan if eligible is None else self._plan_for(now.still, now.plans, self._positions(eligible))
         if plan is None:
             raise ValueError("no arm is left on offer: all are retired; add or restore one")
         if self._ledger is not None:
@@ -292,7 +305,7 @@ class ArmsLearner(Learner):
         """The same as `_offer`, at once where all arms are on offer and their plan stays."""
         now = self._now
         plan = now.plan
-        if eligible is not None or plan is None or self._ledger is not None or now.fresh_for < inf:
+        if eligible is not None or plan is None or self._ledger is not None or now.ages:
             return self._offer(eligible)
         return plan
 

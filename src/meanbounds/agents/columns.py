@@ -93,7 +93,7 @@ class Columns:
         )
 
     def takes(self, known: Knowledge) -> bool:
-        """Whether a row can hold all of this: bounds that fit and are certain, and perhaps a prior for each arm.
+        """Whether a row can hold all of this: bounds that fit and stay certain, and perhaps a prior for each arm.
 
         Examples
         --------
@@ -105,7 +105,7 @@ class Columns:
         """
         prior = known.prior
         listed = prior is None or (isinstance(prior.mean, tuple) and isinstance(prior.strength, tuple))
-        return listed and known.is_certain and known.expires is None and self.fits(known.bounds)
+        return listed and known.is_certain and not known.ages and self.fits(known.bounds)
 
     def put(self, row: int, known: Knowledge) -> None:
         """Write what is known of a context, which `takes` allows, to its row."""

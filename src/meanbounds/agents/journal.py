@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -21,6 +21,7 @@ from meanbounds.agents.contexts import Context, as_lists, as_tuples, check_conte
 from meanbounds.agents.contextual import ContextualAgent
 from meanbounds.agents.loading import load_agent
 from meanbounds.bounds import Arm
+from meanbounds.support import clock
 from meanbounds.support.checks import as_float, as_list, shown
 from meanbounds.support.locking import open_locked
 
@@ -154,8 +155,9 @@ class Journal:
                         f"is about {_case(context, wanted)}. Give each decision an id of its own"
                     )
                 return known.decision
-            decision = self._choose(name, context, wanted)
-            line: dict[str, Any] = {"kind": "decision", "id": name, "time": _now()}
+            time = _now()
+            decision = self._choose(name, context, wanted, time)
+            line: dict[str, Any] = {"kind": "decision", "id": name, "time": time}
             line |= {} if context is None else {"context": as_lists(context)}
             line |= {} if wanted is None else {"eligible": wanted}
             self._write(file, line | {"arm": decision.arm, "probability": decision.probability})
@@ -285,15 +287,15 @@ class Journal:
     def _repeat_decision(self, event: Mapping[str, Any]) -> None:
         """Decide again; an arm that another version of the policies chose is what counts."""
         name, context, eligible = event["id"], as_tuples(event.get("context")), event.get("eligible")
-        again = self._choose(name, context, eligible)
+        again = self._choose(name, context, eligible, event["time"])
         made = Decision(name, context, event["arm"], event["probability"])
         entry = _Entry(made, eligible, own=again.arm == made.arm)
         self._entries[name] = entry
         if not entry.own:
             self._call("cancel", context, again.arm)
 
-    def _choose(self, name: str, context: Context | None, eligible: list[Arm] | None) -> Decision:
-        """Ask the agent for an arm and its probability."""
+    def _choose(self, name: str, context: Context | None, eligible: list[Arm] | None, time: str) -> Decision:
+        """Ask the agent for an arm and its probability, as of the time that is written down."""
         if isinstance(self._agent, Agent) != (context is None):
             need = "has no contexts: leave the context out"
             if isinstance(self._agent, ContextualAgent):
@@ -301,7 +303,8 @@ class Journal:
                 need = f"needs a context: one of {some}"
             raise JournalError(f"the agent in {self.path} {need}")
         try:
-            return Decision(name, context, *self._call("decide", context, eligible))
+            with clock.at(datetime.fromisoformat(time).timestamp()):
+                return Decision(name, context, *self._call("decide", context, eligible))
         except LookupError as error:  # an arm or a context that is not known
             raise JournalError(str(error.args[0])) from error
 
@@ -360,4 +363,4 @@ def _case(context: Context | None, eligible: list[Arm] | None) -> str:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    return clock.now().isoformat(timespec="milliseconds")

@@ -72,8 +72,7 @@ class Ledger:
         array([-1,  0])
         """
         found = np.full(len(known.bounds), kernel.NO_GROUP)
-        trusts = known.trusts
-        for k in np.flatnonzero((trusts > 0.0) & (trusts < 1.0)).tolist():
+        for k in np.flatnonzero(known.doubted).tolist():
             found[k] = self._places.setdefault(known.bounds.arms[k], len(self._places))
         if len(self._places) >= len(self.table):
             grown = kernel.new_ledger(len(self._places))

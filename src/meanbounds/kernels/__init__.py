@@ -28,6 +28,7 @@ _FAST = {
     textbook.DOUBTED + textbook.GITTINS: fast.play_doubted_gittins,
     textbook.DOUBTED + textbook.GITTINS + textbook.LOGGED: fast.play_doubted_logged_gittins,
     textbook.IDS: fast.play_ids,
+    textbook.DOUBTED + textbook.IDS: fast.play_doubted_ids,
 }
 
 

@@ -46,7 +46,7 @@ def doubted_plan(prepare: Callable[[Knowledge], Plan], known: Knowledge) -> Plan
 
 
 def check_usable(policy: object, known: Knowledge) -> None:
-    """Refuse knowledge that a policy for arms with features cannot use: a prior, bounds that expire, an assumption.
+    """Refuse knowledge that a policy for arms with features cannot use: a prior, bounds that age, an assumption.
 
     Parameters
     ----------
@@ -62,11 +62,12 @@ def check_usable(policy: object, known: Knowledge) -> None:
     """
     if not getattr(policy, "takes_prior", False):
         check_no_prior(policy, known)
-    if known.expires is not None:
-        raise ValueError(
-            f"{policy} learns from features and takes bounds to hold for ever; leave expires out, and replace the "
-            f"bounds of an agent when they are too old"
-        )
+    for name in ("expires", "half_life"):
+        if getattr(known, name) is not None:
+            raise ValueError(
+                f"{policy} learns from features and takes bounds to hold for ever; leave {name} out, and replace the "
+                f"bounds of an agent when they are too old"
+            )
     if known.assumption is not None and not known.is_certain:
         raise ValueError(
             f"{policy} learns from features: one parameter is behind all means, so that all bounds with a trust below "

@@ -28,6 +28,7 @@ from meanbounds.service.events import Event, context_of, decode, encode
 from meanbounds.service.history import By
 from meanbounds.service.served import Served
 from meanbounds.service.store import Found, Store, StoreError, Wanted
+from meanbounds.support import clock
 
 __all__ = ["REMEMBERED", "Book", "Decision", "change", "packed", "saved_state", "unpacked"]
 
@@ -280,8 +281,13 @@ class Book:
                 f"the log lacks events: after position {self.position} comes {event.position}; restore a backup"
             )
         said = decode(event) if said is None else said
-        getattr(self, _APPLY[event.kind])(event, said)
+        self._do(event, said)
         self._note(event, said)
+
+    def _do(self, event: Event, said: Any) -> None:
+        """Do what an event says, at its time: bounds may expire on a date."""
+        with clock.at(event.time):
+            getattr(self, _APPLY[event.kind])(event, said)
 
     def _note(self, event: Event, said: Any) -> None:
         """Keep in mind an event that was applied, and let the history have it: who decided, and what came of it."""
@@ -329,7 +335,7 @@ class Book:
             if event.agent == agent and event.kind in (kinds.DECIDED, *_STATES):
                 said = decode(event)
                 with suppress(LookupError, ValueError):  # arms that this version does not have
-                    getattr(self, _APPLY[event.kind])(event, said)
+                    self._do(event, said)
                 self._note(event, said)
 
     def _decided(self, event: Event, said: kinds.Decided) -> None:

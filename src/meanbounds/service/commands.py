@@ -20,6 +20,7 @@ from meanbounds.service.errors import RefusalError
 from meanbounds.service.events import Event, Settings, context_of, decode, encode, name_of
 from meanbounds.service.served import Served
 from meanbounds.service.store import Store
+from meanbounds.support import clock
 
 __all__ = [
     "Censor",
@@ -90,7 +91,8 @@ class Decide(Command):
         candidates = None if asked.candidates is None else [msgspec.to_builtins(one) for one in asked.candidates]
         context = context_of(asked.context)
         try:
-            choice = served.decide(book.next, context, asked.eligible, candidates)
+            with clock.at(book.now):
+                choice = served.decide(book.next, context, asked.eligible, candidates)
         except LookupError as error:
             raise RefusalError(422, "unknown", str(error)) from None
         said = kinds.Decided(

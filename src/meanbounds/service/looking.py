@@ -57,7 +57,8 @@ def history_view(served: Served, context: Context, alarms: Sequence[str]) -> sch
 def _trusts(served: Served, context: Context, arms: Sequence[Arm], now: Got, then: Got) -> list[float] | None:
     """The trust in each arm's bounds when it had had fewer rewards; None where it is not the arm's own."""
     agent = served.inside(context)
-    if agent.knowledge.is_certain or agent.assumptions() or len(agent.bounds) < len(arms):
+    known = agent.knowledge
+    if (known.is_certain and not known.ages) or agent.assumptions() or len(agent.bounds) < len(arms):
         return None
     none = [0, 0, 0.0]
     since = np.array([np.subtract(now.get(arm, none), then.get(arm, none)) for arm in arms])

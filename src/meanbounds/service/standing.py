@@ -78,10 +78,10 @@ def trusts(agent: Agent) -> list[float]:
     >>> [round(trust, 2) for trust in trusts(agent)]
     [0.06]
     """
-    before: list[float] = agent.knowledge.trusts.tolist()
     shared = agent.assumptions()
     if shared:
         (log_e,) = shared.values()
+        before = agent.knowledge.after(int(agent.plays.sum())).trusts.tolist()
         return [_after(trust, -log_e) for trust in before]
     return trusts_after(agent, agent.plays, np.where(agent.plays > 0, agent.plays * np.nan_to_num(agent.means), 0.0))
 
@@ -96,11 +96,11 @@ def trusts_after(agent: Agent, plays: ArrayLike, totals: ArrayLike) -> list[floa
     plays, totals
         How many rewards each arm has had, and their sums.
     """
-    bounds = agent.bounds
-    before: list[float] = agent.knowledge.trusts.tolist()
+    bounds, counts = agent.bounds, np.asarray(plays, dtype=float)
+    before: list[float] = agent.knowledge.after(int(counts.sum())).trusts.tolist()
     if not isinstance(agent.inside, ArmsLearner):
         return before
-    span, counts = bounds.high - bounds.low, np.asarray(plays, dtype=float)
+    span = bounds.high - bounds.low
     lower = np.clip((bounds.lower - bounds.low) / span, 0.0, 1.0)
     upper = np.clip((bounds.upper - bounds.low) / span, lower, 1.0)
     ones = np.clip((np.asarray(totals, dtype=float) - counts * bounds.low) / span, 0.0, counts)

@@ -77,8 +77,8 @@ def first_contradictions(
         raise TypeError(f"{policy} chooses among the same arms in each round: offer all (offered=None)")
     known = Knowledge.of(bounds)
     own = known.bounds
-    if known.expires is not None or (known.assumption is not None and not known.is_certain):
-        raise ValueError("first contradictions are played with bounds that neither expire nor rest on an assumption")
+    if known.ages or (known.assumption is not None and not known.is_certain):
+        raise ValueError("first contradictions are played with bounds that neither age nor rest on an assumption")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that means are outside their bounds is the point
         check_fit(environment, own)

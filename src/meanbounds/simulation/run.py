@@ -153,10 +153,9 @@ def simulate(
         settings["trust"] = known.trusts.tolist()
     if known.prior is not None:
         settings["prior"] = known.prior.to_dict()
-    if known.assumption is not None:
-        settings["assumption"] = known.assumption
-    if known.expires is not None:
-        settings["expires"] = known.expires
+    settings |= {
+        name: value for name in ("assumption", "expires", "half_life") if (value := getattr(known, name)) is not None
+    }
     if late is not None:
         settings |= {"delay": late.settings(), "pending": pending}
     measures: dict[str, dict[str, NDArray[np.float64]]] = {}

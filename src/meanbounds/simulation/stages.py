@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from meanbounds.simulation.changing import Changing
 from meanbounds.simulation.environments import Environment
 from meanbounds.support.types import Floats
 
-__all__ = ["WINDOW", "Stage", "StagedTask", "shared_log_f", "stages_of"]
+__all__ = ["WINDOW", "Stage", "StagedTask", "check_undated", "shared_log_f", "stages_of"]
 
 WINDOW = 1 << 20
 """Rounds for which log f is tabulated at once."""
@@ -41,12 +42,28 @@ class Stage(NamedTuple):
     gaps: Floats
 
 
-def stages_of(policy: Policy, environment: Environment, known: Knowledge) -> tuple[Stage, ...]:
-    """The stages of a simulation: they start where the world changes and where bounds expire.
+def check_undated(known: Knowledge) -> None:
+    """Refuse bounds that expire on a date: a simulation has none.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> check_undated(mb.Knowledge(mb.MeanBounds([0.8], [1.0]), expires="2027-01-31"))
+    Traceback (most recent call last):
+    ValueError: a simulation has rounds and no dates: give expires as a number of rounds, not 2027-01-31
+    """
+    if isinstance(known.expires, datetime):
+        raise ValueError(
+            f"a simulation has rounds and no dates: give expires as a number of rounds, not {known.expires:%Y-%m-%d}"
+        )
+
+
+def stages_of(policy: Policy, environment: Environment, known: Knowledge, horizon: int) -> tuple[Stage, ...]:
+    """The stages of a simulation: they start where the world changes and where what is known of it does.
 
     Parameters
     ----------
-    policy, environment, known
+    policy, environment, known, horizon
         As for `meanbounds.simulate`.
 
     Examples
@@ -54,16 +71,17 @@ def stages_of(policy: Policy, environment: Environment, known: Knowledge) -> tup
     >>> import meanbounds as mb
     >>> world = mb.Changing([(0, mb.Bernoulli([0.9])), (10, mb.Bernoulli([0.2]))])
     >>> known = mb.Knowledge(mb.MeanBounds([0.8], [1.0]), expires=5)
-    >>> stages = stages_of(mb.GLUE(), world, known)
+    >>> stages = stages_of(mb.GLUE(), world, known, 100)
     >>> [(stage.first, float(stage.plan[3, 0]), float(stage.rewards.parameters[0, 0])) for stage in stages]
     [(1, 0.8, 0.9), (6, 0.0, 0.9), (11, 0.0, 0.2)]
     """
     bounds = known.bounds
     starts: tuple[int, ...] = environment.starts if isinstance(environment, Changing) else (0,)
     worlds = environment.environments if isinstance(environment, Changing) else (environment,)
-    ends = {0, *starts} if known.expires is None else {0, *starts, known.expires}
     found = []
-    for start in sorted(ends):
+    for start in sorted({0, *starts, *known.changes}):
+        if start >= horizon:
+            break
         world = worlds[int(np.searchsorted(starts, start, side="right")) - 1]
         plan = policy.plan(known.after(start))
         law = world.rewards(bounds.low, bounds.high)

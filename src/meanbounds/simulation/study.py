@@ -20,6 +20,7 @@ from meanbounds.prior import Prior
 from meanbounds.simulation import environments
 from meanbounds.simulation.environments import Environment
 from meanbounds.simulation.run import LONGEST, check_fit
+from meanbounds.simulation.stages import check_undated
 from meanbounds.simulation.study_checks import DEPTHS, SHAPES, WrongError, check_names, check_numbers, made, shown
 from meanbounds.simulation.study_corrupt import corrupted
 from meanbounds.simulation.toml_lines import Place, line_of
@@ -40,7 +41,12 @@ _ENVIRONMENTS: dict[str, type[Environment]] = {
 _KEYS: dict[str, tuple[type, str, int, int]] = {
     "policies": (list, 'a list such as ["UCB", "GLUE"] or of tables such as { policy = "GLUE", label = "mine" }', 0, 0),
     "environment": (dict, 'a table with kind = "bernoulli" (or uniform, beta, table, linear) and its parameters', 0, 0),
-    "bounds": (dict, "a table with lower and upper, and perhaps arms, low, high, trust, assumption, expires", 0, 0),
+    "bounds": (
+        dict,
+        "a table with lower and upper, and perhaps arms, low, high, trust, assumption, expires, half_life",
+        0,
+        0,
+    ),
     "prior": (dict, "a table with mean and strength, each a number or one for each arm", 0, 0),
     "corrupt": (dict, 'a table with kind = "cap-too-low" (or another kind), by, and perhaps seed', 0, 0),
     "horizon": (int, "a whole number of rounds, at least 1", 1, LONGEST),
@@ -50,7 +56,7 @@ _KEYS: dict[str, tuple[type, str, int, int]] = {
     "title": (str, "a text", 0, 0),
 }
 _REQUIRED = ("policies", "environment", "horizon")
-_TRUSTED = ("trust", "assumption", "expires")
+_TRUSTED = ("trust", "assumption", "expires", "half_life")
 _BOUNDS = ("lower", "upper", "arms", "low", "high", *_TRUSTED)
 _PRIOR = ("mean", "strength")
 
@@ -94,6 +100,8 @@ class Study:
         What the bounds rest on, as for `meanbounds.Knowledge`; None if those of each arm stand alone.
     expires
         After how many rounds the bounds say nothing any more; None for never.
+    half_life
+        In how many rounds the trust in the bounds halves; None if it stays.
 
     Examples
     --------
@@ -115,6 +123,7 @@ class Study:
     prior: Prior | None = None
     assumption: str | None = None
     expires: int | None = None
+    half_life: float | None = None
 
     @property
     def known(self) -> Knowledge | None:
@@ -135,6 +144,7 @@ class Study:
             trust=self.trust,
             assumption=self.assumption,
             expires=self.expires,
+            half_life=self.half_life,
         )
 
 
@@ -147,8 +157,8 @@ def read_study(path: str | Path) -> Study:
         A TOML file, such as the one below. ``policies``, ``environment`` and ``horizon`` are required. A table
         ``corrupt`` makes the bounds, or the logs that policies start from, wrong on purpose: ``kind`` and ``by`` are
         those of `meanbounds.simulation.corrupt` and `corrupt_log`, ``seed`` is that of the study by default. Keys
-        ``trust``, ``assumption`` and ``expires`` in the table of the bounds, and a table ``prior`` with ``mean`` and
-        ``strength``, are those of `meanbounds.Knowledge`.
+        ``trust``, ``assumption``, ``expires`` and ``half_life`` in the table of the bounds, and a table ``prior`` with
+        ``mean`` and ``strength``, are those of `meanbounds.Knowledge`.
 
     Raises
     ------
@@ -245,7 +255,8 @@ def _study(data: Mapping[str, Any], stem: str) -> Study:
         trust=1.0 if trusted is None else trusted.trust,
         prior=_prior(data["prior"], _or_range(bounds, environment), policies) if "prior" in data else None,
         assumption=None if trusted is None else trusted.assumption,
-        expires=None if trusted is None else trusted.expires,
+        expires=trusted.expires if trusted is not None and isinstance(trusted.expires, int) else None,
+        half_life=None if trusted is None else trusted.half_life,
     )
 
 
@@ -335,7 +346,7 @@ def _bounds(entry: Mapping[str, Any], environment: Environment) -> MeanBounds:
 
 
 def _trusted(entry: Mapping[str, Any], bounds: MeanBounds, policies: Mapping[str, AnyPolicy]) -> Knowledge:
-    """How far to trust the bounds, what they rest on and when they expire; each policy can take that into account."""
+    """How far to trust the bounds, what they rest on and how they age; each policy can take that into account."""
     known: dict[str, Any] = {}
     for key in _TRUSTED:
         if key in entry:
@@ -344,13 +355,14 @@ def _trusted(entry: Mapping[str, Any], bounds: MeanBounds, policies: Mapping[str
                 for policy in policies.values():
                     if isinstance(policy, LinearPolicy):
                         check_usable(policy, Knowledge(bounds, **known))
-                Knowledge(bounds, **known)
+                check_undated(Knowledge(bounds, **known))
             except (TypeError, ValueError) as error:
                 raise WrongError(("bounds", key), f"bounds: {error}") from error
-    if {"assumption", "expires"} <= set(known):
-        raise WrongError(
-            ("bounds", "expires"), "bounds: bounds that expire cannot be simulated with an assumption; leave one out"
-        )
+    for key, how in (("expires", "that expire"), ("half_life", "whose trust decays")):
+        if {"assumption", key} <= set(known):
+            raise WrongError(
+                ("bounds", key), f"bounds: bounds {how} cannot be simulated with an assumption; leave one out"
+            )
     return Knowledge(bounds, **known)
 
 

@@ -26,7 +26,7 @@ from meanbounds.policies.exploration import Exploration
 from meanbounds.simulation.changing import Changing
 from meanbounds.simulation.delay import Delay
 from meanbounds.simulation.environments import Environment, Linear
-from meanbounds.simulation.stages import WINDOW, StagedTask, shared_log_f, stages_of
+from meanbounds.simulation.stages import WINDOW, StagedTask, check_undated, shared_log_f, stages_of
 from meanbounds.support.types import Floats
 
 __all__ = ["Played", "Task", "task_for"]
@@ -118,13 +118,15 @@ def task_for(
     """
     known = Knowledge.of(bounds)
     bounds = known.bounds
-    changes = isinstance(environment, Changing) or known.expires is not None
+    check_undated(known)
+    changes = isinstance(environment, Changing) or known.ages
     if isinstance(policy, Policy) and changes:
         if delay is None and known.assumption is None:
             return _arms_task(policy, environment, known, seed, rounds, textbook)
-        if known.expires is not None:
+        if known.ages:
             raise ValueError(
-                "bounds that expire cannot be simulated with a delay or an assumption; leave expires, or these, out"
+                "bounds that expire, or that are trusted less and less, cannot be simulated with a delay or an "
+                "assumption; leave expires and half_life, or these, out"
             )
     law = environment.rewards(bounds.low, bounds.high)
     if isinstance(policy, LinearPolicy):
@@ -172,7 +174,7 @@ def task_for(
 def _arms_task(
     policy: Policy, environment: Environment, known: Knowledge, seed: int, rounds: NDArray[np.int64], textbook: bool
 ) -> _ArmsTask:
-    stages = stages_of(policy, environment, known)
+    stages = stages_of(policy, environment, known, int(rounds[-1]))
     return _ArmsTask(StagedTask(stages, policy.parameters_for(known), policy.f, seed, rounds, textbook))
 
 

@@ -20,12 +20,7 @@ import numpy as np
 
 from meanbounds.kernels.arms import codes
 from meanbounds.kernels.arms.divergence import kl_between
-from meanbounds.kernels.arms.doubted_laws import (
-    choose_doubted_draws,
-    doubted_gittins,
-    doubted_ids_chances,
-    doubted_thompson_chances,
-)
+from meanbounds.kernels.arms.doubted_laws import choose_doubted_draws, doubted_gittins
 from meanbounds.kernels.arms.doubted_mints import doubted_mints_chances
 from meanbounds.kernels.arms.estimates import estimate, evidence_against, parts_of
 from meanbounds.kernels.arms.gittins import chances_by_mean, largest_by_mean
@@ -34,6 +29,7 @@ from meanbounds.kernels.arms.imed import imed_cost
 from meanbounds.kernels.arms.index import gaussian_index
 from meanbounds.kernels.arms.kl import kl_index
 from meanbounds.kernels.arms.logged import min_ucb_index, with_log
+from meanbounds.kernels.arms.mixtures import doubted_ids_chances, doubted_thompson_chances
 from meanbounds.kernels.arms.settle import settle_among
 from meanbounds.kernels.arms.tables import Plan, State, clipped_mean, plan_of, seen_of, state_of
 from meanbounds.kernels.compiling import compiled, inlined

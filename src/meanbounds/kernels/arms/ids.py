@@ -137,7 +137,7 @@ def place_panels(laws: Laws, live: Integers, cut: float, sharp: bool, ends: Floa
         k = live[n]
         _limit(laws, k, limits[n])
         least, most, last = min(least, laws.start[k]), max(most, laws.stop[k]), max(last, laws.right[k])
-        if laws.left[k] == laws.start[k] and laws.start[k] >= cut:
+        if laws.left[k] == laws.start[k]:  # below the cut as well: the first panel may start further to the left
             size = _insert(edges, size, laws.start[k])
         if laws.right[k] == laws.stop[k] and laws.stop[k] > cut:
             size = _insert(edges, size, laws.stop[k])

@@ -2,8 +2,8 @@
 
 Nothing here defines a policy, and no agent uses it: an agent plays one round at a time. `hold` is for UCB, KL-UCB and
 indexed minimum empirical divergence, and rests on two ideas, both exact; `gittins` and `doubted_gittins` hold as well;
-`thompson` and `ids` keep what is costly to compute; `inversion` compares the draws of Thompson sampling without making
-them.
+`thompson`, `ids` and `doubted_ids` keep what is costly to compute; `inversion` compares the draws of Thompson sampling
+without making them.
 
 **Hold.** After looking at all arms, put a level between the best and the second-best index. While the leader stays
 above it and every other arm below, the leader is played again, and only the leader has to be looked at. The index of an
@@ -20,6 +20,7 @@ rounding error. Everything closer, ties above all, is solved and compared as the
 from __future__ import annotations
 
 from meanbounds.kernels.fast.doubted_gittins import play_doubted_gittins, play_doubted_logged_gittins
+from meanbounds.kernels.fast.doubted_ids import play_doubted_ids
 from meanbounds.kernels.fast.gittins import play_gittins, play_logged_gittins
 from meanbounds.kernels.fast.hold import play_gaussian, play_imed, play_kl
 from meanbounds.kernels.fast.ids import play_ids
@@ -28,6 +29,7 @@ from meanbounds.kernels.fast.thompson import play_logged_thompson, play_thompson
 
 __all__ = [
     "play_doubted_gittins",
+    "play_doubted_ids",
     "play_doubted_logged_gittins",
     "play_gaussian",
     "play_gittins",

@@ -28,7 +28,7 @@ from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import child, policy_key, reward_key, rounding_key
 from meanbounds.support.types import Booleans, Floats, Integers
 
-__all__ = ["play_ids"]
+__all__ = ["play_ids", "same_panels"]
 
 
 class _Kept(NamedTuple):
@@ -72,15 +72,15 @@ def _room(size: int) -> _Kept:
 
 
 @compiled
-def _same_panels(kept: _Kept, before: int, panels: int) -> bool:
+def same_panels(ends: Floats, previous: Floats, before: int, panels: int) -> bool:
     """Whether the panels are those of the round before; if not, the new ones are remembered."""
     same = before == panels
     p = 0
     while same and p <= panels:
-        same = kept.ends[0, p] == kept.previous[p]
+        same = ends[p] == previous[p]
         p += 1
     if not same:
-        kept.previous[: panels + 1] = kept.ends[0, : panels + 1]
+        previous[: panels + 1] = ends[: panels + 1]
     return same
 
 
@@ -95,7 +95,7 @@ def _decide(kept: _Kept, tables: Floats, nodes: Floats, before: int, power: floa
     if panels * NODES > nodes.size:
         tables, nodes = np.zeros((size, TABLES, 2 * panels * NODES)), np.empty(2 * panels * NODES)
         before = -1
-    if not _same_panels(kept, before, panels):
+    if not same_panels(kept.ends[0], kept.previous, before, panels):
         kept.filled[:] = False
     place_nodes(kept.ends[0], panels, cut, nodes)
     for k in range(size):
