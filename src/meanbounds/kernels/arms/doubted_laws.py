@@ -15,18 +15,18 @@ from math import exp, expm1, lgamma, log, log1p
 
 import numpy as np
 
-from meanbounds.kernels.arms.gittins import LAW_SIZE, PRECISION, expectation, index_of_law, law_under_hat, mixed_index
-from meanbounds.kernels.arms.ids import (
-    NODES,
-    TABLES,
-    best_mix,
-    fill_candidate,
-    place_nodes,
-    place_panels,
-    room_for,
-    shortfalls,
+from meanbounds.kernels.arms.gittins import (
+    LAW_SIZE,
+    PRECISION,
+    expectation,
+    guess_of_part,
+    index_of_law,
+    law_under_hat,
+    mixed_index,
 )
+from meanbounds.kernels.arms.ids import best_mix
 from meanbounds.kernels.arms.laws import LAW_ROWS, Laws, fill_laws, laws_of
+from meanbounds.kernels.arms.mixtures import mixed_best, mixed_values, widen_point
 from meanbounds.kernels.arms.quantile import law_of, log_mass
 from meanbounds.kernels.arms.tables import Plan, State, plan_of, state_of
 from meanbounds.kernels.arms.thompson import (
@@ -42,7 +42,7 @@ from meanbounds.kernels.arms.weak import is_weak, log_weak_mass
 from meanbounds.kernels.arms.weak_chances import PART_SIZE, put_part, weak_best, weak_values
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import child, uniform
-from meanbounds.support.types import Floats, Integers
+from meanbounds.support.types import Floats
 
 __all__ = [
     "choose_doubted_draws",
@@ -52,17 +52,17 @@ __all__ = [
     "fill_mixture",
     "index_of_mixture",
     "log_bayes_factor",
+    "log_mass_between",
     "trust_under_hat",
+    "unit_bounds",
 ]
 
 _PLAN = 7  # rows of a plan without a log
-_POINT = 1e-9  # width in units of the range that bounds which leave one value get where laws are integrated
 _ROUNDING = 1e-13  # part of all plays below which a sum of rewards less its prior may be a rounding error: none
-_NEVER = 1e-15  # a part of a mixture with less weight is left out
 
 
 @compiled
-def _log_mass(a: float, b: float, lower: float, upper: float) -> float:
+def log_mass_between(a: float, b: float, lower: float, upper: float) -> float:
     """Log of the probability of Beta(a, b) between bounds that differ."""
     if is_weak(a, b):
         return log_weak_mass(a, b, lower, upper)
@@ -83,8 +83,8 @@ def _log_factor(
     lower, upper = bounds
     if lower < upper:
         flat = prior[0] == 1.0 and prior[1] == 1.0
-        start = log(upper - lower) if flat else _log_mass(prior[0], prior[1], before[0], before[1])
-        return _log_mass(a, b, lower, upper) - start
+        start = log(upper - lower) if flat else log_mass_between(prior[0], prior[1], before[0], before[1])
+        return log_mass_between(a, b, lower, upper) - start
     ones, zeros, rounding = a - prior[0], b - prior[1], _ROUNDING * (a + b)
     value = lgamma(prior[0]) + lgamma(prior[1]) - lgamma(prior[0] + prior[1])
     value -= lgamma(a) + lgamma(b) - lgamma(a + b)
@@ -104,7 +104,7 @@ def prior_in(told: Floats, parameters: Floats, k: int) -> tuple[float, float]:
 
 
 @compiled
-def _unit_bounds(told: Floats, k: int) -> tuple[float, float]:
+def unit_bounds(told: Floats, k: int) -> tuple[float, float]:
     """An arm's bounds in units of its range."""
     plan = plan_of(told)
     lower = max(0.0, (plan.lower[k] - plan.low[k]) / plan.span[k])
@@ -147,7 +147,7 @@ def choose_doubted_draws(
         arm = int(whole.arm[k])
         own, ends = child(stream, arm), _ends(bounded, k)
         floor = posterior_hat(hat, bounded, parameters, state, k, shared)
-        prior, unit = prior_in(told, parameters, k), _unit_bounds(told, k)
+        prior, unit = prior_in(told, parameters, k), unit_bounds(told, k)
         if uniform(own, 0) >= trust_under_hat(hat, prior, unit, state.plays[arm], log_n[k]):
             floor, ends = posterior_hat(hat, whole, parameters, state, k, shared), _ends(whole, k)
         x, lack = draw_and_lack(hat, child(own, 1))
@@ -165,32 +165,34 @@ def fill_mixture(
     k: int,
     shared: float,
     laws: Floats,
-) -> tuple[float, tuple[float, float]]:
-    """Fill the laws of an arm's mean within its bounds and without them; return the weight of the first, and the floor.
+    weights: Floats,
+) -> tuple[float, float]:
+    """Fill the laws of an arm's mean within its bounds and without them, and their weights; return the floor.
 
-    The floor is that of `posterior_hat`. Where the weight is 1, both laws are the first.
+    The floor is that of `posterior_hat`. Where the first weight is 1, both laws are the first.
     """
     bounded, whole, state = plan_of(told), plan_of(bare), state_of(state_table)
     hat = np.empty(HAT_SHAPE)
     floor = posterior_hat(hat, bounded, parameters, state, k, shared)
     law_under_hat(laws[0], hat)
-    prior, unit = prior_in(told, parameters, k), _unit_bounds(told, k)
+    prior, unit = prior_in(told, parameters, k), unit_bounds(told, k)
     weight = trust_under_hat(hat, prior, unit, state.plays[int(whole.arm[k])], log_n[k])
     if weight < 1.0:
         posterior_hat(hat, whole, parameters, state, k, shared)
         law_under_hat(laws[1], hat)
     else:
         laws[1] = laws[0]
-    return weight, floor
+    weights[0], weights[1] = weight, 1.0 - weight
+    return floor
 
 
 @compiled
 def index_of_mixture(
-    told: Floats, bare: Floats, k: int, laws: Floats, weight: float, floor: tuple[float, float], f: float
+    told: Floats, bare: Floats, k: int, laws: Floats, weights: Floats, floor: tuple[float, float], f: float
 ) -> tuple[float, float]:
     """The optimistic Gittins index of what `fill_mixture` has filled in, and its expectation, in raw units."""
-    if weight < 1.0:
-        index, mean = mixed_index(laws[0], laws[1], weight, f, PRECISION)
+    if weights[0] < 1.0:
+        index, mean = mixed_index(laws, weights, guess_of_part(laws[1], weights[1], f), f, PRECISION)
         ends = _ends(plan_of(bare), k)
     else:
         index, mean = index_of_law(laws[0], f, PRECISION), expectation(laws[0])
@@ -210,11 +212,11 @@ def doubted_gittins(
     means: Floats,
 ) -> None:
     """Write the optimistic Gittins index of each arm's mixture, and its expectation, in raw units."""
-    laws, f = np.empty((2, LAW_SIZE)), exp(log_f)
+    laws, weights, f = np.empty((2, LAW_SIZE)), np.empty(2), exp(log_f)
     shared = shared_floor(plan_of(bare), parameters, state_of(state_table))
     for k in range(scores.size):
-        weight, floor = fill_mixture(told, bare, log_n, parameters, state_table, k, shared, laws)
-        scores[k], means[k] = index_of_mixture(told, bare, k, laws, weight, floor, f)
+        floor = fill_mixture(told, bare, log_n, parameters, state_table, k, shared, laws, weights)
+        scores[k], means[k] = index_of_mixture(told, bare, k, laws, weights, floor, f)
 
 
 @compiled
@@ -230,99 +232,11 @@ def _fill_parts(
     shared = shared_floor(plan_of(bare), parameters, state)
     for k in range(size):
         posterior_hat(hat, bounded, parameters, state, k, shared)
-        prior, unit = prior_in(told, parameters, k), _unit_bounds(told, k)
+        prior, unit = prior_in(told, parameters, k), unit_bounds(told, k)
         weight = trust_under_hat(hat, prior, unit, state.plays[int(bounded.arm[k])], log_n[k])
         weights[k], weights[size + k] = 1.0 - weight, weight
-        reach = _POINT * bounded.span[k]
-        if bounded.cap[k] - bounded.lower[k] < reach:
-            both[3, size + k] = max(bounded.low[k], bounded.lower[k] - reach)
-            both[4, size + k] = min(bounded.high[k], bounded.cap[k] + reach)
+        widen_point(both, size + k)
     fill_laws(plan_of(both), parameters, state, laws)
-
-
-@compiled
-def _find_live(laws: Laws, weights: Floats, live: Integers) -> tuple[float, int]:
-    """Write the parts of mixtures that reach above the cut, below which no draw is the largest; return it and a count.
-
-    An arm draws at least what the lower of its two parts starts with.
-    """
-    cut, size, count = -np.inf, weights.size // 2, 0
-    for k in range(size):
-        least = np.inf
-        for part in (k, size + k):
-            if weights[part] > _NEVER:
-                least = min(least, laws.left[part] if laws.start[part] < laws.stop[part] else laws.start[part])
-        cut = max(cut, least)
-    for part in range(2 * size):
-        if weights[part] > _NEVER and laws.start[part] < laws.stop[part] and laws.right[part] > cut:
-            live[count] = part
-            count += 1
-    return cut, count
-
-
-@compiled
-def _fill_mixtures(
-    laws: Laws, weights: Floats, ends: Floats, panels: int, cut: float, tables: Floats, means: Floats
-) -> None:
-    """Write the tables of `fill_candidate` and the mean of each arm's mixture."""
-    size, nodes = means.size, panels * NODES
-    room, at_cut, own = np.empty((2, ends.size)), np.zeros((2, 2)), np.zeros((2, TABLES, nodes))
-    for k in range(size):
-        expected = np.zeros(2)
-        own[:] = 0.0
-        for n in range(2):
-            part = k + n * size
-            if weights[part] <= _NEVER:
-                continue
-            live = laws.start[part] < laws.stop[part] and laws.right[part] > cut
-            expected[n] = fill_candidate(laws, part, ends, panels if live else 0, cut, room, own[n], at_cut[n])
-            if not live:
-                own[n, 1] = 1.0
-        first, second = weights[k], weights[size + k]
-        means[k] = first * expected[0] + second * expected[1]
-        for i in range(nodes):
-            below = first * own[0, 1, i], second * own[1, 1, i]
-            share = below[0] + below[1]
-            tables[k, 0, i] = first * own[0, 0, i] + second * own[1, 0, i]
-            tables[k, 1, i] = share
-            pulled = below[0] * own[0, 2, i] + below[1] * own[1, 2, i]
-            pulled += first * second * (expected[1] - expected[0]) * (own[0, 1, i] - own[1, 1, i])
-            tables[k, 2, i] = max(0.0, pulled / share) if share > 0.0 else 0.0
-
-
-@compiled
-def _largest(tables: Floats, out: Floats) -> float:
-    """Write each arm's chance of the largest draw; return what their sum lacks to 1."""
-    size, nodes = tables.shape[0], tables.shape[2]
-    joint, product = np.empty((size, nodes)), np.ones(nodes)
-    for k in range(size):
-        joint[k] = tables[k, 0] * product
-        product *= tables[k, 1]
-    product[:] = 1.0
-    total = 0.0
-    for k in range(size - 1, -1, -1):
-        out[k] = (joint[k] * product).sum()
-        product *= tables[k, 1]
-        total += out[k]
-    for k in range(size):
-        out[k] /= total
-    return abs(total - 1.0)
-
-
-@compiled
-def _mixtures(
-    told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state_table: Floats, laws: Laws
-) -> tuple[float, Floats, Floats, Floats]:
-    """Fill in the laws; return the cut, the mixtures' tables above it and means, and the ends of the panels."""
-    size = log_n.size
-    weights, places = np.empty(2 * size), np.empty(2 * size, np.int64)
-    _fill_parts(told, bare, log_n, parameters, state_of(state_table), laws, weights)
-    cut, count = _find_live(laws, weights, places)
-    both = np.empty((2, room_for(2 * size)))
-    panels = place_panels(laws, places[:count], cut, True, both)
-    tables, means = np.zeros((size, TABLES, panels * NODES)), np.empty(size)
-    _fill_mixtures(laws, weights, both[0], panels, cut, tables, means)
-    return cut, tables, means, both[0, : panels + 1]
 
 
 @compiled
@@ -334,12 +248,22 @@ def _weak_mixtures(told: Floats, bare: Floats, log_n: Floats, parameters: Floats
     for k in range(size):
         ends = whole.low[k], whole.span[k], whole.high[k]
         floor = posterior_hat(hat, bounded, parameters, state, k, shared)
-        prior, unit = prior_in(told, parameters, k), _unit_bounds(told, k)
+        prior, unit = prior_in(told, parameters, k), unit_bounds(told, k)
         weight = trust_under_hat(hat, prior, unit, state.plays[int(whole.arm[k])], log_n[k])
         put_part(parts[k], k, weight, hat, floor, ends)
         floor = posterior_hat(hat, whole, parameters, state, k, shared)
         put_part(parts[size + k], k, 1.0 - weight, hat, floor, ends)
     return parts
+
+
+@compiled
+def _laws_in_doubt(
+    told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state_table: Floats
+) -> tuple[Laws, Floats]:
+    """Both laws of each arm, and their weights."""
+    laws, weights = laws_of(np.zeros((LAW_ROWS, 2 * log_n.size))), np.empty(2 * log_n.size)
+    _fill_parts(told, bare, log_n, parameters, state_of(state_table), laws, weights)
+    return laws, weights
 
 
 @compiled
@@ -349,10 +273,8 @@ def doubted_thompson_chances(
     """Write each arm's chance of being played by `choose_doubted_draws`; return the estimated error."""
     if parameters[0] == 0.0 and some_weak(plan_of(bare), parameters, state_of(state_table)):
         return weak_best(_weak_mixtures(told, bare, log_n, parameters, state_of(state_table)), out)
-    _, tables, _, _ = _mixtures(
-        told, bare, log_n, parameters, state_table, laws_of(np.zeros((LAW_ROWS, 2 * log_n.size)))
-    )
-    return _largest(tables, out)
+    laws, weights = _laws_in_doubt(told, bare, log_n, parameters, state_table)
+    return mixed_best(laws, weights, out)
 
 
 @compiled
@@ -360,17 +282,10 @@ def doubted_ids_chances(
     told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state_table: Floats, out: Floats
 ) -> None:
     """Write each arm's probability in the mix of information-directed sampling, under the mixtures."""
-    size = log_n.size
-    best, short, learnt, at_cut = np.empty(size), np.empty(size), np.empty(size), np.zeros((size, 2))
+    best, short, learnt = np.empty(log_n.size), np.empty(log_n.size), np.empty(log_n.size)
     if parameters[0] == 0.0 and some_weak(plan_of(bare), parameters, state_of(state_table)):
         weak_values(_weak_mixtures(told, bare, log_n, parameters, state_of(state_table)), short, learnt)
-        best_mix(short, learnt, parameters[3], out)
-        return
-    laws = laws_of(np.zeros((LAW_ROWS, 2 * size)))
-    cut, tables, means, ends = _mixtures(told, bare, log_n, parameters, state_table, laws)
-    panels = ends.size - 1
-    nodes, live = np.empty(panels * NODES), np.arange(size)
-    place_nodes(ends, panels, cut, nodes)
-    point = (-np.inf, 1, cut)
-    shortfalls(laws, live, tables, at_cut, means, nodes, panels * NODES, point, best, short, learnt)
+    else:
+        laws, weights = _laws_in_doubt(told, bare, log_n, parameters, state_table)
+        mixed_values(laws, weights, best, short, learnt)
     best_mix(short, learnt, parameters[3], out)
