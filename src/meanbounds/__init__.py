@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         WarmStart,
         make_plan,
     )
-    from meanbounds.prior import Prior
+    from meanbounds.prior import Prior, PriorMixture
     from meanbounds.simulation import (
         INSTANCES,
         Bernoulli,
@@ -113,6 +113,7 @@ __all__ = [
     "Plan",
     "Policy",
     "Prior",
+    "PriorMixture",
     "Regret",
     "RewardError",
     "Table",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
-from meanbounds.prior import Prior
+from meanbounds.prior import AnyPrior, Prior, PriorMixture, read_prior
 from meanbounds.support import clock
 from meanbounds.support.checks import as_float, as_floats, as_mapping, as_whole, shown
 from meanbounds.support.saving import Saved
@@ -24,7 +24,6 @@ __all__ = ["Knowledge"]
 
 _SAVED = ("bounds", "prior", "trust", "assumption", "expires", "half_life")
 _STEPS = 16  # for each unit of log N, in which trust that decays is brought up to date
-_UNIFORM = 2.0  # strength of a prior that says nothing, with the middle of the range as its mean
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -40,7 +39,8 @@ class Knowledge(Saved):
     prior
         What you expect of the means, and how many plays that is worth: a `Prior`. By default every mean between the
         bounds is equally likely. Only `ThompsonSampling`, `OptimisticGittins`, `IDS`, `BIMED` and `LinearThompson` can
-        use a prior; other policies refuse it.
+        use a prior; other policies refuse it. The first three also take a `PriorMixture`: several kinds of means, or
+        any density.
     trust
         How probable it is that the bounds of an arm hold, from 0 (they say nothing) to 1 (they are certain, the
         default): one number for all arms, or one for each. Below 1, an arm that its bounds exclude is tried now and
@@ -81,7 +81,7 @@ class Knowledge(Saved):
     """
 
     bounds: MeanBounds
-    prior: Prior | None
+    prior: AnyPrior | None
     trust: float | tuple[float, ...]
     assumption: str | None
     expires: int | datetime | None
@@ -91,7 +91,7 @@ class Knowledge(Saved):
         self,
         bounds: MeanBounds,
         *,
-        prior: Prior | None = None,
+        prior: AnyPrior | None = None,
         trust: ArrayLike | None = None,
         doubt_after: ArrayLike | None = None,
         assumption: str | None = None,
@@ -103,7 +103,7 @@ class Knowledge(Saved):
         if trust is not None and doubt_after is not None:
             raise ValueError("give trust or doubt_after, not both: doubt_after=100 is the same as trust=0.99")
         if prior is not None:
-            if not isinstance(prior, Prior):
+            if not isinstance(prior, Prior | PriorMixture):
                 raise TypeError(f"prior must be one such as mb.Prior(mean=0.6, strength=10); got {shown(prior)}")
             prior.rows(bounds)  # refuses what does not fit
         object.__setattr__(self, "bounds", bounds)
@@ -242,9 +242,8 @@ class Knowledge(Saved):
             return Knowledge(bounds)
         place = {arm: k for k, arm in enumerate(self.bounds.arms)}
         new = [arm for arm in bounds.arms if arm not in place]
-        parts = () if self.prior is None else (self.prior.mean, self.prior.strength)
         by_arm = {"trust": "trust in the bounds"} if isinstance(self.trust, tuple) else {}
-        by_arm |= {"prior": "prior"} if any(isinstance(part, tuple) for part in parts) else {}
+        by_arm |= {"prior": "prior"} if self.prior is not None and self.prior.is_by_arm else {}
         for name, what in by_arm.items() if new else ():
             raise ValueError(
                 f"the {what} of arm {shown(new[0])} is not known; make mb.Knowledge(bounds, {name}=...) with one "
@@ -283,11 +282,8 @@ class Knowledge(Saved):
         }
         grown = {name: np.append(getattr(self.bounds, name), value) for name, value in columns.items()}
         bounds = MeanBounds(arms=[*self.bounds.arms, arm], **grown)
-        prior = self.prior
-        if prior is not None:
-            size = len(self.bounds)
-            means = np.append(np.broadcast_to(prior.mean, size), 0.5 * columns["low"] + 0.5 * columns["high"])
-            prior = Prior(means, np.append(np.broadcast_to(prior.strength, size), _UNIFORM))
+        middle = 0.5 * columns["low"] + 0.5 * columns["high"]
+        prior = None if self.prior is None else self.prior.with_uniform_arm(len(self.bounds), middle)
         return Knowledge(bounds, prior=prior, trust=np.append(self.trusts, self.trusts.min()), **self._rest)
 
     @property
@@ -391,7 +387,7 @@ class Knowledge(Saved):
                 f"saved knowledge has bounds, and perhaps prior, trust, assumption, expires and half_life; got "
                 f"{sorted(map(str, data))}"
             )
-        prior = Prior.from_dict(data["prior"]) if "prior" in data else None
+        prior = read_prior(data["prior"]) if "prior" in data else None
         rest = {name: data.get(name) for name in _SAVED[2:]}
         return cls(MeanBounds.from_dict(data["bounds"]), prior=prior, **rest)
 

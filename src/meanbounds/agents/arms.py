@@ -35,6 +35,7 @@ from meanbounds.kernels.tally import PENDING, UPDATES, new_tally
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import Plan, Policy
 from meanbounds.policies.exploration import TABULATED, log_f_table
+from meanbounds.policies.informed import prior_code
 from meanbounds.support import clock
 from meanbounds.support.checks import as_flag, as_float, as_list
 from meanbounds.support.entries import Entries
@@ -145,7 +146,7 @@ class ArmsLearner(Learner):
         whole = watched(table, bounds, seen, self._error)
         middle = middle_of(bounds.lower, bounds.upper, bounds.low, bounds.high)
         parameters = self._policy.parameters_for(known)
-        code = self._policy.kernel + (0 if known.prior is None else textbook.LOGGED)
+        code = self._policy.kernel + prior_code(known)
         offered = tuple(k for k in range(len(bounds)) if k not in retired)
         return ArmsStanding(
             known=known,

@@ -104,13 +104,15 @@ class Columns:
         (True, False)
         """
         prior = known.prior
-        listed = prior is None or (isinstance(prior.mean, tuple) and isinstance(prior.strength, tuple))
+        listed = prior is None or (
+            isinstance(prior, Prior) and isinstance(prior.mean, tuple) and isinstance(prior.strength, tuple)
+        )
         return listed and known.is_certain and not known.ages and self.fits(known.bounds)
 
     def put(self, row: int, known: Knowledge) -> None:
         """Write what is known of a context, which `takes` allows, to its row."""
         self.lower[row], self.upper[row] = known.bounds.lower, known.bounds.upper
-        if known.prior is not None:
+        if isinstance(known.prior, Prior):
             self._priors()[row] = known.prior.mean, known.prior.strength
         elif self._prior is not None:
             self._prior[row] = np.nan

@@ -159,7 +159,7 @@ def _table(agents: dict[mb.logs.Context, mb.Agent], counts: mb.logs.Counts) -> s
     rows = []
     for context, agent in agents.items():
         known = agent.knowledge
-        prior = known.prior or mb.Prior(0.5, 2.0)
+        prior = known.prior if isinstance(known.prior, mb.Prior) else mb.Prior(0.5, 2.0)
         means, strengths = (np.broadcast_to(part, len(known.bounds)) for part in (prior.mean, prior.strength))
         for k, arm in enumerate(known.bounds.arms):
             numbers = (known.bounds.lower[k], known.bounds.upper[k], means[k])

@@ -14,7 +14,7 @@ from meanbounds.knowledge import Knowledge
 from meanbounds.policies.described import Described
 from meanbounds.policies.doubted import doubted_plan
 from meanbounds.policies.exploration import DEFAULT, Exploration, log_f
-from meanbounds.policies.informed import check_no_prior, with_prior, without_prior
+from meanbounds.policies.informed import check_prior, prior_code, with_prior, without_prior
 from meanbounds.policies.plan import Plan
 from meanbounds.support.types import Floats
 
@@ -55,6 +55,7 @@ class Policy(Described):
     kernel: ClassVar[int] = textbook.GAUSSIAN
     theorem: ClassVar[str] = ""
     takes_prior: ClassVar[bool] = False
+    takes_mixture: ClassVar[bool] = False  # of priors
     counts_pending: ClassVar[bool] = False  # True where that never made it worse, as docs/pending.md measures
 
     f: Exploration = DEFAULT
@@ -82,10 +83,9 @@ class Policy(Described):
         known = Knowledge.of(known)
         if known.prior is None:
             return self.prepare(known) if known.is_certain else doubted_plan(self.prepare, known)
-        if not self.takes_prior:
-            check_no_prior(self, known)
+        check_prior(self, known)
         plan = self._informed(known) if known.is_certain else doubted_plan(self._informed, known)
-        return replace(plan, has_prior=True)
+        return replace(plan, prior_code=prior_code(known))
 
     def _informed(self, known: Knowledge) -> Plan:
         """The plan with rows for the prior."""
@@ -102,7 +102,7 @@ class Policy(Described):
         >>> [mb.GLUE().code(plan) for plan in plans]
         [0, 64]
         """
-        code = self.kernel + textbook.LOGGED if plan.has_prior else self.kernel
+        code = self.kernel + plan.prior_code
         return code + textbook.DOUBTED if plan.is_doubted else code
 
     @abstractmethod

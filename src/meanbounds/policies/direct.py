@@ -16,6 +16,7 @@ from meanbounds.policies.base import Policy
 from meanbounds.policies.exploration import Exploration
 from meanbounds.policies.informed import FORMER_PRIOR
 from meanbounds.policies.plan import Plan, make_plan
+from meanbounds.prior import PriorMixture
 from meanbounds.support.checks import as_flag, as_float, shown
 
 __all__ = ["BIMED", "OSSB", "ThompsonSampling", "as_moments"]
@@ -184,8 +185,8 @@ class ThompsonSampling(_BoundsPolicy):
     draws
         How draws are made; both ways have the same distribution. With "inversion", the default, a simulation knows who
         draws most almost without drawing. With "rejection" decisions are those of version 0.1, and so they are for
-        agents that were saved before there was a choice. With two moments, or a prior whose parameters sum up to more
-        than a million, draws are by rejection in any case.
+        agents that were saved before there was a choice. With two moments, a prior whose parameters sum up to more
+        than a million, or a mixture of priors, draws are by rejection in any case.
 
     Examples
     --------
@@ -212,6 +213,7 @@ class ThompsonSampling(_BoundsPolicy):
 
     kernel: ClassVar[int] = textbook.THOMPSON
     takes_prior: ClassVar[bool] = True
+    takes_mixture: ClassVar[bool] = True
     removed: ClassVar[Mapping[str, tuple[object, str]]] = {"prior": ((1.0, 1.0), FORMER_PRIOR)}
     counts_pending: ClassVar[bool] = True
     theorem: ClassVar[str] = "Kaufmann et al. 2012, with bounds"
@@ -234,9 +236,9 @@ class ThompsonSampling(_BoundsPolicy):
         return np.array([1.0, 1.0, self.moments, self.settle, self.draws == "inversion"], dtype=np.float64)
 
     def parameters_for(self, known: MeanBounds | Knowledge) -> NDArray[np.float64]:
-        """The same for this knowledge; draws are by rejection if an arm's prior is too strong for inversion."""
+        """The same for this knowledge; draws are by rejection if a prior is too strong for inversion, or a mixture."""
         found, prior = super().parameters_for(known), Knowledge.of(known).prior
-        if prior is not None and np.max(prior.strength) > _STRONG:
+        if isinstance(prior, PriorMixture) or (prior is not None and np.max(prior.strength) > _STRONG):
             found[-1] = 0.0
         return found
 

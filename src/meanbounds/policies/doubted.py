@@ -8,7 +8,7 @@ import numpy as np
 
 from meanbounds.bounds import MeanBounds
 from meanbounds.knowledge import Knowledge
-from meanbounds.policies.informed import check_no_prior
+from meanbounds.policies.informed import check_prior
 from meanbounds.policies.plan import Plan
 from meanbounds.support.types import Booleans, Floats
 
@@ -60,8 +60,7 @@ def check_usable(policy: object, known: Knowledge) -> None:
     >>> import meanbounds as mb
     >>> check_usable(mb.ROFUL(), mb.Knowledge(mb.MeanBounds([0.2], [0.9])))
     """
-    if not getattr(policy, "takes_prior", False):
-        check_no_prior(policy, known)
+    check_prior(policy, known)
     for name in ("expires", "half_life"):
         if getattr(known, name) is not None:
             raise ValueError(

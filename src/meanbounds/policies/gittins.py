@@ -58,6 +58,7 @@ class OptimisticGittins(Policy):
 
     kernel: ClassVar[int] = textbook.GITTINS
     takes_prior: ClassVar[bool] = True
+    takes_mixture: ClassVar[bool] = True
     removed: ClassVar[Mapping[str, tuple[object, str]]] = {"prior": ((1.0, 1.0), FORMER_PRIOR)}
     theorem: ClassVar[str] = "Gutin and Farias 2016, with bounds"
 

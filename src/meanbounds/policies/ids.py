@@ -57,6 +57,7 @@ class IDS(Policy):
 
     kernel: ClassVar[int] = textbook.IDS
     takes_prior: ClassVar[bool] = True
+    takes_mixture: ClassVar[bool] = True
     removed: ClassVar[Mapping[str, tuple[object, str]]] = {"prior": ((1.0, 1.0), FORMER_PRIOR)}
     counts_pending: ClassVar[bool] = True
     theorem: ClassVar[str] = "Russo and Van Roy 2018, with bounds"

@@ -1,4 +1,7 @@
-"""Plans with a prior: it counts as plays that came before the first round, so a policy itself knows nothing of it."""
+"""Plans with a prior, which a policy itself knows nothing of: rows of the plan hold it.
+
+A Beta law counts as plays that came before the first round; a mixture of them has rows of its own as well.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,25 @@ from typing import Any
 
 import numpy as np
 
+from meanbounds.kernels.arms.codes import LOGGED, MIXED
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies.plan import Plan
-from meanbounds.prior import Prior
+from meanbounds.prior import Prior, PriorMixture
 from meanbounds.support.checks import shown
 from meanbounds.support.types import Floats
 
-__all__ = ["FORMER_PRIOR", "check_no_prior", "former_prior", "with_former_prior", "with_prior", "without_prior"]
+__all__ = [
+    "FORMER_PRIOR",
+    "check_prior",
+    "former_prior",
+    "prior_code",
+    "with_former_prior",
+    "with_prior",
+    "without_prior",
+]
 
 _USERS = "ThompsonSampling, OptimisticGittins, IDS, BIMED and LinearThompson"
+_MIXTURE_USERS = "ThompsonSampling, OptimisticGittins and IDS"
 _FORMER_USERS = ("ThompsonSampling", "OptimisticGittins", "IDS")
 _UNIFORM = (1.0, 1.0)
 
@@ -27,23 +40,54 @@ FORMER_PRIOR = (
 """What whoever still gives a policy its prior is told."""
 
 
-def check_no_prior(policy: object, known: Knowledge) -> None:
-    """Refuse a prior, for a policy that cannot use one.
+def check_prior(policy: object, known: Knowledge) -> None:
+    """Refuse a prior that a policy cannot use.
 
     Examples
     --------
     >>> import meanbounds as mb
-    >>> check_no_prior(mb.GLUE(), mb.Knowledge(mb.MeanBounds([0.2], [0.9])))
+    >>> check_prior(mb.GLUE(), mb.Knowledge(mb.MeanBounds([0.2], [0.9])))
     """
-    if known.prior is not None:
+    if known.prior is None:
+        return
+    if not getattr(policy, "takes_prior", False):
         raise ValueError(
             f"{policy} cannot use a prior: its guarantee rests on bounds alone. {_USERS} can; for {policy} leave prior "
             f"out of the knowledge, or say what is certain as bounds"
         )
+    if not isinstance(known.prior, PriorMixture):
+        return
+    if not getattr(policy, "takes_mixture", False):
+        raise ValueError(
+            f"{policy} counts a prior as plays, and a mixture of priors is worth no number of plays. {_MIXTURE_USERS} "
+            f"can use it; for {policy} give one law, such as mb.Prior(mean=0.6, strength=10)"
+        )
+    if getattr(policy, "moments", 1) == 2:
+        raise ValueError(
+            f"{policy} counts rewards with two moments, which say nothing of how likely they are under each component "
+            f"of a mixture of priors. Take moments=1, or give one law, such as mb.Prior(mean=0.6, strength=10)"
+        )
+
+
+def prior_code(known: Knowledge) -> int:
+    """What is added to the code of a policy's kernel for a plan with this prior.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> bounds, one = mb.MeanBounds.vacuous(1), mb.Prior(0.75, 8)
+    >>> [prior_code(mb.Knowledge(bounds, prior=prior)) for prior in (None, one, mb.Prior.mixture([one], [1.0]))]
+    [0, 32, 16]
+    """
+    if known.prior is None:
+        return 0
+    return MIXED if isinstance(known.prior, PriorMixture) else LOGGED
 
 
 def with_prior(plan: Plan, known: Knowledge) -> Plan:
     """The plan with the prior of its arms in three more rows, as kernels take the plays of a log.
+
+    Before these, a mixture has three rows for each component, see `PriorMixture.parts`.
 
     Examples
     --------
@@ -54,7 +98,10 @@ def with_prior(plan: Plan, known: Knowledge) -> Plan:
     """
     if known.prior is None:
         return plan
-    return Plan(np.vstack([plan.table, known.prior.rows(known.bounds)[:, plan.arms]]))
+    rows = known.prior.rows(known.bounds)
+    if isinstance(known.prior, PriorMixture):
+        rows = np.vstack([known.prior.parts(known.bounds), rows])
+    return Plan(np.vstack([plan.table, rows[:, plan.arms]]))
 
 
 def without_prior(parameters: Floats) -> Floats:

@@ -42,7 +42,7 @@ class Plan:
         Whether the bounds may be wrong. The table then has two plans, with the bounds and without, and two more rows;
         the attributes above are those with the bounds.
     has_prior
-        Whether each plan in the table ends with the three rows of a prior, see `meanbounds.Prior.rows`.
+        Whether each plan in the table ends with the rows of a prior, see `meanbounds.Prior.rows`.
 
     Examples
     --------
@@ -60,8 +60,13 @@ class Plan:
     is_doubted: bool = False
     """Whether the table has two plans, for bounds that may be wrong; see `meanbounds.kernels.arms.doubt`."""
 
-    has_prior: bool = False
-    """Whether each plan in the table ends with the three rows of a prior."""
+    prior_code: int = 0
+    """What the prior in the last rows of the table adds to the code of the kernel; 0 if there is none."""
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether each plan in the table ends with the rows of a prior."""
+        return self.prior_code > 0
 
     @property
     def arms(self) -> Integers:

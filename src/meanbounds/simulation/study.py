@@ -15,8 +15,8 @@ from meanbounds.bounds import MeanBounds
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies import AnyPolicy, LinearPolicy, Policy
 from meanbounds.policies.doubted import check_usable
-from meanbounds.policies.informed import check_no_prior
-from meanbounds.prior import Prior
+from meanbounds.policies.informed import check_prior
+from meanbounds.prior import AnyPrior, read_prior
 from meanbounds.simulation import environments
 from meanbounds.simulation.environments import Environment
 from meanbounds.simulation.run import LONGEST, check_fit
@@ -47,7 +47,7 @@ _KEYS: dict[str, tuple[type, str, int, int]] = {
         0,
         0,
     ),
-    "prior": (dict, "a table with mean and strength, each a number or one for each arm", 0, 0),
+    "prior": (dict, "a table with mean and strength, each a number or one for each arm, or with components", 0, 0),
     "corrupt": (dict, 'a table with kind = "cap-too-low" (or another kind), by, and perhaps seed', 0, 0),
     "horizon": (int, "a whole number of rounds, at least 1", 1, LONGEST),
     "runs": (int, "a whole number of runs, at least 1", 1, 10**7),
@@ -59,6 +59,7 @@ _REQUIRED = ("policies", "environment", "horizon")
 _TRUSTED = ("trust", "assumption", "expires", "half_life")
 _BOUNDS = ("lower", "upper", "arms", "low", "high", *_TRUSTED)
 _PRIOR = ("mean", "strength")
+_MIXTURE = ("components", "weights")
 
 
 class StudyError(ValueError):
@@ -120,7 +121,7 @@ class Study:
     checkpoints: int
     title: str
     trust: float | tuple[float, ...] = 1.0
-    prior: Prior | None = None
+    prior: AnyPrior | None = None
     assumption: str | None = None
     expires: int | None = None
     half_life: float | None = None
@@ -158,7 +159,8 @@ def read_study(path: str | Path) -> Study:
         ``corrupt`` makes the bounds, or the logs that policies start from, wrong on purpose: ``kind`` and ``by`` are
         those of `meanbounds.simulation.corrupt` and `corrupt_log`, ``seed`` is that of the study by default. Keys
         ``trust``, ``assumption``, ``expires`` and ``half_life`` in the table of the bounds, and a table ``prior`` with
-        ``mean`` and ``strength``, are those of `meanbounds.Knowledge`.
+        ``mean`` and ``strength``, are those of `meanbounds.Knowledge`. For `meanbounds.Prior.mixture`, the table
+        ``prior`` has ``weights`` and a list ``components`` of such tables.
 
     Raises
     ------
@@ -366,28 +368,57 @@ def _trusted(entry: Mapping[str, Any], bounds: MeanBounds, policies: Mapping[str
     return Knowledge(bounds, **known)
 
 
-def _prior(entry: Mapping[str, Any], bounds: MeanBounds, policies: Mapping[str, AnyPolicy]) -> Prior:
+def _prior(entry: Mapping[str, Any], bounds: MeanBounds, policies: Mapping[str, AnyPolicy]) -> AnyPrior:
     """The prior, which fits the arms, and which each policy can use."""
     place: Place = ("prior",)
+    mixed = not set(_MIXTURE).isdisjoint(entry)
+    if mixed:
+        _check_mixture(place, entry)
+    else:
+        _check_law(place, entry)
+    named = {**entry, "arms": list(bounds.arms)}
+    prior: AnyPrior = made(place, "prior", named, lambda _: read_prior(entry))
+    known: Knowledge = made(place, "prior", named, lambda _: Knowledge(bounds, prior=prior))
+    for policy in policies.values():
+        try:
+            check_prior(policy, known)
+        except ValueError as error:
+            raise WrongError(place, f"prior: {error}") from error
+    return prior
+
+
+def _check_law(place: Place, entry: Mapping[str, Any]) -> None:
+    """Refuse a table that has not mean and strength alone."""
+    _check_keys(place, entry, _PRIOR)
     for key, value in entry.items():
-        if key not in _PRIOR:
-            raise WrongError((*place, key), f"prior: unknown key {key!r}; expected {', '.join(_PRIOR)}")
         check_numbers((*place, key), value)
     for key in _PRIOR:
         if key not in entry:
             raise WrongError(
                 place, f"prior: {key} is missing; it must be {SHAPES[0]}, or {SHAPES[1]}, one for each arm"
             )
-    named = {**entry, "arms": list(bounds.arms)}
-    prior: Prior = made(place, "prior", named, lambda given: Prior(given["mean"], given["strength"]))
-    known: Knowledge = made(place, "prior", named, lambda _: Knowledge(bounds, prior=prior))
-    for policy in policies.values():
-        if not policy.takes_prior:
-            try:
-                check_no_prior(policy, known)
-            except ValueError as error:
-                raise WrongError(place, f"prior: {error}") from error
-    return prior
+
+
+def _check_mixture(place: Place, entry: Mapping[str, Any]) -> None:
+    """Refuse a table that has not weights and a list of tables with mean and strength."""
+    _check_keys(place, entry, _MIXTURE)
+    components = entry.get("components")
+    if not (isinstance(components, list) and components and all(isinstance(one, dict) for one in components)):
+        raise WrongError(
+            (*place, "components") if "components" in entry else place,
+            "prior: a mixture has components, a list of tables with mean and strength: [[prior.components]]",
+        )
+    for position, component in enumerate(components):
+        _check_law((*place, "components", position), component)
+    if "weights" not in entry:
+        raise WrongError(place, "prior: weights is missing; it must be a list of numbers, one for each component")
+    check_numbers((*place, "weights"), entry["weights"])
+
+
+def _check_keys(place: Place, entry: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
+    for key in entry:
+        if key not in allowed:
+            raise WrongError((*place, key), f"prior: unknown key {key!r}; expected {', '.join(allowed)}")
 
 
 def _or_range(bounds: MeanBounds | None, environment: Environment) -> MeanBounds:

@@ -60,8 +60,8 @@ def check_names(place: Place, names: Any, arms: int) -> None:
 
 def check_numbers(place: Place, value: Any) -> None:
     """Refuse values that are no finite numbers, or not nested as the key needs it."""
-    section, key = str(place[0]), str(place[1])
-    allowed = DEPTHS[key]
+    section, key = str(place[0]), str(place[-1])
+    allowed = (1, 2) if section == "prior" and key == "weights" else DEPTHS[key]
     expected = " or ".join(SHAPES[depth] for depth in allowed)
 
     def check(here: Place, part: Any, depth: int) -> None:

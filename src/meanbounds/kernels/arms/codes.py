@@ -13,6 +13,7 @@ __all__ = [
     "LOGGED",
     "MINTS",
     "MIN_UCB",
+    "MIXED",
     "OSSB",
     "ROWS_OF_DOUBT",
     "THOMPSON",
@@ -28,6 +29,9 @@ GITTINS = 6
 IDS = 7
 MINTS = 8
 MIN_UCB = 9
+MIXED = 16
+"""Added where the prior is a mixture, which rows of the plan hold: see `meanbounds.kernels.arms.mixed_priors`."""
+
 LOGGED = 32
 """Added to the code of a policy that starts from a log by arm, which the last rows of its plan hold."""
 

@@ -20,7 +20,12 @@ import numpy as np
 
 from meanbounds.kernels.arms import codes
 from meanbounds.kernels.arms.divergence import kl_between
-from meanbounds.kernels.arms.doubted_laws import choose_doubted_draws, doubted_gittins
+from meanbounds.kernels.arms.doubted_laws import (
+    choose_doubted_draws,
+    doubted_gittins,
+    doubted_ids_chances,
+    doubted_thompson_chances,
+)
 from meanbounds.kernels.arms.doubted_mints import doubted_mints_chances
 from meanbounds.kernels.arms.estimates import estimate, evidence_against, parts_of
 from meanbounds.kernels.arms.gittins import chances_by_mean, largest_by_mean
@@ -29,7 +34,12 @@ from meanbounds.kernels.arms.imed import imed_cost
 from meanbounds.kernels.arms.index import gaussian_index
 from meanbounds.kernels.arms.kl import kl_index
 from meanbounds.kernels.arms.logged import min_ucb_index, with_log
-from meanbounds.kernels.arms.mixtures import doubted_ids_chances, doubted_thompson_chances
+from meanbounds.kernels.arms.mixed_priors import (
+    choose_mixed_draws,
+    mixed_gittins,
+    mixed_ids_chances,
+    mixed_thompson_chances,
+)
 from meanbounds.kernels.arms.settle import settle_among
 from meanbounds.kernels.arms.tables import Plan, State, clipped_mean, plan_of, seen_of, state_of
 from meanbounds.kernels.compiling import compiled, inlined
@@ -48,6 +58,7 @@ __all__ = [
 _GAUSSIAN, _BOOST, _MIN_UCB = (codes.DOUBTED + code for code in (codes.GAUSSIAN, codes.BOOST, codes.MIN_UCB))
 _IMED, _OSSB, _GITTINS = (codes.DOUBTED + code for code in (codes.IMED, codes.OSSB, codes.GITTINS))
 _THOMPSON, _IDS, _MINTS = (codes.DOUBTED + code for code in (codes.THOMPSON, codes.IDS, codes.MINTS))
+_MIXED_THOMPSON, _MIXED_GITTINS, _MIXED_IDS = (codes.MIXED + code for code in (_THOMPSON, _GITTINS, _IDS))
 
 
 @inlined
@@ -124,6 +135,9 @@ def _settled(code: int, table: Floats, parameters: Floats, state_table: Floats, 
     if code == _THOMPSON:
         settles = parameters.size > 3 and parameters[3] == 1.0
         return settles and _settled_in_doubt(table, parameters[2], state_table, log_f, scores)
+    if code == _MIXED_THOMPSON:
+        seen = with_log(parts_of(table)[0], state_table)
+        return parameters[3] == 1.0 and _settled_in_doubt(table, 1.0, seen, log_f, scores)
     return False
 
 
@@ -210,6 +224,12 @@ def _gittins_indices(
     doubted_gittins(told, bare, log_n, parameters, state_table, log_f, scores, means)
 
 
+@compiled
+def _mixed_indices(table: Floats, state_table: Floats, log_f: float, scores: Floats, means: Floats) -> None:
+    told, bare, _, log_n = parts_of(table)
+    mixed_gittins(told, bare, log_n, state_table, log_f, scores, means)
+
+
 @inlined
 def doubted_indices(
     code: int, table: Floats, parameters: Floats, state_table: Floats, log_f: float, scores: Floats, means: Floats
@@ -217,6 +237,8 @@ def doubted_indices(
     """Write each arm's index, and the mean by which ties are broken; only for the codes that have an index."""
     if code == _GITTINS:
         _gittins_indices(table, parameters, state_table, log_f, scores, means)
+    elif code == _MIXED_GITTINS:
+        _mixed_indices(table, state_table, log_f, scores, means)
     else:
         _policy_indices(code, table, state_table, log_f, scores, means)
 
@@ -243,6 +265,12 @@ def _ids_chances(table: Floats, parameters: Floats, state_table: Floats, out: Fl
 
 
 @compiled
+def _mixed_ids_chances(table: Floats, parameters: Floats, state_table: Floats, out: Floats) -> None:
+    told, bare, _, log_n = parts_of(table)
+    mixed_ids_chances(told, bare, log_n, parameters, state_table, out)
+
+
+@compiled
 def _mints_chances(table: Floats, state_table: Floats, out: Floats) -> None:
     told, _, kept, log_n = parts_of(table)
     doubted_mints_chances(told, kept, log_n, state_table, out)
@@ -252,6 +280,18 @@ def _mints_chances(table: Floats, state_table: Floats, out: Floats) -> None:
 def _thompson_chances(table: Floats, parameters: Floats, state_table: Floats, out: Floats) -> float:
     told, bare, _, log_n = parts_of(table)
     return doubted_thompson_chances(told, bare, log_n, parameters, state_table, out)
+
+
+@compiled
+def _mixed_thompson_chances(table: Floats, state_table: Floats, out: Floats) -> float:
+    told, bare, _, log_n = parts_of(table)
+    return mixed_thompson_chances(told, bare, log_n, state_table, out)
+
+
+@compiled
+def _draw_most_mixed(table: Floats, state_table: Floats, number: int, key: np.uint64) -> int:
+    told, bare, _, log_n = parts_of(table)
+    return choose_mixed_draws(told, bare, log_n, state_table, number, key)
 
 
 @compiled
@@ -284,6 +324,11 @@ def choose_doubted(
     elif code == _MINTS:
         _mints_chances(table, seen, scores)
         k = draw_from(scores, key, number)
+    elif code == _MIXED_THOMPSON:
+        k = _draw_most_mixed(table, seen, number, key)
+    elif code == _MIXED_IDS:
+        _mixed_ids_chances(table, parameters, seen, scores)
+        k = draw_from(scores, key, number)
     else:
         state_of(state_table).memory[0] += _fill_scores(code, table, parameters, seen, log_f, scores, means)
         k = largest_by_mean(scores, means, key, number)
@@ -304,6 +349,10 @@ def doubted_chances(
         _ids_chances(table, parameters, state_table, out)
     elif code == _MINTS:
         _mints_chances(table, state_table, out)
+    elif code == _MIXED_THOMPSON:
+        error = _mixed_thompson_chances(table, state_table, out)
+    elif code == _MIXED_IDS:
+        _mixed_ids_chances(table, parameters, state_table, out)
     else:
         _fill_scores(code, table, parameters, state_table, log_f, scores, means)
         chances_by_mean(scores, means, out)

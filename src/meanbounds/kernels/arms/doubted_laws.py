@@ -15,9 +15,20 @@ from math import exp, expm1, lgamma, log, log1p
 
 import numpy as np
 
-from meanbounds.kernels.arms.gittins import LAW_SIZE, PRECISION, expectation, index_of_law, law_under_hat, mixed_index
+from meanbounds.kernels.arms.gittins import (
+    LAW_SIZE,
+    PRECISION,
+    expectation,
+    guess_of_part,
+    index_of_law,
+    law_under_hat,
+    mixed_index,
+)
+from meanbounds.kernels.arms.ids import best_mix
+from meanbounds.kernels.arms.laws import LAW_ROWS, Laws, fill_law, laws_of
+from meanbounds.kernels.arms.mixtures import mixed_best, mixed_values, widen_point
 from meanbounds.kernels.arms.quantile import law_of, log_mass
-from meanbounds.kernels.arms.tables import Plan, plan_of, state_of
+from meanbounds.kernels.arms.tables import Plan, State, plan_of, state_of
 from meanbounds.kernels.arms.thompson import (
     HAT_SHAPE,
     draw_and_lack,
@@ -25,28 +36,36 @@ from meanbounds.kernels.arms.thompson import (
     nearest_to_top,
     posterior_hat,
     shared_floor,
+    some_weak,
 )
 from meanbounds.kernels.arms.weak import is_weak, log_weak_mass
+from meanbounds.kernels.arms.weak_chances import PART_SIZE, put_part, weak_best, weak_values
 from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.random.stream import child, uniform
 from meanbounds.support.types import Floats
 
 __all__ = [
+    "both_plans",
     "choose_doubted_draws",
     "doubted_gittins",
+    "doubted_ids_chances",
+    "doubted_thompson_chances",
     "fill_mixture",
+    "fill_parts",
     "index_of_mixture",
     "log_bayes_factor",
+    "log_mass_between",
     "prior_in",
     "trust_under_hat",
     "unit_bounds",
 ]
 
+_PLAN = 7  # rows of a plan without a log
 _ROUNDING = 1e-13  # part of all plays below which a sum of rewards less its prior may be a rounding error: none
 
 
 @compiled
-def _log_mass(a: float, b: float, lower: float, upper: float) -> float:
+def log_mass_between(a: float, b: float, lower: float, upper: float) -> float:
     """Log of the probability of Beta(a, b) between bounds that differ."""
     if is_weak(a, b):
         return log_weak_mass(a, b, lower, upper)
@@ -67,8 +86,8 @@ def _log_factor(
     lower, upper = bounds
     if lower < upper:
         flat = prior[0] == 1.0 and prior[1] == 1.0
-        start = log(upper - lower) if flat else _log_mass(prior[0], prior[1], before[0], before[1])
-        return _log_mass(a, b, lower, upper) - start
+        start = log(upper - lower) if flat else log_mass_between(prior[0], prior[1], before[0], before[1])
+        return log_mass_between(a, b, lower, upper) - start
     ones, zeros, rounding = a - prior[0], b - prior[1], _ROUNDING * (a + b)
     value = lgamma(prior[0]) + lgamma(prior[1]) - lgamma(prior[0] + prior[1])
     value -= lgamma(a) + lgamma(b) - lgamma(a + b)
@@ -149,10 +168,11 @@ def fill_mixture(
     k: int,
     shared: float,
     laws: Floats,
-) -> tuple[float, tuple[float, float]]:
-    """Fill the laws of an arm's mean within its bounds and without them; return the weight of the first, and the floor.
+    weights: Floats,
+) -> tuple[float, float]:
+    """Fill the laws of an arm's mean within its bounds and without them, and their weights; return the floor.
 
-    The floor is that of `posterior_hat`. Where the weight is 1, both laws are the first.
+    The floor is that of `posterior_hat`. Where the first weight is 1, both laws are the first.
     """
     bounded, whole, state = plan_of(told), plan_of(bare), state_of(state_table)
     hat = np.empty(HAT_SHAPE)
@@ -165,16 +185,17 @@ def fill_mixture(
         law_under_hat(laws[1], hat)
     else:
         laws[1] = laws[0]
-    return weight, floor
+    weights[0], weights[1] = weight, 1.0 - weight
+    return floor
 
 
 @compiled
 def index_of_mixture(
-    told: Floats, bare: Floats, k: int, laws: Floats, weight: float, floor: tuple[float, float], f: float
+    told: Floats, bare: Floats, k: int, laws: Floats, weights: Floats, floor: tuple[float, float], f: float
 ) -> tuple[float, float]:
     """The optimistic Gittins index of what `fill_mixture` has filled in, and its expectation, in raw units."""
-    if weight < 1.0:
-        index, mean = mixed_index(laws[0], laws[1], weight, f, PRECISION)
+    if weights[0] < 1.0:
+        index, mean = mixed_index(laws, weights, guess_of_part(laws[1], weights[1], f), f, PRECISION)
         ends = _ends(plan_of(bare), k)
     else:
         index, mean = index_of_law(laws[0], f, PRECISION), expectation(laws[0])
@@ -194,8 +215,97 @@ def doubted_gittins(
     means: Floats,
 ) -> None:
     """Write the optimistic Gittins index of each arm's mixture, and its expectation, in raw units."""
-    laws, f = np.empty((2, LAW_SIZE)), exp(log_f)
+    laws, weights, f = np.empty((2, LAW_SIZE)), np.empty(2), exp(log_f)
     shared = shared_floor(plan_of(bare), parameters, state_of(state_table))
     for k in range(scores.size):
-        weight, floor = fill_mixture(told, bare, log_n, parameters, state_table, k, shared, laws)
-        scores[k], means[k] = index_of_mixture(told, bare, k, laws, weight, floor, f)
+        floor = fill_mixture(told, bare, log_n, parameters, state_table, k, shared, laws, weights)
+        scores[k], means[k] = index_of_mixture(told, bare, k, laws, weights, floor, f)
+
+
+@compiled
+def both_plans(told: Floats, bare: Floats) -> Floats:
+    """A plan of the parts of all mixtures: first without bounds, then within them."""
+    size = told.shape[1]
+    both = np.empty((_PLAN, 2 * size))
+    both[:, :size] = bare[:_PLAN]
+    both[:, size:] = told[:_PLAN]
+    for k in range(size):
+        widen_point(both, size + k)
+    return both
+
+
+@compiled
+def fill_parts(
+    told: Floats,
+    both: Floats,
+    log_n: float,
+    parameters: Floats,
+    state: State,
+    k: int,
+    shared: float,
+    laws: Laws,
+    weights: Floats,
+) -> None:
+    """Write the laws of an arm without bounds and within them, and the weight of each; `both` is from `both_plans`."""
+    size, bounded, parts, hat = told.shape[1], plan_of(told), plan_of(both), np.empty(HAT_SHAPE)
+    posterior_hat(hat, bounded, parameters, state, k, shared)
+    prior, unit = prior_in(told, parameters, k), unit_bounds(told, k)
+    weight = trust_under_hat(hat, prior, unit, state.plays[int(bounded.arm[k])], log_n)
+    weights[k], weights[size + k] = 1.0 - weight, weight
+    fill_law(parts, parameters, state, k, shared, laws)
+    fill_law(parts, parameters, state, size + k, shared, laws)
+
+
+@compiled
+def _weak_mixtures(told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state: State) -> Floats:
+    """Both parts of each arm's mixture, where some have a parameter below 1."""
+    size, hat = log_n.size, np.empty(HAT_SHAPE)
+    bounded, whole, parts = plan_of(told), plan_of(bare), np.empty((2 * log_n.size, PART_SIZE))
+    shared = shared_floor(whole, parameters, state)
+    for k in range(size):
+        ends = whole.low[k], whole.span[k], whole.high[k]
+        floor = posterior_hat(hat, bounded, parameters, state, k, shared)
+        prior, unit = prior_in(told, parameters, k), unit_bounds(told, k)
+        weight = trust_under_hat(hat, prior, unit, state.plays[int(whole.arm[k])], log_n[k])
+        put_part(parts[k], k, weight, hat, floor, ends)
+        floor = posterior_hat(hat, whole, parameters, state, k, shared)
+        put_part(parts[size + k], k, 1.0 - weight, hat, floor, ends)
+    return parts
+
+
+@compiled
+def _laws_in_doubt(
+    told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state_table: Floats
+) -> tuple[Laws, Floats]:
+    """Both laws of each arm, and their weights."""
+    size, state, both = log_n.size, state_of(state_table), both_plans(told, bare)
+    laws, weights = laws_of(np.zeros((LAW_ROWS, 2 * size))), np.empty(2 * size)
+    shared = shared_floor(plan_of(bare), parameters, state)
+    for k in range(size):
+        fill_parts(told, both, log_n[k], parameters, state, k, shared, laws, weights)
+    return laws, weights
+
+
+@compiled
+def doubted_thompson_chances(
+    told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state_table: Floats, out: Floats
+) -> float:
+    """Write each arm's chance of being played by `choose_doubted_draws`; return the estimated error."""
+    if parameters[0] == 0.0 and some_weak(plan_of(bare), parameters, state_of(state_table)):
+        return weak_best(_weak_mixtures(told, bare, log_n, parameters, state_of(state_table)), out)
+    laws, weights = _laws_in_doubt(told, bare, log_n, parameters, state_table)
+    return mixed_best(laws, weights, out)
+
+
+@compiled
+def doubted_ids_chances(
+    told: Floats, bare: Floats, log_n: Floats, parameters: Floats, state_table: Floats, out: Floats
+) -> None:
+    """Write each arm's probability in the mix of information-directed sampling, under the mixtures."""
+    best, short, learnt = np.empty(log_n.size), np.empty(log_n.size), np.empty(log_n.size)
+    if parameters[0] == 0.0 and some_weak(plan_of(bare), parameters, state_of(state_table)):
+        weak_values(_weak_mixtures(told, bare, log_n, parameters, state_of(state_table)), short, learnt)
+    else:
+        laws, weights = _laws_in_doubt(told, bare, log_n, parameters, state_table)
+        mixed_values(laws, weights, best, short, learnt)
+    best_mix(short, learnt, parameters[3], out)

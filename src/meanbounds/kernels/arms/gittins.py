@@ -40,6 +40,7 @@ __all__ = [
     "fill_law",
     "gittins_chances",
     "gittins_scores",
+    "guess_of_part",
     "height_of_law",
     "index_of_law",
     "largest_by_mean",
@@ -219,11 +220,11 @@ def index_of_law(law: Floats, f: float, precision: float) -> float:
 
 
 @compiled
-def mixed_tail(law: Floats, other: Floats, weight: float, v: float) -> tuple[float, float]:
-    """P(mean > v) and E[(mean - v)+] if the mean has the first law with this probability, else the other."""
+def mixed_tail(laws: Floats, weights: Floats, v: float) -> tuple[float, float]:
+    """P(mean > v) and E[(mean - v)+] of a mean that has each law with the probability that is its weight."""
     chance, gain = 0.0, 0.0
-    for n in range(2):
-        own, share = (law, weight) if n == 0 else (other, 1.0 - weight)
+    for n in range(weights.size):
+        own, share = laws[n], weights[n]
         if v <= own[_LOWER]:
             chance, gain = chance + share, gain + share * (own[_MEAN] - v)
         elif v < own[_UPPER]:
@@ -233,19 +234,27 @@ def mixed_tail(law: Floats, other: Floats, weight: float, v: float) -> tuple[flo
 
 
 @compiled
-def mixed_index(law: Floats, other: Floats, weight: float, f: float, precision: float) -> tuple[float, float]:
-    """Index and expectation of a mean that has the first law with this probability, else the other.
+def guess_of_part(law: Floats, weight: float, f: float) -> float:
+    """About what the index of a mixture would be if this part alone could be above the mean."""
+    return _first_guess(law, f * weight) if law[_MEAN] < law[_UPPER] else float(law[_MEAN])
+
+
+@compiled
+def mixed_index(laws: Floats, weights: Floats, guess: float, f: float, precision: float) -> tuple[float, float]:
+    """Index and expectation of a mean that has each law with the probability that is its weight.
 
     Newton's method as in `index_of_law`, with halving wherever it leaves the interval in which the index lies.
     """
-    mean = weight * law[_MEAN] + (1.0 - weight) * other[_MEAN]
-    below, above = mean, max(law[_UPPER], other[_UPPER])
+    mean, above = 0.0, laws[0, _UPPER]
+    for n in range(weights.size):
+        mean += weights[n] * laws[n, _MEAN]
+        above = max(above, laws[n, _UPPER])
+    below = mean
     if not below < above:
         return float(mean), float(mean)
-    v = _first_guess(other, f * (1.0 - weight))
-    v = v if below < v < above else 0.5 * (below + above)
+    v = guess if below < guess < above else 0.5 * (below + above)
     for _ in range(_MOST_STEPS):
-        chance, gain = mixed_tail(law, other, weight, v)
+        chance, gain = mixed_tail(laws, weights, v)
         lead = v - mean
         surplus = f * gain - lead
         if surplus > 0.0:

@@ -22,6 +22,7 @@ __all__ = [
     "Law",
     "law_of",
     "log_mass",
+    "log_peak",
     "log_power",
     "near_quantile",
     "quantile",
@@ -59,13 +60,19 @@ def _remainder(z: float) -> float:
 
 
 @compiled
+def log_peak(a: float, b: float) -> float:
+    """`log_power` at the mean, where it is largest."""
+    n = a + b
+    return 0.5 * log(a * b / (2.0 * pi * n)) + _remainder(n) - _remainder(a) - _remainder(b)
+
+
+@compiled
 def log_power(a: float, b: float, x: float) -> float:
     """Log of ``x^a (1 - x)^b`` over the Beta function: of ``x (1 - x)`` times the density."""
     if not 0.0 < x < 1.0:
         return -np.inf
     n = a + b
-    scale = 0.5 * log(a * b / (2.0 * pi * n)) + _remainder(n) - _remainder(a) - _remainder(b)
-    return scale - n * kl_between(a / n, b / n, x, 1.0 - x)
+    return log_peak(a, b) - n * kl_between(a / n, b / n, x, 1.0 - x)
 
 
 @compiled

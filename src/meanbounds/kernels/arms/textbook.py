@@ -23,6 +23,7 @@ from meanbounds.kernels.arms.codes import (
     LOGGED,
     MIN_UCB,
     MINTS,
+    MIXED,
     OSSB,
     THOMPSON,
 )
@@ -35,9 +36,19 @@ from meanbounds.kernels.arms.index import gaussian_index
 from meanbounds.kernels.arms.kl import kl_index
 from meanbounds.kernels.arms.logged import min_ucb_indices, with_log
 from meanbounds.kernels.arms.mints import choose_mints, mints_chances
+from meanbounds.kernels.arms.mixed_priors import (
+    certain,
+    choose_mixed_draws,
+    choose_mixed_gittins,
+    choose_mixed_ids,
+    mixed_gittins,
+    mixed_gittins_chances,
+    mixed_ids_chances,
+    mixed_thompson_chances,
+)
 from meanbounds.kernels.arms.ossb import choose_ossb, ossb_scores
 from meanbounds.kernels.arms.settle import settled_scores
-from meanbounds.kernels.arms.tables import Plan, State, argmax, break_ties, pick, plan_of, state_of
+from meanbounds.kernels.arms.tables import argmax, break_ties, pick, plan_of, state_of
 from meanbounds.kernels.arms.thompson import choose_thompson
 from meanbounds.kernels.compiling import compiled, inlined
 from meanbounds.kernels.random.rewards import draw
@@ -55,6 +66,7 @@ __all__ = [
     "LOGGED",
     "MINTS",
     "MIN_UCB",
+    "MIXED",
     "OSSB",
     "THOMPSON",
     "chances",
@@ -67,6 +79,9 @@ __all__ = [
     "regret",
     "split",
 ]
+
+# The codes of mixtures: policies that are kernels of their own.
+_MIXED_THOMPSON, _MIXED_GITTINS, _MIXED_IDS = THOMPSON + MIXED, GITTINS + MIXED, IDS + MIXED
 
 
 @inlined
@@ -82,6 +97,8 @@ def _fill_indices(code: int, plan_table: Floats, parameters: Floats, table: Floa
         min_ucb_indices(plan_table, table, log_f, out)
     elif code == GITTINS:
         gittins_scores(plan, parameters, state, log_f, out, np.empty(out.size))
+    elif code == _MIXED_GITTINS:
+        mixed_gittins(plan_table, plan_table, certain(out.size), table, log_f, out, np.empty(out.size))
     elif code == GAUSSIAN:
         for k in range(out.size):
             out[k] = gaussian_index(plan, state, k, log_f)
@@ -91,8 +108,9 @@ def _fill_indices(code: int, plan_table: Floats, parameters: Floats, table: Floa
 
 
 @inlined
-def _settled(code: int, plan: Plan, parameters: Floats, state: State, log_f: float, scores: Floats) -> bool:
+def _settled(code: int, plan_table: Floats, parameters: Floats, table: Floats, log_f: float, scores: Floats) -> bool:
     """Whether a leader that may be as good as any arm can be is played; see `settled_scores`."""
+    plan, state = plan_of(plan_table), state_of(table)
     if code == IMED:
         return (
             parameters.size > 1 and parameters[1] == 1.0 and settled_scores(plan, parameters[0], state, log_f, scores)
@@ -101,6 +119,9 @@ def _settled(code: int, plan: Plan, parameters: Floats, state: State, log_f: flo
         return (
             parameters.size > 3 and parameters[3] == 1.0 and settled_scores(plan, parameters[2], state, log_f, scores)
         )
+    if code == _MIXED_THOMPSON:
+        seen = state_of(with_log(plan_table, table))
+        return parameters[3] == 1.0 and settled_scores(plan, 1.0, seen, log_f, scores)
     return False
 
 
@@ -116,7 +137,7 @@ def _place(
 ) -> int:
     """Place in the plan of the arm to play."""
     plan, state, scores = plan_of(plan_table), state_of(table), np.empty(plan_table.shape[1])
-    if _settled(code, plan, parameters, state, log_f, scores):
+    if _settled(code, plan_table, parameters, table, log_f, scores):
         k = argmax(scores, key, number)
     elif code == IMED:
         k = choose_imed(plan, parameters, state, number, key)
@@ -130,6 +151,12 @@ def _place(
         k = choose_mints(plan, state, number, key)
     elif code == IDS:
         k = choose_ids(plan, parameters, state, number, key)
+    elif code == _MIXED_THOMPSON:
+        k = choose_mixed_draws(plan_table, plan_table, certain(scores.size), table, number, key)
+    elif code == _MIXED_GITTINS:
+        k = choose_mixed_gittins(plan_table, table, log_f, number, key)
+    elif code == _MIXED_IDS:
+        k = choose_mixed_ids(plan_table, parameters, table, number, key)
     else:
         _fill_indices(code, plan_table, parameters, table, log_f, scores)
         best = scores.max()
@@ -170,10 +197,16 @@ def _fill_chances(code: int, plan_table: Floats, parameters: Floats, table: Floa
         mints_chances(plan, state, out)
     elif code == IDS:
         ids_chances(plan, parameters, state, out)
-    elif _settled(code, plan, parameters, state, log_f, scores):
+    elif code == _MIXED_GITTINS:
+        mixed_gittins_chances(plan_table, table, log_f, out)
+    elif code == _MIXED_IDS:
+        mixed_ids_chances(plan_table, plan_table, certain(out.size), parameters, table, out)
+    elif _settled(code, plan_table, parameters, table, log_f, scores):
         index_chances(scores, out)
     elif code == THOMPSON:
         return thompson_chances(plan_table, parameters, table, out)
+    elif code == _MIXED_THOMPSON:
+        return mixed_thompson_chances(plan_table, plan_table, certain(out.size), table, out)
     else:
         if code == IMED:
             imed_scores(plan, parameters, state, scores)

@@ -39,12 +39,12 @@ _SURE = 1.0 - 1e-7  # of the f at which an index reaches a level
 
 
 @compiled
-def _reaches_at(laws: Floats, weight: float, x: float) -> float:
+def _reaches_at(laws: Floats, weights: Floats, x: float) -> float:
     """The f from which on the index of a mixture is at least x, in units of the arm's range; infinite if none is."""
-    mean = weight * expectation(laws[0]) + (1.0 - weight) * expectation(laws[1])
+    mean = weights[0] * expectation(laws[0]) + weights[1] * expectation(laws[1])
     if x <= mean:
         return 0.0
-    gain = mixed_tail(laws[0], laws[1], weight, x)[1]
+    gain = mixed_tail(laws, weights, x)[1]
     return (x - mean) / gain if gain > 0.0 else np.inf
 
 
@@ -70,7 +70,7 @@ def _play(table: Floats, parameters: Floats, block: Block, logged: bool) -> None
     """Play all runs; with `logged`, the plays of a log or of a prior are in the last rows of both plans."""
     told, bare, _, log_n = parts_of(table)
     arms, size, log_f, first = plan_of(bare).arm, log_n.size, block.log_f, block.first_round
-    laws, weights, stale = np.empty((size, 2, LAW_SIZE)), np.empty(size), np.empty(size, np.bool_)
+    laws, weights, stale = np.empty((size, 2, LAW_SIZE)), np.empty((size, 2)), np.empty(size, np.bool_)
     scores, means = np.empty(size), np.empty(size)
     for run in range(block.states.shape[0]):
         number, own, t = block.first_run + run, block.states[run], first
@@ -82,7 +82,7 @@ def _play(table: Floats, parameters: Floats, block: Block, logged: bool) -> None
             while t <= block.stops[c]:
                 for k in range(size):
                     if stale[k]:
-                        weights[k], _ = fill_mixture(told, bare, log_n, parameters, seen, k, -np.inf, laws[k])
+                        fill_mixture(told, bare, log_n, parameters, seen, k, -np.inf, laws[k], weights[k])
                         stale[k] = False
                     scores[k], means[k] = index_of_mixture(
                         told, bare, k, laws[k], weights[k], (0.0, 1.0), exp(log_f[t - first])
@@ -99,8 +99,9 @@ def _play(table: Floats, parameters: Floats, block: Block, logged: bool) -> None
                     if leads and state.ones[arm] == ones:
                         if logged:
                             add_log(told, own, seen, chosen)
-                        weight, _ = fill_mixture(told, bare, log_n, parameters, seen, chosen, -np.inf, laws[chosen])
-                        leads = _reaches_at(laws[chosen], weight, needed) < _SURE * exp(log_f[t - first])
+                        own_laws, own_weights = laws[chosen], weights[chosen]
+                        fill_mixture(told, bare, log_n, parameters, seen, chosen, -np.inf, own_laws, own_weights)
+                        leads = _reaches_at(own_laws, own_weights, needed) < _SURE * exp(log_f[t - first])
                 stale[chosen] = True
                 if logged:
                     add_log(told, own, seen, chosen)

@@ -12,17 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from meanbounds.kernels.arms.block import Block
+from meanbounds.kernels.arms.doubted_laws import both_plans, fill_parts
 from meanbounds.kernels.arms.estimates import parts_of
 from meanbounds.kernels.arms.ids import NODES, TABLES, best_mix, draw_from, place_nodes, place_panels, room_for
 from meanbounds.kernels.arms.laws import LAW_ROWS, Laws, laws_of
-from meanbounds.kernels.arms.mixtures import (
-    both_plans,
-    fill_mixed_table,
-    fill_parts,
-    find_live_parts,
-    is_live,
-    mixed_values,
-)
+from meanbounds.kernels.arms.mixtures import fill_mixed_table, find_live_parts, is_live, table_values
 from meanbounds.kernels.arms.tables import plan_of, state_of
 from meanbounds.kernels.arms.textbook import observe, regret
 from meanbounds.kernels.arms.thompson import offered_floor, shared_floor
@@ -82,7 +76,8 @@ def _fill(kept: _Kept, k: int, panels: int, cut: float, own: Floats, table: Floa
             kept.lives[part] = lives
             kept.stale[k] = True
     if kept.stale[k]:
-        kept.means[k] = fill_mixed_table(kept.laws, kept.weights, k, kept.ends[0], panels, cut, kept.room, own, table)
+        laws, weights, size = kept.laws, kept.weights, kept.means.size
+        kept.means[k] = fill_mixed_table(laws, weights, size, k, kept.ends[0], panels, cut, kept.room, own, table)
         kept.stale[k] = False
 
 
@@ -93,7 +88,7 @@ def _decide(kept: _Kept, tables: Floats, nodes: Floats, before: int, power: floa
     The last two tables are scratch space.
     """
     laws, size = kept.laws, kept.means.size
-    cut, count = find_live_parts(laws, kept.weights, kept.places)
+    cut, count = find_live_parts(laws, kept.weights, size, kept.places)
     panels = place_panels(laws, kept.places[:count], cut, False, kept.ends)
     if panels * NODES > nodes.size:
         tables, nodes = np.zeros((size + 2, TABLES, 2 * panels * NODES)), np.empty(2 * panels * NODES)
@@ -104,7 +99,7 @@ def _decide(kept: _Kept, tables: Floats, nodes: Floats, before: int, power: floa
     for k in range(size):
         _fill(kept, k, panels, cut, tables[size:], tables[k])
     values = kept.best, kept.short, kept.learnt
-    mixed_values(laws, tables, kept.means, nodes, panels * NODES, cut, values[0], values[1], values[2])
+    table_values(laws, tables, kept.means, nodes, panels * NODES, cut, values[0], values[1], values[2])
     best_mix(kept.short, kept.learnt, power, kept.chances)
     return tables, nodes, panels
 
