@@ -49,6 +49,7 @@ POLICIES: Mapping[str, AnyPolicy] = {
     "LinearThompson": mb.LinearThompson(),
     "LinearThompson, weighted": mb.LinearThompson(noise="weighted"),
     "LinearThompson, 4 draws": mb.LinearThompson(draws=4),
+    "LinearThompson, not optimistic": mb.LinearThompson(optimistic=False),
 }
 BEFORE = ("OFUL", *(label for label in POLICIES if "not settling" in label))  # all that there was before the others
 DRAWN = ("OFUL", "R-OFUL", "R-OFUL, clip", "R-OFUL, as printed", "LinearThompson")
@@ -193,7 +194,8 @@ def main() -> None:
 Written by `python -m benchmarks.choices --share {share:g}` on {today} with meanbounds {mb.__version__}. Mean regret
 over {draws * RUNS} runs, {RUNS} on each of {draws} draws of the arms, plus or minus two standard errors, with {OFFERED}
 arms on offer in a round and rewards at the two ends of their range. `R-OFUL` is `ROFUL()` and `LinearThompson` is
-`LinearThompson()`; what differs from them is named. `not settling` is `settle=False`.
+`LinearThompson()`; what differs from them is named. `not settling` is `settle=False`, `not optimistic` is
+`optimistic=False`.
 
 ![Regret in the three settings](images/choices.png)
 

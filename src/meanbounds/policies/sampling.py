@@ -26,8 +26,9 @@ class LinearThompson(LinearPolicy):
     """Thompson sampling for arms with features and bounds on their means.
 
     In each round it draws the parameter from its posterior, limited to all that is known of it, and plays the arm on
-    offer that is best at that point, where an arm counts with its expected mean if that is larger. The posterior is a Gaussian in which each reward is weighted by the inverse of the
-    largest variance that its arm's bounds allow. The limits are every arm's bounds and those on the norm.
+    offer that is best at that point, where an arm counts with its expected mean if that is larger. The posterior is a
+    Gaussian in which each reward is weighted by the inverse of the largest variance that its arm's bounds allow. The
+    limits are every arm's bounds and those on the norm.
 
     Parameters
     ----------
@@ -45,8 +46,8 @@ class LinearThompson(LinearPolicy):
         says at what share of them each arm is best, which is the probability of the choice.
     optimistic
         Whether an arm counts with its expected mean where that is larger than its mean at the point (optimistic
-        Bayesian sampling, May, Korda, Lee and Leslie, 2012). It plays what looks best more often, and less at random
-        what is known to be worse; False is Thompson sampling as it is known.
+        Bayesian sampling: May, Korda, Lee and Leslie, 2012). This explores as much and errs less, see docs/linear.md;
+        False is plain Thompson sampling.
 
     Notes
     -----
@@ -65,7 +66,7 @@ class LinearThompson(LinearPolicy):
     True
     """
 
-    theorem: ClassVar[str] = "Agrawal and Goyal 2013, truncated"
+    theorem: ClassVar[str] = "May et al. 2012, with bounds"
     takes_prior: ClassVar[bool] = True
     noises: ClassVar[Mapping[str, int]] = {
         "variance": kernel.WEIGHTED,

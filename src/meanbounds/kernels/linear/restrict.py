@@ -84,8 +84,8 @@ def last_floor(pool: Pool, rule: Rule, arm: int) -> float:
     """The largest floor with which an arm is kept: the floor is the largest lower bound on offer, its own included.
 
     An arm whose upper bound is the floor can be as good as the arm with that lower bound, not better. If the rule
-    settles it is left out, unless the floor is its own lower bound; so is one whose upper bound is above the floor by no
-    more than what the cone programs behind it may have added by rounding.
+    settles it is left out, unless the floor is its own lower bound; so is one whose upper bound is above the floor by
+    no more than what the cone programs behind it may have added by rounding.
     """
     if not rule.prune:
         return np.inf

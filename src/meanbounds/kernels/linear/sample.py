@@ -28,7 +28,7 @@ _SHORT = 1.5  # standard deviations: in a shorter interval around the mean, unif
 _FAR = 1e8  # standard deviations: beyond, the tail is exponential to the last digit
 _BEFORE = 20  # steps along each axis before the first round of a chain, which starts at the centre
 _TRIES = 8  # draws on a line of which the first that is long enough is taken
-_NARROW = 1e-3  # how much the logarithm of the density may change where it is taken to be linear
+_NARROW = 0.03  # how much the logarithm of the density may change where two terms of its series give the mean
 _SERIES = 25.0  # standard deviations: beyond, four terms of the series of the tail are right to eleven digits
 
 
