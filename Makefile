@@ -69,9 +69,9 @@ picture: .venv/.demo kernels  ## the pictures of README and docs
 	$(BIN)/python -m benchmarks.trust
 	$(BIN)/python -m benchmarks.naive
 
-# SHARE=0.4 plays two of the five draws.
+# SHARE=0.4 plays two of the five draws; KEPT=folder keeps what was played there, and goes on from it the next time.
 choices: .venv/.bench kernels  ## what the choices of linear policies are worth, into docs/choices.md; takes a quarter of an hour
-	$(BIN)/python -m benchmarks.choices $(if $(SHARE),--share $(SHARE))
+	$(BIN)/python -m benchmarks.choices $(if $(SHARE),--share $(SHARE)) $(if $(KEPT),--kept $(KEPT))
 
 pending: .venv/.bench kernels  ## whether unanswered pulls should count, into docs/pending.md; takes some minutes
 	$(BIN)/python -m benchmarks.pending

@@ -1,6 +1,8 @@
 """Which linear policy, noise, index and tightening to use: compared where upper bounds decide, and where they do not.
 
-`python -m benchmarks.choices` writes docs/choices.md and its picture. `--share 0.2` plays a fifth of the draws.
+`python -m benchmarks.choices` writes docs/choices.md and its picture. `--share 0.2` plays a fifth of the draws. `--kept
+FOLDER` keeps what each policy showed on each draw there, and reads it from there the next time: remove the files of a
+policy that has changed.
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ POLICIES: Mapping[str, AnyPolicy] = {
     "LinearThompson": mb.LinearThompson(),
     "LinearThompson, weighted": mb.LinearThompson(noise="weighted"),
     "LinearThompson, 4 draws": mb.LinearThompson(draws=4),
+    "LinearThompson, not optimistic": mb.LinearThompson(optimistic=False),
 }
 BEFORE = ("OFUL", *(label for label in POLICIES if "not settling" in label))  # all that there was before the others
 DRAWN = ("OFUL", "R-OFUL", "R-OFUL, clip", "R-OFUL, as printed", "LinearThompson")
@@ -96,14 +99,30 @@ SETTINGS: Mapping[str, tuple[str, Callable[[int], Made]]] = {
 }
 
 
-def play(setting: str, horizon: int = HORIZON, draws: int = DRAWS) -> mb.Regret:
+def play(setting: str, draws: int, folder: Path | None = None) -> mb.Regret:
     """Every policy on several draws of a setting, the runs of all draws in one."""
-    parts = []
-    for draw in range(draws):
-        environment, bounds = SETTINGS[setting][1](draw)
-        parts.append(mb.simulate(POLICIES, environment, bounds, horizon=horizon, runs=RUNS, seed=draw, checkpoints=200))
-        print(f"{setting}, draw {draw + 1} of {draws}", file=sys.stderr, flush=True)
-    return mb.Regret.concat(parts)
+    curves, plays, kept = {}, {}, {}
+    for label in POLICIES:
+        played = mb.Regret.concat(play_one(setting, draw, label, folder) for draw in range(draws))
+        curves[label], plays[label], kept[label] = (
+            own[label] for own in (played.curves, played.plays, played.measures["kept"])
+        )
+        print(f"{setting}, {label}", file=sys.stderr, flush=True)
+    return mb.Regret(played.rounds, curves, plays, {}, {"kept": kept})
+
+
+def play_one(setting: str, draw: int, label: str, folder: Path | None) -> mb.Regret:
+    """One policy on one draw, or what it showed there before; runs are those of playing all policies at once."""
+    path = None if folder is None else folder / f"{setting}, {draw}, {label}.parquet"
+    if path is not None and path.exists():
+        return mb.Regret.load(path)
+    environment, bounds = SETTINGS[setting][1](draw)
+    own = {label: POLICIES[label]}
+    played = mb.simulate(own, environment, bounds, horizon=HORIZON, runs=RUNS, seed=draw, checkpoints=200)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        played.save(path)
+    return played
 
 
 def _at(regret: mb.Regret, label: str, shown: int) -> Array:
@@ -157,9 +176,10 @@ def main() -> None:
     """Play everything and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", type=float, default=1.0, help="share of the draws that is played, for example 0.2")
-    share = parser.parse_args().share
-    draws = max(1, round(share * DRAWS))
-    results = {setting: play(setting, draws=draws) for setting in SETTINGS}
+    parser.add_argument("--kept", type=Path, help="folder of what was played before, and is kept there")
+    given = parser.parse_args()
+    share, draws = given.share, max(1, round(given.share * DRAWS))
+    results = {setting: play(setting, draws, given.kept) for setting in SETTINGS}
     picture(results, DOCS / "images" / "choices.png")
     sections = []
     for setting, (what, _) in SETTINGS.items():
@@ -174,7 +194,8 @@ def main() -> None:
 Written by `python -m benchmarks.choices --share {share:g}` on {today} with meanbounds {mb.__version__}. Mean regret
 over {draws * RUNS} runs, {RUNS} on each of {draws} draws of the arms, plus or minus two standard errors, with {OFFERED}
 arms on offer in a round and rewards at the two ends of their range. `R-OFUL` is `ROFUL()` and `LinearThompson` is
-`LinearThompson()`; what differs from them is named. `not settling` is `settle=False`.
+`LinearThompson()`; what differs from them is named. `not settling` is `settle=False`, `not optimistic` is
+`optimistic=False`.
 
 ![Regret in the three settings](images/choices.png)
 

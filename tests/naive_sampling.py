@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 
 import meanbounds as mb
-from meanbounds.kernels.linear.sample import truncated_normal
+from meanbounds.kernels.linear.sample import truncated_mean, truncated_normal
 from meanbounds.kernels.random.stream import child, uniform
 from meanbounds.linear import FeasibleSet, LinearArms
 from meanbounds.linear.interior import sampling_limits
@@ -31,6 +31,7 @@ class SamplingTwin:
         self.limits = sampling_limits(feasible)
         self.point = self.limits.centre.copy()
         self.data, self.moment = np.zeros((d, d)), np.zeros(d)
+        self.steps: list[tuple[int, float, float]] = []  # axis, where the line's mean is, and where the point went
 
     def shape(self) -> Floats:
         """The precision of the Gaussian, in units of the largest norm."""
@@ -63,14 +64,33 @@ class SamplingTwin:
         line = self.line(axis)
         low, high = self.room(line)
         if not high > low:
+            self.steps.append((axis, 0.0, 0.0))
             return place
         shape = self.shape()
         mean = np.linalg.solve(shape, self.policy.norm_high / self.worst * self.moment)
         bend = float(line @ shape @ line)
         scale, peak = sqrt(bend), float(line @ shape @ (mean - self.point)) / bend
-        drawn, place = truncated_normal((low - peak) * scale, (high - peak) * scale, key, place)
-        self.point = self.point + min(max(peak + drawn / scale, low), high) * line
+        ends = (low - peak) * scale, (high - peak) * scale
+        drawn, place = truncated_normal(*ends, key, place)
+        size = min(max(peak + drawn / scale, low), high)
+        self.steps.append((axis, min(max(peak + truncated_mean(*ends) / scale, low), high), size))
+        self.point = self.point + size * line
         return place
+
+    def expectation(self) -> Floats:
+        """Along each axis, the mean over its steps of where the line's mean was."""
+        out = self.point.copy()
+        for axis in range(out.size):
+            means, sizes = np.array([step[1:] for step in self.steps if step[0] == axis]).reshape(-1, 2).T
+            if means.size:
+                began = np.cumsum(sizes) - sizes
+                out += (np.mean(began + means) - sizes.sum()) * self.line(axis)
+        return out
+
+    def means(self, point: Floats) -> Floats:
+        """Of every arm, within its bounds."""
+        means = self.instance.offset + self.policy.norm_high * self.instance.features @ point
+        return np.asarray(np.clip(means, self.tight.lower, self.tight.upper))
 
     def choose(self, offered: list[int], t: int, key: np.uint64) -> int:
         """Arm to play in round t, counted from 1; norm_low is 0."""
@@ -81,21 +101,25 @@ class SamplingTwin:
         if len(kept) == 1:
             return kept[0]
         stream, d = np.uint64(child(key, t - 1)), self.point.size
-        axis, place, found = int(uniform(stream, 0) * d), 1, []
-        before = 20 * d if np.array_equal(self.point, self.limits.centre) else 0
-        for number in range(-before, self.policy.draws):
-            place = self.step(axis, stream, place)
-            axis = (axis + 1) % d
-            means = instance.offset + self.policy.norm_high * instance.features @ self.point
-            values = np.clip(means, tight.lower, tight.upper)
+        axis, place, points = int(uniform(stream, 0) * d), 1, []
+        for _ in range(20 * d if np.array_equal(self.point, self.limits.centre) else 0):
+            place, axis = self.step(axis, stream, place), (axis + 1) % d
+        self.steps, optimistic = [], self.policy.optimistic
+        for _ in range(max(self.policy.draws, d if optimistic else 0)):
+            place, axis = self.step(axis, stream, place), (axis + 1) % d
+            points.append(self.point)
+        floor = self.means(self.expectation()) if optimistic else np.full(len(tight), -np.inf)
+        found = []
+        for point in points[-self.policy.draws :]:
+            values = np.maximum(self.means(point), floor)
             best, chosen, ties = -np.inf, kept[0], 0
-            for k in kept if number >= 0 else []:
+            for k in kept:
                 if values[k] > best:
                     best, chosen, ties = values[k], k, 1
                 elif values[k] == best:
                     ties, place = ties + 1, place + 1
                     chosen = k if uniform(stream, place - 1) * ties < 1.0 else chosen
-            found += [chosen] if number >= 0 else []
+            found.append(chosen)
         return found[int(uniform(key, t - 1) * len(found))]
 
     def observe(self, arm: int, reward: float) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import pickle
 
+import mpmath
 import numba
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from scipy import stats
 
 import meanbounds as mb
 from meanbounds.agents.features import FeaturesLearner
-from meanbounds.kernels.linear.sample import start_walk, step, truncated_normal
+from meanbounds.kernels.linear.sample import expectation, start_walk, step, truncated_mean, truncated_normal
 from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import child, reward_key
 from meanbounds.kernels.solvers.cone import Known
@@ -32,6 +33,7 @@ POLICIES = [
     mb.LinearThompson(),
     mb.LinearThompson(draws=3, noise="weighted", regularisation=0.1),
     mb.LinearThompson(norm_high=2.0, noise="pool-max"),
+    mb.LinearThompson(draws=5, optimistic=False),
 ]
 
 
@@ -119,6 +121,53 @@ def test_truncated_normal_numbers_far_out() -> None:
         assert far <= value <= far * (1.0 + 1e-6)
         value, _ = truncated_normal(-2.0 * far, -far, np.uint64(3), 0)
         assert -far * (1.0 + 1e-6) <= value <= -far
+
+
+@pytest.mark.parametrize("low", [-300.0, -30.0, -6.0, -1.0, -1e-4, 0.0, 0.3, 4.0, 26.0, 400.0])
+@pytest.mark.parametrize("width", [1e-6, 1e-4, 1e-3, 1e-2, 0.5, 3.0, 50.0, 1e3])
+def test_truncated_means(low: float, width: float) -> None:
+    """Against the formula in 100 digits: right to a millionth of how far the numbers spread."""
+    high = low + width
+    found = truncated_mean(low, high)
+    assert truncated_mean(-high, -low) == -found
+    with mpmath.workdps(100):
+        near, far = (mpmath.mpf(end) for end in ((low, high) if high > -low else (-high, -low)))
+        mass = mpmath.erfc(near / mpmath.sqrt(2)) - mpmath.erfc(far / mpmath.sqrt(2))
+        right = (mpmath.exp(-(near**2) / 2) - mpmath.exp(-(far**2) / 2)) * mpmath.sqrt(2 / mpmath.pi) / mass
+    spread = min(high - low, 1.0, 1.0 / abs(float(near)) if near > 0 else 1.0)
+    assert abs(found - float(right) * (1.0 if high > -low else -1.0)) <= 1e-6 * spread
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_expectation_is_the_mean_of_rejection_sampling(seed: int) -> None:
+    """In random polytopes in three dimensions, where limits bind: 4,000 rounds of 4 steps, normal tests (1e-7 each)."""
+    rng = np.random.default_rng(seed)
+    instance = random_instance(rng, 6, 3, width=0.3 if seed else 1.0, unit=False)
+    feasible = FeasibleSet(LinearArms(instance.features, instance.bounds), norm_high=1.0)
+    limits, precision, mean = sampling_limits(feasible), 9.0 * np.eye(3), instance.theta + 0.2 * rng.normal(size=3)
+    point, place, found = limits.centre.copy(), 0, np.empty((4_000, 3))
+    for k in range(-50, len(found)):
+        walk = start_walk(limits, precision, precision @ mean, 1.0, 0.0, 1.0, point)
+        for axis in (0, 1, 2, 0):
+            place = step(walk, limits, axis, 0.0, np.uint64(5), place)
+        if k >= 0:
+            found[k] = expectation(walk)
+    right = rejected(feasible, precision, mean, 0.0, 20_000)
+    batches = found.reshape(40, -1, 3).mean(axis=1)  # rounds are not independent, hundreds of rounds are nearly so
+    error = np.sqrt(batches.var(axis=0, ddof=1) / len(batches) + right.var(axis=0) / len(right))
+    assert np.all(np.abs(batches.mean(axis=0) - right.mean(axis=0)) <= 5.3 * error)
+    assert np.all(found.var(axis=0) < right.var(axis=0))
+
+
+def test_expectation_where_no_limit_is_near_is_the_mean_of_the_gaussian() -> None:
+    rng, d = np.random.default_rng(3), 10
+    root = rng.normal(size=(d, d))
+    precision, mean, nothing = 1e6 * (root @ root.T + np.eye(d)), np.full(d, 0.1), np.zeros(0)
+    free = Known(np.zeros((d, 0)), nothing, nothing, np.zeros(d), np.zeros((d, d)))
+    walk, place = start_walk(free, precision, precision @ mean, 1.0, 0.0, 1.0, np.full(d, 0.1001)), 0
+    for axis in (*range(4, 10), *range(4)):
+        place = step(walk, free, axis, 0.0, np.uint64(5), place)
+    np.testing.assert_allclose(expectation(walk), mean, rtol=0.0, atol=1e-12)
 
 
 def walked(limits: Known, precision: Floats, mean: Floats, norm_low: float, points: int, between: int) -> Floats:
@@ -245,6 +294,8 @@ class TestContract:
         for wrong in (0, 1.5, True, "7", 10**9):
             with pytest.raises(ValueError, match="LinearThompson: draws"):
                 mb.Policy.from_dict({**policy.to_dict(), "draws": wrong})
+        with pytest.raises(ValueError, match="LinearThompson: optimistic must be one of True, False; got 'yes'"):
+            mb.LinearThompson(optimistic="yes")  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="LinearThompson: noise must be one of 'variance', 'weighted', 'pool-max'"):
             mb.LinearThompson(noise="running-max")
         with pytest.raises(ValueError, match="OFUL: noise must be one of"):

@@ -261,6 +261,7 @@ class LinearPolicy(Described, ABC):
             printed=as_flag("printed", printed),
             settle=as_flag("settle", settle),
             draws=0,
+            optimistic=False,
         )
         nothing = np.zeros(0)
         d = arms.dimension

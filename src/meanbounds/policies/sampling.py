@@ -26,8 +26,9 @@ class LinearThompson(LinearPolicy):
     """Thompson sampling for arms with features and bounds on their means.
 
     In each round it draws the parameter from its posterior, limited to all that is known of it, and plays the arm on
-    offer that is best at that point. The posterior is a Gaussian in which each reward is weighted by the inverse of the
-    largest variance that its arm's bounds allow. The limits are every arm's bounds and those on the norm.
+    offer that is best at that point, where an arm counts with its expected mean if that is larger. The posterior is a
+    Gaussian in which each reward is weighted by the inverse of the largest variance that its arm's bounds allow. The
+    limits are every arm's bounds and those on the norm.
 
     Parameters
     ----------
@@ -43,6 +44,10 @@ class LinearThompson(LinearPolicy):
     draws
         How many points are drawn in a round. The choice is made at one of them, taken at random; `Agent.probabilities`
         says at what share of them each arm is best, which is the probability of the choice.
+    optimistic
+        Whether an arm counts with its expected mean where that is larger than its mean at the point (optimistic
+        Bayesian sampling: May, Korda, Lee and Leslie, 2012). This explores as much and errs less, see docs/linear.md;
+        False is plain Thompson sampling.
 
     Notes
     -----
@@ -61,7 +66,7 @@ class LinearThompson(LinearPolicy):
     True
     """
 
-    theorem: ClassVar[str] = "Agrawal and Goyal 2013, truncated"
+    theorem: ClassVar[str] = "May et al. 2012, with bounds"
     takes_prior: ClassVar[bool] = True
     noises: ClassVar[Mapping[str, int]] = {
         "variance": kernel.WEIGHTED,
@@ -72,9 +77,11 @@ class LinearThompson(LinearPolicy):
     noise: str = "variance"
     norm_low: float = 0.0
     draws: int = 16
+    optimistic: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._check_choice("optimistic", (True, False))
         object.__setattr__(self, "draws", as_whole(f"{type(self).__name__}: draws", self.draws, most=_MOST))
 
     def noise_of(self, lower: ArrayLike, upper: ArrayLike, low: ArrayLike, high: ArrayLike) -> Floats:
@@ -113,5 +120,5 @@ class LinearThompson(LinearPolicy):
         check_arms(arms)
         feasible = FeasibleSet(arms, norm_high=self.norm_high, norm_low=self.norm_low)
         plan = self.make_plan(arms, feasible.tightened(), "plain", feasible, norm_low=self.norm_low, settle=True)
-        rule = plan.rule._replace(index_kind=kernel.SAMPLE, draws=self.draws)
+        rule = plan.rule._replace(index_kind=kernel.SAMPLE, draws=self.draws, optimistic=self.optimistic)
         return plan._replace(rule=rule, known=sampling_limits(feasible))

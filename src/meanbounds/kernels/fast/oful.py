@@ -17,7 +17,7 @@ from meanbounds.kernels.compiling import compiled
 from meanbounds.kernels.linear.design import LEAP, REFRESH, new_root, solve_root, weight_of
 from meanbounds.kernels.linear.play import LinearBlock, true_means
 from meanbounds.kernels.linear.pool import PLAIN, RUNNING_MAX, Pool, Rule
-from meanbounds.kernels.linear.restrict import beyond_rounding
+from meanbounds.kernels.linear.restrict import last_floor
 from meanbounds.kernels.linear.settle import Now, settle
 from meanbounds.kernels.random.rewards import UNIFORM, draw, draw_simple, law_of
 from meanbounds.kernels.random.stream import child, offer_key, policy_key, reward_key, uniform
@@ -89,9 +89,9 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
     regularisation, noise = rule.regularisation, rule.noise
     root, precision = new_root(d, regularisation), np.empty((d, d))
     bias, asked = sqrt(regularisation) * rule.norm_high, -2.0 * log(rule.failure)
-    prunes, printed, settles, beyond = rule.prune, rule.printed, rule.settle, np.empty(arms)
+    printed, settles, last = rule.printed, rule.settle, np.empty(arms)
     for arm in range(arms):
-        beyond[arm] = beyond_rounding(pool, rule, arm)
+        last[arm] = last_floor(pool, rule, arm)
     caps = upper if rule.index_kind != PLAIN else np.full(arms, np.inf)
     drawn = block.drawn
     count = table.shape[1] if table.shape[0] else (drawn if drawn else arms)
@@ -141,9 +141,7 @@ def play_linear(pool: Pool, rule: Rule, block: LinearBlock, keep_all: bool) -> N
                         top = max(top, means[offered[k]])
                     for k in range(count):
                         kept[size] = offered[k]
-                        arm = offered[k]
-                        better = not settles or beyond[arm] > floor or lower[arm] == floor
-                        size += not prunes or (upper[arm] >= floor and better)
+                        size += last[offered[k]] >= floor
                 # The choice.
                 growth = d * log1p((t - 1) / (d * regularisation)) if printed else log_determinant
                 proxy = top_proxy if noise == RUNNING_MAX else rule.proxy

@@ -93,3 +93,4 @@ class Rule(NamedTuple):
         bool  # of equal indices the larger estimate; an arm that can at best equal the largest lower bound is skipped
     )
     draws: int  # points that the chain of SAMPLE visits in a round
+    optimistic: bool  # of SAMPLE: no arm counts with less than its expected mean

@@ -11,7 +11,7 @@ from meanbounds.kernels.linear.pool import Pool, Rule
 from meanbounds.subgaussian import unit_proxy
 from meanbounds.support.types import Integers
 
-__all__ = ["beyond_rounding", "bounded_proxy", "narrow", "restrict", "restricted_proxy"]
+__all__ = ["bounded_proxy", "last_floor", "narrow", "restrict", "restricted_proxy"]
 
 _ROUNDING = 1e-9  # of the largest mean that the norm allows
 _unit_proxy = compiled(unit_proxy)
@@ -80,29 +80,31 @@ def _cone(pool: Pool, rule: Rule, offered: Integers) -> int:
 
 
 @compiled
-def beyond_rounding(pool: Pool, rule: Rule, arm: int) -> float:
-    """An arm's upper bound, less what the cone programs behind it may have added by rounding."""
-    return float(pool.upper[arm] - _ROUNDING * (pool.length[arm] * rule.norm_high + abs(pool.offset[arm])))
+def last_floor(pool: Pool, rule: Rule, arm: int) -> float:
+    """The largest floor with which an arm is kept: the floor is the largest lower bound on offer, its own included.
+
+    An arm whose upper bound is the floor can be as good as the arm with that lower bound, not better. If the rule
+    settles it is left out, unless the floor is its own lower bound; so is one whose upper bound is above the floor by
+    no more than what the cone programs behind it may have added by rounding.
+    """
+    if not rule.prune:
+        return np.inf
+    upper, lower = float(pool.upper[arm]), float(pool.lower[arm])
+    if not rule.settle:
+        return upper
+    slack = _ROUNDING * (pool.length[arm] * rule.norm_high + abs(pool.offset[arm]))
+    return max(float(np.nextafter(upper - slack, -np.inf)), lower)
 
 
 @compiled
 def restrict(pool: Pool, rule: Rule, offered: Integers, kept: Integers) -> tuple[int, int]:
-    """Write the arms on offer that can be best to `kept`: how many, and how many bounds contradicted each other.
-
-    An arm whose upper bound is the largest lower bound on offer can be as good as the arm with that bound, not better;
-    if the rule settles, it is left out, unless it has the same lower bound.
-    """
+    """Write the arms on offer that can be best to `kept`: how many, and how many bounds contradicted each other."""
     refused = _cone(pool, rule, offered) if rule.cone else 0
-    count = 0
-    floor = pool.lower[_most_promising(pool, offered)] if rule.prune else -np.inf
-    drops = rule.prune and rule.settle
+    count, floor = 0, pool.lower[_most_promising(pool, offered)]
     for arm in offered:
-        if pool.upper[arm] < floor:
-            continue
-        if drops and beyond_rounding(pool, rule, arm) <= floor and pool.lower[arm] != floor:
-            continue
-        kept[count] = arm
-        count += 1
+        if last_floor(pool, rule, arm) >= floor:
+            kept[count] = arm
+            count += 1
     return count, refused
 
 
