@@ -118,6 +118,18 @@ def mend_lines(app: Sphinx, what: str, name: str, value: Any, options: Any, line
     lines[:] = [re.sub(r"(?<![\w/`])docs/(\w+)\.md", r":doc:`\1.md </\1>`", line) for line in lines]
 
 
+def whole_options(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document) -> None:
+    """Keep each option of a command on one line: a browser would break it after a hyphen."""
+    del app, page, template, doctree
+
+    def kept(block: re.Match[str]) -> str:
+        return re.sub(r"(?<=\s)--?[\w-]+", r'<span class="whole">\g<0></span>', block[0])
+
+    if "body" in context:
+        blocks = r'<div class="highlight-console .*?</pre>'
+        context["body"] = re.sub(blocks, kept, context["body"], flags=re.DOTALL)
+
+
 def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
     """Put the one file of MathJax that is used beside the site's own."""
     if error is None:
@@ -133,4 +145,5 @@ def setup(app: Sphinx) -> None:
     TypeAliasForwardRef.__repr__ = lambda alias: alias.name  # short names of types show as they are written
     app.connect("missing-reference", to_public_name)
     app.connect("autodoc-process-docstring", mend_lines, priority=600)  # after napoleon
+    app.connect("html-page-context", whole_options)
     app.connect("build-finished", copy_mathjax)

@@ -19,6 +19,8 @@ from meanbounds.service.writer import carry_out
 
 __all__ = ["FILES"]
 
+AGES = ("under 60", "over 60")
+
 
 def a_log(*columns: str, contexts: tuple[str, ...] = ("z0", "z1"), rows: int = 2_000) -> pd.DataFrame:
     """A log with these names for its columns of context, arm and reward."""
@@ -70,12 +72,14 @@ def of_events() -> None:
 
 def of_a_store() -> None:
     """The store of a service that has an agent, what experts did, and what the agent decided."""
-    agent = mb.Agent(mb.ThompsonSampling(), mb.MeanBounds([0.2, 0.1], [0.9, 0.8], arms=["tPA", "watch"]), seed=7)
+    known = dict.fromkeys(AGES, mb.MeanBounds([0.2, 0.1], [0.9, 0.8], arms=["tPA", "watch"]))
+    agent = mb.ContextualAgent(mb.ThompsonSampling(), known, seed=7)
     book = Book(open_store("sqlite:state.db"))
     carry_out(book, Create("agent", agent.to_dict(), Settings(), ""))
     for number in range(40):
-        carry_out(book, Observe("agent", f"seen {number}", ObservationIn(("tPA", "watch")[number % 2], number % 3 / 2)))
-        (decision,) = carry_out(book, Decide("agent", f"request {number}", DecisionIn()))
+        age, arm = AGES[number % 2], ("tPA", "watch")[number // 2 % 2]
+        carry_out(book, Observe("agent", f"seen {number}", ObservationIn(arm, number % 3 / 2, context=age)))
+        (decision,) = carry_out(book, Decide("agent", f"request {number}", DecisionIn(context=age)))
         carry_out(book, Reward(decision.decision_id, None, 1.0))
     book.store.close()
 

@@ -24,6 +24,8 @@ from tests.test_docstrings import PUBLIC
 
 PATIENCE = 60_000.0  # milliseconds
 WIDTHS = (1_200, 390)
+BROKEN = """() => [...document.querySelectorAll(".highlight-console .whole")]
+  .filter(one => one.getClientRects().length > 1).map(one => one.textContent)"""
 WIDER = """() => document.documentElement.scrollWidth > innerWidth
   || [...document.querySelectorAll(".highlight-console pre")].some(one => one.scrollWidth > one.clientWidth)"""
 MADE_BY_SPHINX = {"genindex", "py-modindex", "search"}
@@ -163,7 +165,7 @@ def test_pages_open_from_a_file_and_fit_a_phone(tab: Any, site: Path, pages: dic
         tab.evaluate("() => window.MathJax && MathJax.startup && MathJax.startup.promise.then(() => true)")
         for width in WIDTHS:
             tab.set_viewport_size({"width": width, "height": 900})
-            if tab.evaluate(WIDER):
+            if tab.evaluate(WIDER) or tab.evaluate(BROKEN):
                 wide.append((name, width))
     assert wide == []
 
