@@ -54,7 +54,7 @@ ifdef BASE
 	$(BIN)/python -m benchmarks.compare $(BASE) $(JOBS)
 else
 	$(BIN)/python -m benchmarks.run
-	$(BIN)/python -m benchmarks.serving --postgres
+	$(BIN)/python -m benchmarks.serving --postgres --large 1000000
 	$(BIN)/python -m benchmarks.others
 endif
 

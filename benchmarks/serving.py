@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 import meanbounds as mb
-from benchmarks.pages import table, today
+from benchmarks.pages import paragraph, table, today
 from meanbounds.service.snapshots import COMMAND
 
 __all__ = ["load", "main", "measure", "service"]
@@ -51,18 +51,16 @@ HEADER = (
 )
 Row = tuple[str, ...]
 
-PAGE = """# What a service takes
-
+ABOUT = """
 Written by `python -m benchmarks.serving{options}` on {today} with meanbounds {version}. Connections are on this
-machine; each sends one request, waits for its answer and sends the next, so a request that waits for others takes
-longer where there are more connections. {contexts:,} contexts with 5 arms unless a row says otherwise,
-`OptimisticGittins`; {seconds:g} seconds each, in {turns} turns of which the medians are shown, on {cores} cores that
-other work shares (load {before:.1f} at the start, {after:.1f} at the end). Service and generator are one process each,
-with {loop}. A decision and a reward are synced to disk before they are answered. Half of the requests are decisions and
-half are rewards. Compare the rows: the absolute rates are those of this machine at this moment.
-
-{table}
-
+machine; each sends one request, waits for its answer and sends the next, so that a request waits longer for others
+where there are more connections. Half of the requests are decisions and half are rewards, both synced to disk before
+they are answered. {contexts:,} contexts with 5 arms unless a row says otherwise, `OptimisticGittins`; {seconds:g}
+seconds each, in {turns} turns of which the medians are shown, on {cores} cores that other work shares (load
+{before:.1f} at the start, {after:.1f} at the end). Service and generator are one process each, with {loop}. Compare
+the rows: the absolute rates are those of this machine at this moment.
+"""
+NOTES = """
 "Of empty" is the rate beside that of an endpoint of the same framework that does nothing, with as many connections.
 Memory is the most that the service took, agents included. Other work on the machine changes rates and latencies, but
 hardly the processor time of the server's own process, which is the fairer comparison where a machine is shared.
@@ -394,17 +392,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.generate is None:
         words = sys.argv[1:] if arguments is None else arguments
         before = os.getloadavg()[0]
-        page = PAGE.format(
+        measured = compare(given)
+        about = ABOUT.format(
             options="".join(f" {word}" for word in words),
             today=today(),
             version=mb.__version__,
             before=before,
-            table=compare(given),
+            after=os.getloadavg()[0],
             cores=os.cpu_count(),
             loop=_loop(),
-            after=os.getloadavg()[0],
             **vars(given),
         )
+        page = f"# What a service takes\n\n{paragraph(about)}\n\n{measured}\n\n{paragraph(NOTES)}\n"
         print(page)
         if given.output is not None:
             given.output.write_text(page, encoding="utf-8")

@@ -14,7 +14,7 @@ from meanbounds.service.events import EXPIRED
 from tests.fuzzing.draw import Draw
 from tests.fuzzing.mutate import mutated
 from tests.service.made import a_book, contextual, linear, reloaded, state
-from tests.service.wire import Wire, raw
+from tests.service.wire import Wire, raw, server_of
 
 __all__ = ["tamper"]
 
@@ -117,6 +117,7 @@ def spoiled(draw: Draw, template: Template) -> tuple[str, str, bytes, list[tuple
 
 async def _run(book: Book, requests: int, seed: str, has_features: bool) -> list[str]:
     service, draw = Service(book, snapshots=False), Draw(seed)
+    server = server_of(service)
     ids, found, refused = list[str](), list[str](), 0
     async with service.app.router.lifespan_context(service.app):
         for number in range(requests):
@@ -127,7 +128,7 @@ async def _run(book: Book, requests: int, seed: str, has_features: bool) -> list
             if draw.chance(0.5):
                 status, body = await send(service, method, path, content, headers)
             else:
-                status, body = await Wire(service).send(raw(method, path, content, headers))
+                status, body = await Wire(server).send(raw(method, path, content, headers))
             shown = f"{method} {path} {content[:300]!r}: {status} {body[:300]!r}"
             if status >= 500 or status < 200:
                 found.append(shown)

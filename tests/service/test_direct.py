@@ -19,7 +19,7 @@ from meanbounds.service import Service, make_token, open_store
 from meanbounds.service.book import Book
 from meanbounds.service.sqlite import SQLiteStore
 from tests.service.made import a_book, running, until
-from tests.service.wire import Wire, raw
+from tests.service.wire import Wire, raw, server_of
 
 DECISIONS, REWARDS = "/v1/agents/demo/decisions", "/v1/rewards"
 JSON = [(b"content-type", b"application/json")]
@@ -138,7 +138,7 @@ def test_a_body_may_come_in_parts_and_one_that_is_refused_is_not_waited_for() ->
     async def run() -> None:
         service = Service(a_book(), snapshots=False)
         async with service.app.router.lifespan_context(service.app):
-            wire = Wire(service)
+            wire = Wire(server_of(service))
             request = post(DECISIONS, ASKED)
             for part in (request[:20], request[20:-20], request[-20:-1]):
                 wire.protocol.data_received(part)
@@ -157,7 +157,7 @@ def test_who_does_not_read_answers_is_not_sent_more() -> None:
     async def run() -> None:
         service = Service(a_book(), snapshots=False)
         async with service.app.router.lifespan_context(service.app):
-            wire = Wire(service)
+            wire = Wire(server_of(service))
             assert (await wire.send(post(DECISIONS, ASKED)))[0] == 200
             assert not isinstance(wire.protocol.cycle, RequestResponseCycle)
             wire.protocol.pause_writing()

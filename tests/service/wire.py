@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
+
+import uvicorn
 
 from meanbounds.service import Service
 from meanbounds.service.server import make_server
 
-__all__ = ["Wire", "raw"]
+__all__ = ["Wire", "raw", "server_of"]
 
 
 def raw(method: str, path: str, content: bytes, headers: list[tuple[bytes, bytes]]) -> bytes:
@@ -18,14 +21,20 @@ def raw(method: str, path: str, content: bytes, headers: list[tuple[bytes, bytes
     return b"%s %s HTTP/1.1\r\n%s\r\n%s" % (method.encode(), path.encode("utf-8", "replace"), lines, content)
 
 
-class Wire(asyncio.Transport):
-    """One connection to a service, whose writer runs in this event loop."""
+def server_of(service: Service) -> uvicorn.Server:
+    """A server for connections without sockets, which does not say what it thinks of requests."""
+    server = make_server(service)
+    server.config.load()
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    return server
 
-    def __init__(self, service: Service) -> None:
+
+class Wire(asyncio.Transport):
+    """One connection to a server, for a service whose writer runs in this event loop."""
+
+    def __init__(self, server: uvicorn.Server) -> None:
         super().__init__()
-        server = make_server(service)
         config: Any = server.config
-        config.load()
         self.protocol = config.http_protocol_class(config=config, server_state=server.server_state, app_state={})
         self.protocol.connection_made(self)
         self._received = b""

@@ -693,7 +693,7 @@ class Endpoint:
             _check_size(length)
         return Call(writer, token, path, query, None, key)
 
-    def read(self, call: Call, text: bytes) -> Any:
+    def read(self, call: Call, text: bytes | bytearray) -> Any:
         """What a request asks for, from its body: a command, or what gives the answer when it is awaited."""
         if self._decoder is not None:
             try:

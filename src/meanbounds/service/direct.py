@@ -53,7 +53,7 @@ class _Exchange:
         self._began = time.perf_counter()
         self._protocol, self._endpoint, self._path, self._head = protocol, endpoint, path, head
         self._call: Call | None = None  # there is none unless it was admitted
-        self._body = b""
+        self._body = bytearray()  # it may come in very many parts
         self.keep_alive = protocol.parser.should_keep_alive()
         self.disconnected = self.response_complete = False
 
