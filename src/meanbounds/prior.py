@@ -472,8 +472,8 @@ def _mixture_of(density: Any, bounds: MeanBounds, tolerance: float) -> PriorMixt
     allowed = as_float("tolerance", tolerance)
     if not 1e-4 <= allowed < 1.0:
         raise ValueError(f"tolerance is a difference of probabilities from 0.0001 to below 1; got {shown(tolerance)}")
-    each = not callable(density)
-    densities = as_list("density", density) if each else [density]
+    each = isinstance(density, list | tuple)
+    densities = list(density) if each else [density]
     if not all(map(callable, densities)) or (each and len(densities) != len(bounds)):
         raise TypeError(
             f"density is a function from means to densities, or a list with one for each of {len(bounds)} arms; got "
