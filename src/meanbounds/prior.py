@@ -93,8 +93,7 @@ class Prior(Saved):
 
         Examples
         --------
-        A new offer is either a dud at 2% or a hit at 10%. Thirty failures say which, more clearly than they would say
-        it of one law with the same mean:
+        A new offer is either a dud at 2% or a hit at 10%. Thirty failures speak for a dud:
 
         >>> import meanbounds as mb
         >>> prior = mb.Prior.mixture([mb.Prior(0.02, 200), mb.Prior(0.1, 200)], weights=[0.9, 0.1])
@@ -105,7 +104,7 @@ class Prior(Saved):
         >>> for _ in range(30):
         ...     agent.update("offer", 0.0)
         >>> agent.probabilities().round(3)
-        array([0.378, 0.622])
+        array([0.386, 0.614])
         """
         return PriorMixture(components, weights)
 
@@ -144,8 +143,8 @@ class Prior(Saved):
         >>> import meanbounds as mb
         >>> bounds = mb.MeanBounds.vacuous(2)
         >>> prior = mb.Prior.from_density(lambda x: np.exp(-0.5 * ((x - 0.7) / 0.15) ** 2), bounds)
-        >>> len(prior.components), prior.mean(bounds).round(3)  # the normal law, cut to the range, has the mean 0.691
-        (13, array([0.691, 0.691]))
+        >>> len(prior.components), prior.mean(bounds).round(3)  # the normal law, cut to the range, has the mean 0.692
+        (16, array([0.691, 0.691]))
         """
         return _mixture_of(density, bounds, tolerance)
 
@@ -472,8 +471,8 @@ def _mixture_of(density: Any, bounds: MeanBounds, tolerance: float) -> PriorMixt
     allowed = as_float("tolerance", tolerance)
     if not 1e-4 <= allowed < 1.0:
         raise ValueError(f"tolerance is a difference of probabilities from 0.0001 to below 1; got {shown(tolerance)}")
-    each = not callable(density)
-    densities = as_list("density", density) if each else [density]
+    each = isinstance(density, list | tuple)
+    densities = list(density) if each else [density]
     if not all(map(callable, densities)) or (each and len(densities) != len(bounds)):
         raise TypeError(
             f"density is a function from means to densities, or a list with one for each of {len(bounds)} arms; got "

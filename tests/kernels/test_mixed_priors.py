@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from scipy import special, stats
 
 import meanbounds as mb
@@ -14,6 +16,8 @@ from meanbounds.kernels.arms import mixed_priors as kernel
 from meanbounds.kernels.arms.estimates import parts_of
 from meanbounds.kernels.arms.mixtures import mixed_values
 from meanbounds.kernels.arms.tables import State, state_of
+from tests import naive, naive_mixture, strategies
+from tests.kernels.test_prior import states_after
 from tests.kernels.test_twins import INTERPRETED
 
 Laws = list[tuple[float, float, float]]
@@ -66,7 +70,7 @@ def integral(a: Any, b: Any, lower: Any, upper: Any, power: int = 0, start: Any 
     a, b = mpmath.mpf(a), mpmath.mpf(b)
     peak = min(upper, max(lower, a / (a + b)))
     slope = a * (1 - peak) - b * peak
-    width = peak * (1 - peak) / mpmath.sqrt((a + b) * peak * (1 - peak) + slope**2 + 1)
+    width = peak * (1 - peak) / ((a + b) * peak * (1 - peak) + slope**2 + 1) ** 0.5
     places = {lower, upper, peak}
     steps = (*range(1, 13), 15, 20, 30, 60, 200)
     places |= {x for n in steps for x in (peak - n * width, peak + n * width) if lower < x < upper}
@@ -79,7 +83,7 @@ def integral(a: Any, b: Any, lower: Any, upper: Any, power: int = 0, start: Any 
 def parts_by_quadrature(arm: Arm, trust: float) -> list[tuple[Any, Any, Any, Any, Any]]:
     """Weight, a, b and bounds of each part: the prior's density times the likelihood, integrated as it stands."""
     parts, lower, upper = [], mpmath.mpf(arm.lower), mpmath.mpf(arm.upper)
-    laws = [(mpmath.mpf(w) / mpmath.beta(a, b), mpmath.mpf(a), mpmath.mpf(b)) for w, a, b in arm.laws if w > 0]
+    laws = [(mpmath.mpf(w) / mpmath.betainc(a, b, 0, 1), mpmath.mpf(a), mpmath.mpf(b)) for w, a, b in arm.laws if w > 0]
     after = [(w, a + arm.ones, b + arm.zeros) for w, a, b in laws]
     if lower < upper:
         before = sum(w * integral(a, b, lower, upper) for w, a, b in laws)
@@ -89,7 +93,7 @@ def parts_by_quadrature(arm: Arm, trust: float) -> list[tuple[Any, Any, Any, Any
         parts += [(trust * likelihood, after[0][1], after[0][2], lower, lower)]
     whole = mpmath.mpf(0), mpmath.mpf(1)
     if trust < 1:
-        parts += [((1 - mpmath.mpf(trust)) * w * mpmath.beta(a, b), a, b, *whole) for w, a, b in after]
+        parts += [((1 - mpmath.mpf(trust)) * w * mpmath.betainc(a, b, 0, 1), a, b, *whole) for w, a, b in after]
     total = sum(part[0] for part in parts)
     return [(part[0] / total, *part[1:]) for part in parts]
 
@@ -206,7 +210,8 @@ def values_on(grid: Grid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_chances_and_shortfalls_by_quadrature(seed: int) -> None:
     """P, D and v to 1e-6, and the chances of Thompson sampling to 1e-9, where bounds are certain and where not."""
     rng = np.random.default_rng(500 + seed)
-    trust, arms = float(rng.choice([1.0, 0.9])), []
+    trust = float(rng.choice([1.0, 0.9]))
+    arms: list[Arm] = []
     while len(arms) < 3:
         arm = random_arm(rng, most=3.0, weakest=1.0)
         if min(min(a, b) for _, a, b in arm.laws) > 1.2 and arm.upper - arm.lower > 0.05:
@@ -243,3 +248,73 @@ def test_draws_have_the_law(trust: float) -> None:
         grid = on_a_grid([arm], trust)
         chance = float(grid.density[0][grid.x > level].sum())
         assert stats.binomtest(wins, 4000, chance).pvalue > 1e-8
+
+
+@st.composite
+def mixed_cases(draw: st.DrawFn) -> tuple[strategies.Case, mb.Knowledge]:
+    """Two or three laws for each arm, weak or strong, and a trust that may be below 1."""
+    case = draw(strategies.cases(most_arms=3, horizon=40))
+    size, b, count = len(case.bounds), case.bounds, draw(st.integers(2, 3))
+    shares = np.array(draw(st.lists(st.floats(0.1, 0.9), min_size=size * count, max_size=size * count)))
+    strengths = draw(st.lists(st.sampled_from([12.0, 30.0, 80.0]), min_size=count, max_size=count))
+    components = [
+        mb.Prior(b.low + part * (b.high - b.low), strength)
+        for part, strength in zip(shares.reshape(count, size), strengths, strict=True)
+    ]
+    weights = np.array(draw(st.lists(st.integers(1, 9), min_size=size * count, max_size=size * count)), dtype=float)
+    rows = weights.reshape(size, count)
+    prior = mb.Prior.mixture(components, rows / rows.sum(axis=1, keepdims=True))
+    return case, mb.Knowledge(b, prior=prior, trust=draw(st.sampled_from([1.0, 0.9, 0.5])))
+
+
+@pytest.mark.parametrize("policy", naive_mixture.TWINS, ids=repr)
+@settings(max_examples=5 if INTERPRETED else 30, suppress_health_check=list(HealthCheck))
+@given(drawn=mixed_cases())
+def test_twins(policy: mb.Policy, drawn: tuple[strategies.Case, mb.Knowledge]) -> None:
+    case, known = drawn
+    twin = naive_mixture.twin_for(policy, known)
+    history = naive.play(policy, case.environment, case.bounds, case.horizon, case.seed, twin=twin)
+    if history:
+        played = states_after(policy, case, known, len(history), fast=True)
+        assert played[0].tolist() == history[-1].plays
+        assert played[1].tolist() == history[-1].total
+
+
+def agents_of(policy: mb.Policy, trust: float, priors: list[Any]) -> list[mb.Agent]:
+    bounds = mb.MeanBounds([0.0, 0.2, 0.1], [1.0, 0.7, 0.9])
+    agents = [mb.Agent(policy, mb.Knowledge(bounds, prior=prior, trust=trust), seed=1) for prior in priors]
+    for agent in agents:
+        for arm, reward in ((0, 1.0), (0, 0.0), (2, 1.0), (1, 0.0)):
+            agent.update(arm, reward)
+    return agents
+
+
+@pytest.mark.parametrize("trust", [1.0, 0.8])
+@pytest.mark.parametrize("strength", [12.0, 0.9])
+@pytest.mark.parametrize("policy", [mb.ThompsonSampling(), mb.OptimisticGittins(), mb.IDS()], ids=repr)
+def test_a_mixture_of_one_law_is_that_law(policy: mb.Policy, strength: float, trust: float) -> None:
+    """Told once, or in equal parts: other kernels, the same chances and indices; settling counts the same plays."""
+    law = mb.Prior([0.6, 0.3, 0.5], [strength, 9.0, 4.0])
+    other = mb.Prior(0.5, 50.0)
+    mixtures = [mb.Prior.mixture([law], [1.0]), mb.Prior.mixture([law, other, law], [0.25, 0.0, 0.75])]
+    one, *others = agents_of(policy, trust, [law, *mixtures])
+    for agent in others:
+        np.testing.assert_allclose(agent.probabilities(), one.probabilities(), atol=1e-6)
+        if policy.has_index:
+            np.testing.assert_allclose(agent.indices(), one.indices(), rtol=1e-9)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="too many pulls for Python")
+@pytest.mark.parametrize("trust", [1.0, 0.9])
+@pytest.mark.parametrize("policy", [mb.ThompsonSampling(), mb.ThompsonSampling(settle=False), mb.IDS()], ids=repr)
+def test_chances_are_those_of_pulls(policy: mb.Policy, trust: float) -> None:
+    """An exact binomial test for each arm (false failures of all tests together: below 1e-6)."""
+    prior = mb.Prior.mixture([mb.Prior(0.3, 40.0), mb.Prior([0.8, 0.6, 0.5], 10.0)], weights=[0.7, 0.3])
+    (agent,) = agents_of(policy, trust, [prior])
+    chances, pulled = agent.probabilities(), np.zeros(3, dtype=int)
+    for _ in range(60 if isinstance(policy, mb.IDS) else 2_000):
+        pull = agent.pull(pending="ignore")
+        pulled[pull] += 1
+        agent.cancel(pull)
+    for chance, count in zip(chances.tolist(), pulled.tolist(), strict=True):
+        assert stats.binomtest(count, int(pulled.sum()), min(1.0, chance)).pvalue > 1e-8

@@ -68,7 +68,7 @@ def bernstein_form(density: Callable[[Floats], Floats], tolerance: float) -> Ber
     n = _FEWEST
     while n <= MOST_COMPONENTS:
         basis = _basis(n, x)
-        weights: Floats = np.bincount(np.minimum((x * n).astype(np.int64), n - 1), masses, minlength=n) * 1.0
+        weights = np.bincount(np.minimum((x * n).astype(np.int64), n - 1), masses, minlength=n).astype(np.float64)
         for step in range(_STEPS + 1):
             mixed = weights @ basis
             if step % _LOOK == 0:
