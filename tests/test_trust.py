@@ -42,7 +42,7 @@ ALL = [*DOUBTING, mb.IDS()]
         ),
         (
             lambda: mb.Knowledge.from_dict({"bounds": BOUNDS.to_dict(), "hope": 1}),
-            "bounds, and perhaps prior, trust, assumption and expires",
+            "bounds, and perhaps prior, trust, assumption, expires and half_life",
         ),
         (
             lambda: mb.Agent(mb.ROFUL(), mb.Knowledge(BOUNDS, trust=0.9, assumption="a log"), features=np.eye(3)),
@@ -188,10 +188,15 @@ def test_study_files(tmp_path: Path) -> None:
     assert read_study(path).known == mb.Knowledge(bounds, trust=0.9, assumption="an optimal expert")
     path.write_text(STUDY.format(policy="BIMED", trust="1\nexpires = 50"))
     assert read_study(path).known == mb.Knowledge(bounds, expires=50)
+    path.write_text(STUDY.format(policy="BIMED", trust="0.9\nhalf_life = 50"))
+    assert read_study(path).known == mb.Knowledge(bounds, trust=0.9, half_life=50)
     for policy, trust, says in (
         ("BIMED", "0.9\nexpires = -1", "line 14: bounds: expires must be"),
         ("BIMED", "0.9\nassumption = 7", "line 14: bounds: assumption is the name of what bounds rest on"),
         ("OFUL", "1\nexpires = 9", "line 14: bounds: OFUL learns from features"),
+        ("BIMED", "1\nexpires = 2027-01-31", "line 14: bounds: a simulation has rounds and no dates"),
+        ("BIMED", "0.9\nhalf_life = -1", "line 14: bounds: half_life is the number of rounds"),
+        ("BIMED", '0.9\nassumption = "a"\nhalf_life = 9', "line 15: bounds: bounds whose trust decays cannot be"),
         ("BIMED", '0.9\nassumption = "a"\nexpires = 9', "line 15: bounds: bounds that expire cannot be simulated with"),
         ("BIMED", "1.5", "line 13: bounds: trust is the probability"),
         ("BIMED", '"much"', "line 13: bounds: trust must be a number or a list of numbers"),

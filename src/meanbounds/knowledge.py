@@ -23,7 +23,7 @@ from meanbounds.support.types import Booleans, Floats
 __all__ = ["Knowledge"]
 
 _SAVED = ("bounds", "prior", "trust", "assumption", "expires", "half_life")
-_STEPS = 16  # for each unit of log N, in which trust that decays is brought up to date
+_STEPS = 32  # for each unit of log N, in which trust that decays is brought up to date
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -61,7 +61,7 @@ class Knowledge(Saved):
     half_life
         After how many rounds the probability that the bounds still hold has halved; None if it stays. They cease to
         hold with the same probability in every round, so after t rounds the trust is ``trust * 2 ** (-t / half_life)``.
-        Below 6% they are left out. docs/trust.md says what that costs and saves.
+        Below 3% they are left out. docs/trust.md says what that costs and saves.
 
     Examples
     --------
@@ -290,7 +290,7 @@ class Knowledge(Saved):
     def changes(self) -> tuple[int, ...]:
         """After how many rounds what is known changes, in order; with the last one, bounds say nothing any more.
 
-        A trust that decays is brought up to date whenever log N of bounds that were certain would have fallen by 1/16,
+        A trust that decays is brought up to date whenever log N of bounds that were certain would have fallen by 1/32,
         and that of less certain ones by less. In between it stays.
 
         Examples
@@ -301,7 +301,7 @@ class Knowledge(Saved):
         ((), (1000,))
         >>> decaying = mb.Knowledge(bounds, half_life=5_000).changes
         >>> len(decaying), decaying[0], decaying[-1]
-        (107, 1, 20230)
+        (205, 1, 25113)
         """
         steps = () if self.half_life is None else _steps_of(self.half_life)
         if not isinstance(self.expires, int):
@@ -326,7 +326,7 @@ class Knowledge(Saved):
         (True, 0.0)
         >>> known = mb.Knowledge(mb.MeanBounds([0.2], [0.9]), trust=0.99, half_life=5_000)
         >>> [round(known.after(rounds).trust, 3) for rounds in (0, 100, 1_000, 5_000, 30_000)]
-        [0.99, 0.976, 0.863, 0.497, 0.0]
+        [0.99, 0.977, 0.864, 0.508, 0.0]
         """
         changes = self.changes
         passed = bisect_right(changes, rounds)
@@ -463,8 +463,8 @@ def _as_half_life(half_life: Any) -> float | None:
 def _steps_of(half_life: float) -> tuple[int, ...]:
     """After how many rounds a trust that decays is brought up to date; see `Knowledge.changes`.
 
-    Bounds that were certain have log N = -log(1 - 2^(-t / half_life)) after t rounds. It is below j / 16 for t beyond
-    -half_life log2(1 - exp(-j / 16)).
+    Bounds that were certain have log N = -log(1 - 2^(-t / half_life)) after t rounds. It is below j / 32 for t beyond
+    -half_life log2(1 - exp(-j / 32)).
     """
     most = -log(-expm1(-log(2.0) / half_life)) if half_life < 1e15 else log(half_life / log(2.0))  # after one round
     levels = np.arange(1, floor(_STEPS * most) + 2) / _STEPS

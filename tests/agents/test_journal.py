@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 import meanbounds as mb
 from meanbounds.agents import load_agent
+from meanbounds.support import clock
 
 BOUNDS = {
     "young": mb.MeanBounds([0.5, 0.2, 0.4], [0.95, 0.9, 0.9], arms=["tPA", "medical", "watch"]),
@@ -246,3 +248,19 @@ def test_processes_take_turns_and_what_was_acknowledged_survives_a_kill(path: Pa
     assert said[0].count("counted") == 100
     assert sum(plays(journal)) == len(told)
     assert np.ptp([int(line["id"].split()[1]) for line in lines(path) if line["kind"] == "decision"]) >= 99
+
+
+def test_a_date_is_past_or_not_as_of_the_time_in_the_journal(tmp_path: Path) -> None:
+    """A decision before the date is repeated long after it, and another one after it: both stay what they were."""
+    path, day = tmp_path / "agent.json", datetime(2027, 1, 31, tzinfo=UTC)
+    bounds = mb.MeanBounds([0.8, 0.2], [0.9, 0.6])
+    mb.Agent(mb.GLUE(), mb.Knowledge(bounds, expires=day), seed=7).save(path)
+    for name, seconds in (("before", -1.0), ("after", 1.0)):
+        with clock.at(day.timestamp() + seconds):
+            mb.Journal(path).decide(id=name)
+    with clock.at(day.timestamp() + 1e6):
+        journal = mb.Journal(path)
+        chances = [journal.decide(id=name).probability for name in ("before", "after")]
+        journal.reward("before", 1.0)
+        assert chances == [1.0, 0.5]
+        assert mb.Journal(path).agent.to_dict() == journal.agent.to_dict()

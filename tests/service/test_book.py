@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,29 @@ def test_a_replay_gives_the_same_state_with_and_without_a_snapshot(policy: mb.Po
     verdict = verify(book.store)
     assert verdict.holds, verdict.differences
     assert verdict.events["decided"] > 60
+
+
+@pytest.mark.parametrize("ages", [{"expires": "2027-01-31"}, {"half_life": 3, "trust": 0.9}], ids=str)
+def test_bounds_that_age_do_so_at_the_time_of_the_event(ages: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeated, a decision is as old as it was: whether a date is past is asked of the log, not of the clock."""
+    day = datetime(2027, 1, 31, tzinfo=UTC).timestamp()
+    now = [day - 1.0]
+    monkeypatch.setattr("meanbounds.service.book.time.time", lambda: now[0])
+    agent = mb.Agent(mb.ThompsonSampling(), mb.Knowledge(BOUNDS, **ages), seed=4)
+    book = a_book(agent)
+    for number, late in enumerate([-1.0] * 10 + [0.0] * 10 + [-0.5] * 3):  # the clock of another process may lag
+        now[0] = day + late
+        answer = decide(book, str(number), None)
+        reward(book, answer.decision_id, float(number % 2))
+        if number == 12:
+            book.save_snapshot()
+    chances = [decode(event).probability for event in book.store.read() if event.kind == DECIDED]
+    if "expires" in ages:
+        alone = [mb.Agent(mb.ThompsonSampling(), own, seed=4) for own in (BOUNDS, mb.Knowledge(BOUNDS, trust=0.0))]
+        assert chances[0] == alone[0].decide()[1]
+    assert reloaded(book).differences == 0
+    verdict = verify(book.store)
+    assert verdict.holds, verdict.differences
 
 
 def test_a_service_decides_as_the_library_does() -> None:
