@@ -127,6 +127,23 @@ def test_both_ways_give_the_same_answers(tmp_path: Path, capsys: pytest.CaptureF
 TOKENS: list[tuple[str, list[str] | None]] = [("decide", None), ("reward", None), ("reward", ["other"])]
 
 
+@pytest.mark.parametrize("http", [None, "h11"])
+def test_what_goes_wrong_here_is_said_in_the_log_alone(
+    http: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("secret")
+
+    with running(a_book(), http=http) as client:
+        with monkeypatch.context() as patched:
+            patched.setattr("meanbounds.service.app.do.Decide", fail)
+            answer = client.post(DECISIONS, content=ASKED, headers=dict(JSON))
+        assert client.post(DECISIONS, content=ASKED, headers=dict(JSON)).status_code == 200
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal")
+    assert "secret" not in answer.text
+    assert "KeyError: 'secret'" in capsys.readouterr().err
+
+
 def test_the_rate_of_a_token_is_limited() -> None:
     with running(a_book(), rate=1.0) as client:
         answers = [client.post(DECISIONS, content=ASKED, headers=dict(JSON)) for _ in range(8)]

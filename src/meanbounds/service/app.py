@@ -646,14 +646,14 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that comes by ASGI."""
         began, head, path = time.perf_counter(), scope["headers"], scope["path_params"]
-        answer: Any
         try:
             call = self.admit(head, path, scope["query_string"])
             made = self.read(call, b"" if self._decoder is None else await _body(receive))
-            answer = (await call.writer.put(made))[0] if self._is_command else await made
-        except Exception as error:
-            answer = error
-        status, headers, content = self.answer(answer, began, head, path)
+            found = (await call.writer.put(made))[0] if self._is_command else await made
+        except Exception as error:  # it is not kept, since it has this frame: that would be a cycle
+            status, headers, content = self.answer(error, began, head, path)
+        else:
+            status, headers, content = self.answer(found, began, head, path)
         headers = [*HEADERS, *headers, (b"content-length", b"%d" % len(content))]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})
@@ -708,36 +708,39 @@ class Endpoint:
         return self._operation.handle(call)
 
     def answer(
-        self, answer: Any, began: float, head: Headers, path: Mapping[str, str]
+        self, found: Any, began: float, head: Headers, path: Mapping[str, str]
     ) -> tuple[int, Sequence[tuple[bytes, bytes]], bytes]:
         """Status, headers beside `HEADERS`, and content of the answer to a request, which is counted and logged.
 
         Parameters
         ----------
-        answer
+        found
             What came of the request, or the exception that it ended with.
         began
             When the request came, by `time.perf_counter`.
         head, path
             Its headers and the parts of its address.
         """
-        operation, service = self._operation, self._service
-        status, headers = 200, list[tuple[bytes, bytes]]()
+        service, headers = self._service, list[tuple[bytes, bytes]]()
         try:
-            if isinstance(answer, Exception):
-                raise answer
-            content = _ENCODER.encode(answer)
-        except Exception as error:
-            refusal = error if isinstance(error, RefusalError) else _unforeseen(error, self._name)
-            status, body = operation.refuse(refusal, path)
-            content = _ENCODER.encode(body)
-            if status == 429:
-                headers.append(_RETRY)
+            status, content = self._encoded(found, path)
+        except Exception as error:  # an answer that is no JSON
+            status, content = self._encoded(error, path)
+        if status == 429:
+            headers.append(_RETRY)
         seconds = time.perf_counter() - began
         service.metrics.answered(self._name, status, seconds)
         if service.log_requests:
             headers.append((b"x-request-id", self._log(head, path, status, seconds).encode()))
         return status, headers, content
+
+    def _encoded(self, found: Any, path: Mapping[str, str]) -> tuple[int, bytes]:
+        """Status and content of what came of a request."""
+        if not isinstance(found, Exception):
+            return 200, _ENCODER.encode(found)
+        refusal = found if isinstance(found, RefusalError) else _unforeseen(found, self._name)
+        status, body = self._operation.refuse(refusal, path)
+        return status, _ENCODER.encode(body)
 
     def _log(self, head: Headers, path: Mapping[str, str], status: int, seconds: float) -> str:
         """Say that a request was answered; the id is that of the caller, or a new one."""
