@@ -41,18 +41,19 @@ def parts_of(d: Doubt, k: int, prior: mb.PriorMixture) -> list[Part]:
         for share, (a, b) in zip(shares, rows, strict=True)
     ]
     lower, upper, trust = within[0].lower, min(1.0, within[0].upper), d.trust[k]
-    parts = [Part((1.0 - trust) * likely[i], whole[i], d.bare) for i in range(size)]
+    parts, before = [Part((1.0 - trust) * likely[i], whole[i], d.bare) for i in range(size)], 0.0
     if lower < upper:
         before = sum(
             share * integral(Posterior(a, b, lower, upper, 0.0, 1.0), lower, upper)
             for share, (a, b) in zip(shares, rows, strict=True)
         )
-        inside = [trust * likely[i] * integral(within[i], lower, upper) / before for i in range(size)]
-        parts = [Part(inside[i], within[i], d.told) for i in range(size)] + parts
+        inside = [trust * likely[i] * integral(within[i], lower, upper) for i in range(size)]
+        scale = before if before > 0.0 else math.inf  # too little for floats: undecided below
+        parts = [Part(inside[i] / scale, within[i], d.told) for i in range(size)] + parts
     else:
         parts = [Part(trust * lower**ones * (1.0 - lower) ** zeros if trust < 1 else 1.0, within[0], d.told), *parts]
     total = sum(part.weight for part in parts)
-    if not total > 0.0:
+    if not total > 0.0 or (lower < upper and not before > 1e-290):
         d.told.memory[UNDECIDED] = 1.0
         return [part._replace(weight=1.0 / len(parts)) for part in parts]
     return [part._replace(weight=part.weight / total) for part in parts]

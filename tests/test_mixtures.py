@@ -16,7 +16,8 @@ from scipy import integrate, stats
 import meanbounds as mb
 from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import child, reward_key
-from tests.test_prior import StudyError, study
+from meanbounds.simulation.study import StudyError
+from tests.test_prior import study
 
 UNTYPED: Any = mb
 BOUNDS = mb.MeanBounds([0.0, 0.2, 0.1], [0.95, 0.6, 0.9], arms=["tPA", "medical", "watch"])

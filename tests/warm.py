@@ -24,7 +24,7 @@ from meanbounds.kernels.arms.tables import State
 from meanbounds.logs.confidence import METHODS
 from meanbounds.policies import AnyPolicy
 from meanbounds.simulation import Delay
-from tests import naive, naive_doubt, naive_prior
+from tests import naive, naive_doubt, naive_mixture, naive_prior
 from tests.conftest import drop_stale_kernels
 
 BOUNDS = mb.MeanBounds([0.3, 0.2], [0.8, 0.9])
@@ -32,6 +32,8 @@ PRIOR = mb.Prior(0.5, 8.0)
 DOUBTED = mb.Knowledge(BOUNDS, trust=0.9)
 EXPECTED = mb.Knowledge(BOUNDS, prior=PRIOR)
 BOTH = mb.Knowledge(BOUNDS, prior=PRIOR, trust=0.9)
+MIXED = mb.Knowledge(BOUNDS, prior=mb.Prior.mixture([PRIOR, mb.Prior(0.7, 8.0)], [0.5, 0.5]))
+BOTH_MIXED = mb.Knowledge(BOUNDS, prior=MIXED.prior, trust=0.9)
 WORLD = mb.Bernoulli([0.5, 0.6])
 
 Step = tuple[Callable[[Any, mb.Knowledge], None], AnyPolicy, mb.Knowledge]
@@ -84,9 +86,9 @@ def compile_logs() -> None:
 
 def jobs() -> list[Callable[[], None]]:
     """One policy of each kernel, those that take longest first, and neighbours that have little in common."""
-    plain, doubting, informed = (
+    plain, doubting, informed, mixed_twins = (
         list({policy.kernel: policy for policy in reversed(policies)}.values())
-        for policies in (list(naive.TWINS), naive_doubt.DOUBTING, list(naive_prior.TWINS))
+        for policies in (list(naive.TWINS), naive_doubt.DOUBTING, list(naive_prior.TWINS), list(naive_mixture.TWINS))
     )
     certain = mb.Knowledge(BOUNDS)
     slow = [policy for policy in plain if isinstance(policy, (mb.IDS, mb.OptimisticGittins, mb.ThompsonSampling))]
@@ -102,6 +104,9 @@ def jobs() -> list[Callable[[], None]]:
     found += [(compile_agent, policy, known) for policy in plain if policy.takes_prior for known in (EXPECTED, BOTH)]
     found += [(compile_loops, policy, EXPECTED) for policy in informed]
     found.append((compile_loops, mb.OptimisticGittins(), BOTH))
+    mixed = [policy for policy in plain if policy.takes_mixture]
+    found += [(compile_agent, policy, known) for policy in mixed for known in (MIXED, BOTH_MIXED)]
+    found += [(compile_loops, policy, known) for policy in mixed_twins for known in (MIXED, BOTH_MIXED)]
     return [*(partial(step, policy, known) for step, policy, known in found), compile_logs]
 
 

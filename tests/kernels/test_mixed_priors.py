@@ -82,8 +82,11 @@ def integral(a: Any, b: Any, lower: Any, upper: Any, power: int = 0, start: Any 
 
 def parts_by_quadrature(arm: Arm, trust: float) -> list[tuple[Any, Any, Any, Any, Any]]:
     """Weight, a, b and bounds of each part: the prior's density times the likelihood, integrated as it stands."""
-    parts, lower, upper = [], mpmath.mpf(arm.lower), mpmath.mpf(arm.upper)
+    lower, upper = mpmath.mpf(arm.lower), mpmath.mpf(arm.upper)
+    parts: list[tuple[Any, Any, Any, Any, Any]] = []
+    laws: list[tuple[Any, Any, Any]]
     laws = [(mpmath.mpf(w) / mpmath.betainc(a, b, 0, 1), mpmath.mpf(a), mpmath.mpf(b)) for w, a, b in arm.laws if w > 0]
+    after: list[tuple[Any, Any, Any]]
     after = [(w, a + arm.ones, b + arm.zeros) for w, a, b in laws]
     if lower < upper:
         before = sum(w * integral(a, b, lower, upper) for w, a, b in laws)

@@ -41,8 +41,9 @@ class Plan:
     is_doubted
         Whether the bounds may be wrong. The table then has two plans, with the bounds and without, and two more rows;
         the attributes above are those with the bounds.
-    has_prior
-        Whether each plan in the table ends with the rows of a prior, see `meanbounds.Prior.rows`.
+    prior_code
+        What the prior in the last rows of each plan in the table adds to the code of the kernel; 0 if there is none.
+        `meanbounds.Prior.rows` and `meanbounds.PriorMixture.parts` give the rows.
 
     Examples
     --------
@@ -62,11 +63,6 @@ class Plan:
 
     prior_code: int = 0
     """What the prior in the last rows of the table adds to the code of the kernel; 0 if there is none."""
-
-    @property
-    def has_prior(self) -> bool:
-        """Whether each plan in the table ends with the rows of a prior."""
-        return self.prior_code > 0
 
     @property
     def arms(self) -> Integers:
