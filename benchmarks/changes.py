@@ -81,11 +81,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             row = functools.partial(row_of, label, policy, world, given.runs, given.seed)
             lines.append(kept_part(given.kept, f"{number}-{given.runs}-{given.seed}-{label}", row))
         parts.append("\n".join([f"## {title}", "", *lines]))
+    some = "" if given.policies is None else f" --policies {' '.join(given.policies)}"
     about = f"""Three arms with the means {_listed(BEFORE)} and, in the first table, {_listed(AFTER)} after {CHANGE:,}
     rounds. The bounds {BOUNDS.lower.tolist()} to {BOUNDS.upper.tolist()} are right before the change and leave out all
     arms but the first. Mean regret of {given.runs} runs against the best arm of the moment, by what a policy takes its
-    bounds to be; docs/trust.md says what that means. Written by `python -m benchmarks.changes --runs {given.runs}` on
-    {today()} with meanbounds {mb.__version__}, seed {given.seed}. Slow policies play fewer of the runs."""
+    bounds to be; docs/trust.md says what that means. Written by
+    `python -m benchmarks.changes --runs {given.runs}{some}` on {today()} with meanbounds {mb.__version__}, seed
+    {given.seed}. Slow policies play fewer of the runs."""
     text = "\n\n".join(["# What bounds cost that have grown old", paragraph(about), *parts]) + "\n"
     print(text)
     output = given.output or (PAGE if given.policies is None else None)
