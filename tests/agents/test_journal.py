@@ -254,13 +254,13 @@ def test_a_date_is_past_or_not_as_of_the_time_in_the_journal(tmp_path: Path) -> 
     """A decision before the date is repeated long after it, and another one after it: both stay what they were."""
     path, day = tmp_path / "agent.json", datetime(2027, 1, 31, tzinfo=UTC)
     bounds = mb.MeanBounds([0.8, 0.2], [0.9, 0.6])
-    mb.Agent(mb.GLUE(), mb.Knowledge(bounds, expires=day), seed=7).save(path)
+    mb.Agent(mb.ThompsonSampling(), mb.Knowledge(bounds, expires=day), seed=7).save(path)
     for name, seconds in (("before", -1.0), ("after", 1.0)):
         with clock.at(day.timestamp() + seconds):
             mb.Journal(path).decide(id=name)
     with clock.at(day.timestamp() + 1e6):
         journal = mb.Journal(path)
-        arms = [journal.decide(id=name).arm for name in ("before", "after")]
+        chances = [journal.decide(id=name).probability for name in ("before", "after")]
         journal.reward("before", 1.0)
-        assert arms == [0, 1]  # the second is excluded while bounds count, and the only one without a pull after that
+        assert chances[0] == 1.0 > chances[1]  # the second arm is excluded while bounds count
         assert mb.Journal(path).agent.to_dict() == journal.agent.to_dict()
