@@ -104,9 +104,8 @@ def play(setting: str, draws: int, folder: Path | None = None) -> mb.Regret:
     curves, plays, kept = {}, {}, {}
     for label in POLICIES:
         played = mb.Regret.concat(play_one(setting, draw, label, folder) for draw in range(draws))
-        curves[label], plays[label], kept[label] = (
-            own[label] for own in (played.curves, played.plays, played.measures["kept"])
-        )
+        curves[label], plays[label] = played.curves[label], played.plays[label]
+        kept[label] = played.measures["kept"][label]
         print(f"{setting}, {label}", file=sys.stderr, flush=True)
     return mb.Regret(played.rounds, curves, plays, {}, {"kept": kept})
 
