@@ -164,6 +164,12 @@ def _(draw: Draw) -> Call:
     return Call("", mb.Prior.from_dict, [mb.Prior(draw.share(), [0.5, 30.0]).to_dict()])
 
 
+@_add("PriorMixture")
+def _(draw: Draw) -> Call:
+    laws = [mb.Prior(draw.share(), [0.5, 30.0]), mb.Prior([0.2, 0.7], 8)]
+    return Call("", mb.PriorMixture, [laws, draw.pick(([0.9, 0.1], [[0.5, 0.5], [0.0, 1.0]]))])
+
+
 @_add("Prior.rows")
 def _(draw: Draw) -> Call:
     return Call("", mb.Prior([0.4, 0.6], 8).rows, [draw.pick((mb.MeanBounds.vacuous(2), a_bounds(draw)))])
