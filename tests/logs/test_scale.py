@@ -52,7 +52,7 @@ def opened(engine: str, request: pytest.FixtureRequest) -> Iterator[dict[str, An
         address = request.getfixturevalue("postgres")
         with psycopg.connect(address, autocommit=True) as connection:
             rows = f"generate_series(0::bigint, {ROWS - 1}) AS numbers(i)"
-            connection.execute("DROP TABLE IF EXISTS many")  # of a run that was interrupted
+            connection.execute("DROP TABLE IF EXISTS many")  # seen once after a worker had been ended
             connection.execute(
                 f"CREATE TABLE many AS SELECT {columns('/').replace('DOUBLE', 'DOUBLE PRECISION')} FROM {rows}".encode()
             )
