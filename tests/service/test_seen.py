@@ -195,7 +195,7 @@ def test_openfeature_gets_a_decision_and_its_reward_counts_once() -> None:
     token = make_token(book.store, ["decide", "reward"])
     held = {"Authorization": f"Bearer {token}"}
     with running(book) as client:
-        api.set_provider(OFREPProvider(str(client.base_url), headers_factory=lambda: held), "stroke")
+        api.set_provider_and_wait(OFREPProvider(str(client.base_url), headers_factory=lambda: held), "stroke")
         flags = api.get_client("stroke")
         where = EvaluationContext("patient 7", {"context": "c0", "age": 59})
         details = flags.get_string_details("demo", "none", where)
@@ -227,7 +227,7 @@ def test_openfeature_uses_its_default_where_the_expert_decides() -> None:
 
     book = a_book(mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.1], [0.9, 0.5], arms=["a", "b"]), seed=7), share=0.0)
     with running(book) as client:
-        api.set_provider(OFREPProvider(str(client.base_url)), "observed")
+        api.set_provider_and_wait(OFREPProvider(str(client.base_url)), "observed")
         details = api.get_client("observed").get_string_details("demo", "what the doctor says")
         assert (details.value, details.variant, details.reason) == ("what the doctor says", "expert", "DEFAULT")
         api.shutdown()
