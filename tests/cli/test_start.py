@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,21 @@ def test_one_context_with_trust(log: str, tmp_path: Path, capsys: pytest.Capture
     agent = mb.Agent.load(out)
     assert isinstance(agent.policy, mb.ThompsonSampling)
     assert (agent.knowledge.trust, agent.bounds.arms) == (0.95, (0, 1, 2, 3))
+
+
+def test_bounds_that_age(log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "agent.json"
+    more = ["--trust", "0.95", "--half-life", "5000", "--expires"]
+    assert main(["start", log, *COLUMNS, *more, "20000", "-o", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "age: trust in the bounds halves every 5,000 rounds of a context; the bounds expire after 20,000 rounds" in said
+    known = mb.Agent.load(out).knowledge
+    assert (known.trust, known.half_life, known.expires) == (0.95, 5000.0, 20_000)
+    assert main(["start", log, *COLUMNS, "--expires", "2027-01-31", "-o", str(out)]) == 0
+    assert "age: the bounds expire on 2027-01-31" in capsys.readouterr().out
+    assert mb.Agent.load(out).knowledge.expires == datetime(2027, 1, 31, tzinfo=UTC)
+    assert main(["start", log, *COLUMNS, "--expires", "soon"]) == 2
+    assert "a date such as 2027-01-31; got 'soon'" in capsys.readouterr().err
 
 
 def test_an_agent_that_has_decided_is_not_replaced(

@@ -63,6 +63,13 @@ def _praise(agent: mb.ContextualAgent, context: Any, arm: int) -> None:
         agent.update(context, arm, 1.0)
 
 
+def test_bounds_of_an_old_log_age() -> None:
+    agent = several(ErringExpert(0.1), trust=0.95, half_life=500.0, expires=2_000, seed=1)
+    assert {(agent[c].knowledge.half_life, agent[c].knowledge.expires) for c in COUNTS.contexts} == {(500.0, 2_000)}
+    certain = one(log_of([[600, 400]], [[480, 280]]), half_life=500.0, seed=1).knowledge
+    assert certain == mb.Knowledge(certain.bounds, prior=certain.prior, half_life=500.0)
+
+
 def test_full_trust_leaves_no_doubt() -> None:
     agent = one(log_of([[600, 400]], [[480, 280]]), trust=1.0, seed=1)
     assert agent.knowledge.is_certain

@@ -293,7 +293,10 @@ class ArmsLearner(Learner):
         now = self._now
         decide = now.decide
         if decide is None or plan.is_doubted:
-            return super().decide(eligible, pending)
+            if now.ends is None:
+                return super().decide(eligible, pending)
+            with clock.at(clock.now().timestamp()):  # one moment for the chances and for the pull
+                return super().decide(eligible, pending)
         counts = self._counts_by_default if pending is None else self._counts(pending)
         own, chance = (now.parameters, now.middle, plan.table, now.table, now.tally), np.empty(1)
         k = decide(*own, self._log_f, counts, chance)

@@ -40,6 +40,20 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "and gives them up if rewards contradict them; default: what is assumed gives a prior alone",
     )
     parser.add_argument(
+        "--half-life",
+        type=float,
+        metavar="ROUNDS",
+        help="after how many rounds of a context the probability that the world is still that of the log has halved, for "
+        "example 5000: bounds are given up as they age; default: they do not age",
+    )
+    parser.add_argument(
+        "--expires",
+        type=_rounds_or_date,
+        metavar="WHEN",
+        help="when bounds stop to say anything: after so many rounds, for example 20000, or on a date, for example "
+        "2027-01-31; default: never",
+    )
+    parser.add_argument(
         "--policy", choices=_POLICIES, help="how the agent decides; default: OptimisticGittins, which measured best"
     )
     parser.add_argument(
@@ -86,6 +100,8 @@ def _run(options: argparse.Namespace) -> None:
         judged,
         **given,
         trust=options.trust,
+        half_life=options.half_life,
+        expires=options.expires,
         policy=None if options.policy is None else getattr(mb, options.policy)(),
         arms=listed_arms(options, counts),
         seed=options.seed,
@@ -136,10 +152,27 @@ def _next(path: Path, made: mb.Agent | mb.ContextualAgent, contexts: Sequence[mb
 def _basis(options: argparse.Namespace, judged: mb.logs.Assumption) -> str:
     """What bounds and prior rest on, in a line each."""
     size = "the log is infinitely long" if options.infinite else f"all at once with probability {options.confidence:g}"
+    ages = _ageing(options)
     if options.trust is None:
-        return f"bounds: hold whoever chose; {size}\nprior: judged that {judged.in_words()}"
+        return f"bounds: hold whoever chose; {size}\nprior: judged that {judged.in_words()}{ages}"
     trusted = f"trusted with probability {options.trust:.12g}"
-    return f"bounds and prior: {judged.in_words()}; {trusted}\nif that holds, the bounds do: {size}"
+    return f"bounds and prior: {judged.in_words()}; {trusted}\nif that holds, the bounds do: {size}{ages}"
+
+
+def _ageing(options: argparse.Namespace) -> str:
+    """How the bounds age, in a line, if they do."""
+    words = []
+    if options.half_life is not None:
+        words.append(f"trust in the bounds halves every {options.half_life:,g} rounds of a context")
+    if options.expires is not None:
+        after = options.expires
+        words.append(f"the bounds expire {f'after {after:,} rounds' if isinstance(after, int) else f'on {after}'}")
+    return f"\nage: {'; '.join(words)}" if words else ""
+
+
+def _rounds_or_date(text: str) -> int | str:
+    """A number of rounds, or a date in ISO form, which `Knowledge` reads."""
+    return int(text) if text.isdigit() else text
 
 
 def _decimals(counts: mb.logs.Counts) -> int:

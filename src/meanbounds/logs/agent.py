@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Literal
+from datetime import date
+from typing import Any, Literal
 
 from meanbounds.agents import Agent, ContextualAgent
 from meanbounds.bounds import Arm
@@ -33,6 +34,8 @@ def agent(
     assumption: Assumption | None = None,
     *,
     trust: float | None = None,
+    half_life: float | None = None,
+    expires: int | date | str | None = None,
     policy: Policy | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     infinite: bool = False,
@@ -59,6 +62,9 @@ def agent(
         How probable it is that the assumption holds, such as 0.99. The agent then starts from the bounds that it gives.
         If there are several contexts, they share the evidence against it (docs/trust.md); in a single one the bounds of
         each arm are doubted by themselves. By default the assumption gives no bounds, only the prior.
+    half_life, expires
+        How bounds from an old log age, as for `meanbounds.Knowledge`; in each context by its own rounds. By default
+        they do not.
     policy
         How to decide: one that can use a prior. By default the one that measured best (docs/agents_of_logs.md):
         ``OptimisticGittins(f="t + 1000")`` without `trust`, ``OptimisticGittins()`` with it.
@@ -105,6 +111,8 @@ def agent(
         counts,
         assumption,
         trust=trust,
+        half_life=half_life,
+        expires=expires,
         confidence=confidence,
         infinite=infinite,
         method=method,
@@ -124,6 +132,8 @@ def knowledge_of(
     assumption: Assumption | None = None,
     *,
     trust: float | None = None,
+    half_life: float | None = None,
+    expires: int | date | str | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     infinite: bool = False,
     method: str = "bernstein",
@@ -149,9 +159,8 @@ def knowledge_of(
     priors = found_prior(likely)
     found = (weigh(assumed=_certain(judged)) if sure is None else likely).bounds()
     name = judged.in_words() if sure is not None and len(found) > 1 else None
-    return {
-        context: Knowledge(own, prior=priors[context], trust=sure, assumption=name) for context, own in found.items()
-    }
+    rest: dict[str, Any] = {"trust": sure, "assumption": name, "half_life": half_life, "expires": expires}
+    return {context: Knowledge(own, prior=priors[context], **rest) for context, own in found.items()}
 
 
 def _certain(judged: Assumption) -> Assumption:
