@@ -11,6 +11,7 @@ from typing import Any
 from meanbounds.service import Service, verify
 from meanbounds.service.book import Book
 from meanbounds.service.events import EXPIRED
+from meanbounds.service.server import warm_up
 from tests.fuzzing.draw import Draw
 from tests.fuzzing.mutate import mutated
 from tests.service.made import a_book, contextual, linear, reloaded, state
@@ -157,6 +158,7 @@ def tamper(requests: int, seed: int) -> list[str]:
     found = list[str]()
     for number, agent in enumerate(agents):
         book = a_book(agent)
+        warm_up(book)  # as `serve` does: nobody waits for a kernel
         share = requests * 3 // 4 if number == 0 else requests // 4
         before = sys.getswitchinterval()
         sys.setswitchinterval(0.0005)  # as `serve` does
