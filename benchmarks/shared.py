@@ -201,11 +201,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             rows = functools.partial(_rows, part, label, policy, *size)
             lines.append(kept_part(given.kept, "-".join([letter, *map(str, size), label]), rows))
         bodies[part.title] = "\n".join([paragraph(part.about), "", *lines])
+    command = ["python -m benchmarks.shared", *given.parts, f"--contexts {given.contexts}"]
+    if len(policies) < len(POLICIES):
+        command.append(f"--policies {' '.join(policies)}")
     about = f"""Bounds of many contexts that rest on one assumption, with trust in each arm's bounds by themselves and
     with trust that is shared; docs/trust.md says what that is. {given.contexts} contexts, {given.rounds:,} decisions in
     each on average, in random order; five arms with means {", ".join(f"{mean:g}" for mean in MEANS)} and rewards of 0
-    and 1. Written by `python -m benchmarks.shared --contexts {given.contexts}` on {today()} with meanbounds
-    {mb.__version__}, seed {given.seed}."""
+    and 1. Written by `{" ".join(command)}` on {today()} with meanbounds {mb.__version__}, seed {given.seed}."""
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in bodies.items())
     text = f"# What shared trust costs and saves\n\n{paragraph(about)}\n\n{body}\n"
     print(text)

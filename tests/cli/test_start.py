@@ -53,7 +53,7 @@ def test_bounds_that_age(log: str, tmp_path: Path, capsys: pytest.CaptureFixture
     more = ["--trust", "0.95", "--half-life", "5000", "--expires"]
     assert main(["start", log, *COLUMNS, *more, "20000", "-o", str(out)]) == 0
     said = capsys.readouterr().out
-    assert "age: trust in the bounds halves every 5,000 rounds of a context; the bounds expire after 20,000 rounds" in said
+    assert "age: trust in the bounds halves every 5,000 rounds of a context; the bounds expire after 20,000" in said
     known = mb.Agent.load(out).knowledge
     assert (known.trust, known.half_life, known.expires) == (0.95, 5000.0, 20_000)
     assert main(["start", log, *COLUMNS, "--expires", "2027-01-31", "-o", str(out)]) == 0

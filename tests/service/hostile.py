@@ -126,10 +126,14 @@ async def _run(book: Book, requests: int, seed: str, has_features: bool) -> list
             template = draw.pick(given[:FREQUENT] if draw.chance(0.8) else given)  # changes of agents take longer
             method, path, content, headers = spoiled(draw, template)
             before = book.position
-            if draw.chance(0.5):
-                status, body = await send(service, method, path, content, headers)
-            else:
-                status, body = await Wire(server).send(raw(method, path, content, headers))
+            try:
+                if draw.chance(0.5):
+                    status, body = await send(service, method, path, content, headers)
+                else:
+                    status, body = await Wire(server).send(raw(method, path, content, headers))
+            except TimeoutError:
+                found.append(f"no answer: {method} {path} {content[:300]!r}")
+                continue
             shown = f"{method} {path} {content[:300]!r}: {status} {body[:300]!r}"
             if status >= 500 or status < 200:
                 found.append(shown)

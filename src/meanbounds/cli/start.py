@@ -43,7 +43,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--half-life",
         type=float,
         metavar="ROUNDS",
-        help="after how many rounds of a context the probability that the world is still that of the log has halved, for "
+        help="after how many rounds of a context the probability that the world is as in the log has halved, for "
         "example 5000: bounds are given up as they age; default: they do not age",
     )
     parser.add_argument(
