@@ -204,9 +204,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             rows = functools.partial(_rows, part, label, policy, runs, given.seed)
             lines.append(kept_part(given.kept, f"{letter}-{runs}-{given.seed}-{label}", rows))
         bodies[part.title] = "\n".join([paragraph(f"{part.about} Figures are of {runs} runs."), "", *lines])
+    command = " ".join(["python -m benchmarks.doubt", *given.parts, f"--share {given.share:g}"])
     about = f"""Every policy that uses bounds, with bounds that are right or wrong, trusted more or less; docs/trust.md
-    says what trust is. Written by `python -m benchmarks.doubt --share {given.share:g}` on {today()} with meanbounds
-    {mb.__version__}, seed {given.seed}. Slow policies play fewer of the runs."""
+    says what trust is. Written by `{command}` on {today()} with meanbounds {mb.__version__}, seed {given.seed}. Slow
+    policies play fewer of the runs."""
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in bodies.items())
     text = f"# What trust costs and saves\n\n{paragraph(about)}\n\n{body}\n"
     print(text)
