@@ -141,7 +141,8 @@ async def _run(book: Book, requests: int, seed: str, has_features: bool) -> list
                 refused += 1
                 news = [event.kind for event in book.store.read(before)] if book.position != before else []
                 if any(kind != EXPIRED for kind in news):  # decisions expire meanwhile
-                    found.append(f"refused, and yet something was written: {shown}")
+                    told = f"{len(news)} events, first of all {news[:5]}, after {before} of {book.position}"
+                    found.append(f"refused, and yet something was written ({told}): {shown}")
                 if b"Traceback" in body or b'File "' in body:
                     found.append(f"a stack trace: {shown}")
             elif b'"decision_id"' in body and path.endswith("/decisions"):
