@@ -26,6 +26,10 @@ MIXTURE = mb.Prior.mixture([mb.Prior([0.3, 0.4, 0.5], 20.0), mb.Prior(0.8, 9.0)]
 USERS = [mb.ThompsonSampling(), mb.OptimisticGittins(), mb.IDS()]
 
 
+def test_weights_may_be_off_by_rounding() -> None:
+    assert mb.Prior.mixture([DUD, HIT], [0.9, 0.1 + 1e-12]).weights[1] == pytest.approx(0.1)
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [

@@ -25,7 +25,7 @@ _SAVED_MIXTURE = ("components", "weights")
 _UNIFORM = 2.0  # strength of a prior that says nothing, with the middle of the range as its mean
 _ROUNDING = 1e-9  # of a sum of weights
 _STRONGEST = 1e12  # parameter of a Beta law: the peak of a stronger one can be narrower than floats resolve
-_ROUNDING = 1e-14  # of a parameter, as a part of the strength
+_WHOLE = 1e-14  # how far a parameter is off at most by rounding, as a part of the strength
 _WEAKEST = 1e-6  # a weaker one would be a coin that shows one end of the range or the other
 
 
@@ -340,7 +340,7 @@ class PriorMixture(Saved):
         shares = np.broadcast_to(shares, (len(bounds), len(self.components)))
         strengths, above, below = np.array(found).transpose(1, 0, 2)
         # Laws with whole parameters are smooth at the ends of the range, which rounding errors must not hide.
-        above, below = (np.where(np.abs(p - np.rint(p)) < _ROUNDING * strengths, np.rint(p), p) for p in (above, below))
+        above, below = (np.where(np.abs(p - np.rint(p)) < _WHOLE * strengths, np.rint(p), p) for p in (above, below))
         return (shares / shares.sum(axis=1, keepdims=True)).T, above, below
 
     def parts(self, bounds: MeanBounds) -> Floats:
