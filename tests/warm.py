@@ -65,14 +65,16 @@ def compile_delays(policy: mb.Policy, known: mb.Knowledge) -> None:
     mb.simulate(policy, WORLD, known, horizon=3, runs=1, seed=1, delay=Delay(2), workers=1, progress=False)
 
 
-def compile_linear(policy: AnyPolicy, known: mb.Knowledge) -> None:
-    """Agents and simulations of arms with features."""
+def compile_linear() -> None:
+    """Agents and simulations of arms with features; their policies share most, so one core compiles them all."""
     features = np.array([[1.0, 0.0], [0.0, 1.0]])
-    agent = mb.Agent(policy, known, seed=1, features=features)
-    agent.update(agent.pull(), 1.0)
-    agent.probabilities()
     world = mb.Linear(features, [0.5, 0.6], rewards="two-point")
-    mb.simulate(policy, world, known, horizon=3, runs=1, seed=1, workers=1, progress=False)
+    policies: list[AnyPolicy] = [mb.OFUL(), mb.ROFUL(), mb.LinearThompson()]
+    for policy in policies:
+        agent = mb.Agent(policy, mb.Knowledge(BOUNDS), seed=1, features=features)
+        agent.update(agent.pull(), 1.0)
+        agent.probabilities()
+        mb.simulate(policy, world, BOUNDS, horizon=3, runs=1, seed=1, workers=1, progress=False)
 
 
 def compile_logs() -> None:
@@ -92,10 +94,7 @@ def jobs() -> list[Callable[[], None]]:
     )
     certain = mb.Knowledge(BOUNDS)
     slow = [policy for policy in plain if isinstance(policy, (mb.IDS, mb.OptimisticGittins, mb.ThompsonSampling))]
-    found: list[Step] = []
-    for policy in (mb.OFUL(), mb.ROFUL(), mb.LinearThompson()):
-        found.append((compile_linear, policy, certain))
-        found += [(compile_agent, slow.pop(), certain)] if slow else []
+    found: list[Step] = [(compile_agent, policy, certain) for policy in slow]
     found.append((compile_agent, mb.IDS(), DOUBTED))
     for step in (compile_agent, compile_loops, compile_delays):
         found += [(step, policy, certain) for policy in plain if (step, policy, certain) not in found]
@@ -107,7 +106,7 @@ def jobs() -> list[Callable[[], None]]:
     mixed = [policy for policy in plain if policy.takes_mixture]
     found += [(compile_agent, policy, known) for policy in mixed for known in (MIXED, BOTH_MIXED)]
     found += [(compile_loops, policy, known) for policy in mixed_twins for known in (MIXED, BOTH_MIXED)]
-    return [*(partial(step, policy, known) for step, policy, known in found), compile_logs]
+    return [compile_linear, *(partial(step, policy, known) for step, policy, known in found), compile_logs]
 
 
 def run(number: int) -> None:

@@ -95,6 +95,13 @@ def test_closed_form() -> None:
     assert learnt == pytest.approx([0.0, 0.6 * 0.2**2 + 0.4 * 0.3**2])
 
 
+def test_bounds_with_no_float_between_them() -> None:
+    best, short, learnt = kernel_values([Arm(20, 15), Arm(138, 112, 0.0, 5e-324), Arm(3, 1, 0.0, 5e-324)])
+    assert best.tolist() == [1.0, 0.0, 0.0]
+    assert short[1:] == pytest.approx([16 / 22, 16 / 22])
+    assert learnt.tolist() == [0.0, 0.0, 0.0]
+
+
 ARMS = st.builds(
     lambda plays, mean, ends: Arm(plays, round(plays * mean), *sorted(ends)),
     st.integers(0, 10**6),
@@ -137,6 +144,25 @@ def test_no_mix_is_better(pairs: list[tuple[float, float]], power: float) -> Non
                 loss, gain = (sum(p * row[n] for p, n in zip(parts, (i, j, k), strict=True)) for row in (short, learnt))
                 with np.errstate(divide="ignore"):
                     assert least <= np.min(loss**power / gain) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_pair_of_many_arms_is_better(seed: int) -> None:
+    """Against every pair, where shortfalls and variances are of all sizes."""
+    rng = np.random.default_rng(seed)
+    short, learnt = np.exp(rng.uniform(-20.0, 0.0, (2, 60)))
+    for power in (1.1, 1.5, 2.0, 10.0):
+        out = np.empty(60)
+        best_mix(short, learnt, power, out)
+        expected = naive_ids.spread(naive_ids.mix(short, learnt, power), short, learnt)
+        np.testing.assert_allclose(out, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 7, 8, 9, 13, 30])
+def test_few_arms_and_many(size: int) -> None:
+    """Pairs of arms are summed in one order if they are few and in another if they are many."""
+    rng = np.random.default_rng(size)
+    agree([Arm(plays, float(rng.binomial(plays, 0.5))) for plays in rng.integers(0, 60, size).tolist()])
 
 
 def test_equal_arms_share() -> None:

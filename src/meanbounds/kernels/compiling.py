@@ -8,13 +8,16 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core import types
+from numba.core.compiler_lock import global_compiler_lock
 
 from meanbounds.kernels.caching import compile_cached
 from meanbounds.support.signals import signals_wait
 
-__all__ = ["compiled", "inlined"]
+__all__ = ["compiled", "general", "inlined"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_type_alone: Callable[[Any], Any] = types.unliteral
 
 
 def compiled(function: _Function, **options: Any) -> _Function:
@@ -32,7 +35,7 @@ def compiled(function: _Function, **options: Any) -> _Function:
                 return function(*arguments)
 
         return cast(_Function, interpreted)
-    return cast(_Function, _patient(compile_cached(function, nogil=True, error_model="numpy", **options)))
+    return cast(_Function, _patient(_lean(compile_cached(function, nogil=True, error_model="numpy", **options))))
 
 
 def inlined(function: _Function) -> _Function:
@@ -44,6 +47,24 @@ def inlined(function: _Function) -> _Function:
     return compiled(function, inline="always")
 
 
+def general(kernel: _Function) -> _Function:
+    """Compile a kernel once for all numbers of a type, not once more for each constant that a caller writes out.
+
+    For large kernels. What a small one does with a constant, loops that call it are faster with.
+    """
+    if numba.config.DISABLE_JIT:
+        return kernel
+    dispatcher: Any = kernel
+    template = dispatcher.get_call_template
+
+    def template_of_types(arguments: Any, named: Any) -> Any:
+        plain = {name: _type_alone(argument) for name, argument in named.items()}
+        return template(tuple(_type_alone(argument) for argument in arguments), plain)
+
+    dispatcher.get_call_template = template_of_types
+    return kernel
+
+
 def _patient(kernel: Any) -> Any:
     """Let interrupts wait while a kernel is compiled or loaded: numba is not made to stop half way."""
     prepare = kernel._compile_for_args
@@ -53,4 +74,51 @@ def _patient(kernel: Any) -> Any:
             return prepare(*arguments, **named)
 
     kernel._compile_for_args = prepare_whole
+    return kernel
+
+
+def _lean(kernel: Any) -> Any:
+    """Compile the wrapper by which Python calls a kernel only where Python does call it.
+
+    It takes Python's objects apart, and tables of arrays have so many that this takes as long to compile as a small
+    kernel itself. What another kernel calls is a part: compiled without, and kept on disk under a key of its own.
+    Should Python call it as well, it is compiled once more.
+    """
+    prepare, compile_for, add = kernel._compile_for_args, kernel.compile, kernel.add_overload
+    parts: set[tuple[Any, ...]] = set()
+    called = False  # by Python, in the thread that holds numba's lock
+
+    def prepare_called(*arguments: Any, **named: Any) -> Any:
+        nonlocal called
+        with global_compiler_lock:
+            called = True
+            try:
+                return prepare(*arguments, **named)
+            finally:
+                called = False
+
+    def compile_called(signature: Any) -> Any:
+        with global_compiler_lock:
+            if called and signature in parts:
+                parts.discard(signature)
+                del kernel.overloads[signature]
+            return compile_for(signature)
+
+    def add_where_found(result: Any) -> None:
+        if called:
+            add(result)
+        else:  # Python would call what is not there
+            signature = tuple(result.signature.args)
+            kernel.overloads[signature] = result
+            parts.add(signature)
+
+    def wrap(flags: Any) -> Any:
+        flags.no_cpython_wrapper, flags.no_cfunc_wrapper = not called, True
+        return flags
+
+    kernel._compile_for_args, kernel.compile, kernel.add_overload = prepare_called, compile_called, add_where_found
+    kernel._compiler._customize_flags = wrap
+    if hasattr(kernel._cache, "_index_key"):  # else nothing is kept on disk
+        key = kernel._cache._index_key
+        kernel._cache._index_key = lambda *given: (*key(*given), "called" if called else "part")
     return kernel

@@ -17,6 +17,7 @@ from meanbounds.kernels.arms.tables import state_of
 from meanbounds.kernels.arms.textbook import choose_by, observe, split
 from meanbounds.kernels.arms.watch import keep_news, news_of
 from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.copying import copy_into
 from meanbounds.kernels.random.stream import uniform
 from meanbounds.kernels.tally import (
     FLOOR_KEY,
@@ -96,7 +97,7 @@ def pull_for(given: int) -> Pull:
             else:
                 arm = choose_by(code, logged, plan_table, parameters, seen, log_f[place], number, key)
             if counts:
-                state_of(state_table).memory[:] = state_of(seen).memory  # the kernel's own, which the copy would lose
+                copy_into(state_of(seen).memory, state_of(state_table).memory)  # which the copy would lose
         count_pull(tally, arm)
         return arm
 

@@ -14,6 +14,7 @@ from meanbounds.kernels.arms.doubt import choose_doubted
 from meanbounds.kernels.arms.tables import copy_table, state_of
 from meanbounds.kernels.arms.textbook import choose_by, observe, regret, split
 from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.copying import copy_into
 from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import child, delay_key, policy_key, reward_key, rounding_key, uniform
 from meanbounds.support.types import Floats, Integers
@@ -160,7 +161,7 @@ def _play_for(given: int) -> Callable[[Floats, Floats, Block, Delays, Floats, Un
                     arm = choose_doubted(code, logged, plan_table, parameters, seen, budget, t - 1, key)
                 else:
                     arm = choose_by(code, logged, plan_table, parameters, seen, budget, t - 1, key)
-                state_of(state).memory[:] = state_of(seen).memory  # what the kernel remembers of its own
+                copy_into(state_of(seen).memory, state_of(state).memory)  # what the kernel remembers of its own
                 delay = draw_delay(delays, lateness, t - 1)
                 if delay != LOST and t + 1 + delay <= stops[-1]:
                     number = int(state_of(state).plays[arm] + out.waiting[arm])
@@ -169,7 +170,8 @@ def _play_for(given: int) -> Callable[[Floats, Floats, Block, Delays, Floats, Un
                 t += 1
                 if t > stops[c]:
                     copy_table(state, seen)
-                    state_of(seen).plays[:] += out.waiting  # pulls, answered or not
+                    for k in range(out.waiting.size):
+                        state_of(seen).plays[k] += out.waiting[k]  # pulls, answered or not
                     block.curves[0, c] = regret(block.gaps, seen)
         return t
 

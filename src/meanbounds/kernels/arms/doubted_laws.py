@@ -227,8 +227,9 @@ def both_plans(told: Floats, bare: Floats) -> Floats:
     """A plan of the parts of all mixtures: first without bounds, then within them."""
     size = told.shape[1]
     both = np.empty((_PLAN, 2 * size))
-    both[:, :size] = bare[:_PLAN]
-    both[:, size:] = told[:_PLAN]
+    for row in range(_PLAN):
+        for k in range(size):
+            both[row, k], both[row, size + k] = bare[row, k], told[row, k]
     for k in range(size):
         widen_point(both, size + k)
     return both

@@ -6,20 +6,33 @@ precision. Thompson's chances and information-directed sampling integrate over t
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from meanbounds.kernels.arms.divergence import excess
 from meanbounds.kernels.arms.tables import Plan, State
-from meanbounds.kernels.arms.thompson import HAT_SHAPE, in_raw_units, posterior_hat, shared_floor
+from meanbounds.kernels.arms.thompson import in_raw_units, peak_of, posterior, shared_floor
 from meanbounds.kernels.compiling import compiled
 from meanbounds.support.types import Floats
 
-__all__ = ["LAW_ROWS", "Laws", "fill_law", "fill_laws", "largest_point", "laws_of", "log_density", "log_density_of"]
+__all__ = [
+    "LAW_ROWS",
+    "Laws",
+    "Shape",
+    "fill_law",
+    "fill_laws",
+    "largest_point",
+    "laws_of",
+    "log_density",
+    "log_density_of",
+    "shape_of",
+]
 
 LAW_ROWS = 12
 _DEPTH = 36.0  # a density has ended where it is exp(-36) of its peak
+_SAFE = 1e-9  # more than rounding moves the ends of tangents and chords
 _NARROWEST = 1e-290  # width of a density below which it is a point: dividing by it might overflow
 
 
@@ -40,6 +53,16 @@ class Laws(NamedTuple):
     done: Floats  # the same up to the left end of the panel at hand
 
 
+class Shape(NamedTuple):
+    """The numbers of one law that its density is made of, as in `Laws`."""
+
+    rise: float
+    fall: float
+    below: float
+    above: float
+    inside: bool  # whether the mode is between the bounds
+
+
 @compiled
 def laws_of(rows: Floats) -> Laws:
     """Name the rows of a table of laws."""
@@ -51,17 +74,24 @@ def laws_of(rows: Floats) -> Laws:
 @compiled
 def log_density(laws: Laws, k: int, step: float) -> float:
     """Log of the density at ``mode + step``, relative to its peak."""
-    inside = laws.start[k] < laws.mode[k] < laws.stop[k]
-    return log_density_of(laws.rise[k], laws.fall[k], laws.below[k], laws.above[k], inside, step)
+    return log_density_of(shape_of(laws, k), step)
 
 
 @compiled
-def log_density_of(rise: float, fall: float, below: float, above: float, inside: bool, step: float) -> float:
-    """The same from the numbers of one law; `inside` says that its mode is between the bounds.
+def shape_of(laws: Laws, k: int) -> Shape:
+    """What the density of one law is made of: handing over all laws costs more than a logarithm."""
+    inside = laws.start[k] < laws.mode[k] < laws.stop[k]
+    return Shape(laws.rise[k], laws.fall[k], laws.below[k], laws.above[k], inside)
+
+
+@compiled
+def log_density_of(shape: Shape, step: float) -> float:
+    """The same for one law.
 
     The terms that are linear in the step are taken together: at a mode between the bounds they cancel, and each alone
     would lose digits.
     """
+    rise, fall, below, above, inside = shape
     value = 0.0
     slope = 0.0
     if rise > 0.0:
@@ -82,50 +112,109 @@ def log_density_of(rise: float, fall: float, below: float, above: float, inside:
 
 
 @compiled
-def _reach(laws: Laws, k: int, end: float, depth: float) -> float:
+def _slope_of(shape: Shape, step: float) -> float:
+    """Derivative of the log density at ``mode + step``, in or at the bounds."""
+    slope = 0.0
+    if shape.rise > 0.0:
+        slope += shape.rise / (shape.below + step)
+    if shape.fall > 0.0:
+        slope -= shape.fall / (shape.above - step)
+    return slope
+
+
+@compiled
+def _first_guess(shape: Shape, depth: float) -> float:
+    """How far from the mode a parabola falls by `depth` that has the log density's bend there, and slope at a bound."""
+    bend = slope = 0.0
+    if shape.rise > 0.0:
+        bend += shape.rise / shape.below**2
+        slope += shape.rise / shape.below
+    if shape.fall > 0.0:
+        bend += shape.fall / shape.above**2
+        slope -= shape.fall / shape.above
+    slope = 0.0 if shape.inside else abs(slope)
+    falls = slope + sqrt(slope * slope + 2.0 * depth * bend)
+    return 2.0 * depth / falls if falls > 0.0 else np.inf  # a flat density falls nowhere
+
+
+@compiled
+def _reach(shape: Shape, mode: float, end: float, depth: float) -> float:
     """Where between mode and `end` the log density has fallen by `depth`, or up to a tenth further; `end` if nowhere.
 
-    The density falls all the way from its mode, so halving finds it.
+    The density falls all the way from its mode, so halving finds it. What is known to lie on one side of that place is
+    not computed: the log density is concave, so the place lies on this side of where a tangent has fallen by `depth`,
+    and beyond where a chord has.
     """
-    far = end - laws.mode[k]
-    if log_density(laws, k, far) >= -depth:
-        return end
-    near = 0.0
-    while abs(far - near) > 0.1 * abs(far):
-        middle = 0.5 * (near + far)
-        if log_density(laws, k, middle) >= -depth:
-            near = middle
-        else:
+    sign, whole = (1.0 if end > mode else -1.0), abs(end - mode)
+    inner, outer = 0.0, np.inf  # distances between which the place is
+    above, below = (0.0, 0.0), (np.inf, -np.inf)  # distances on both sides of it, and the log density there
+    guess = _first_guess(shape, depth)
+    near, far, middle = 0.0, whole, whole
+    while True:
+        while inner < middle < outer:
+            at = guess if inner < guess < min(outer, whole) else middle
+            value, slope = log_density_of(shape, sign * at), abs(_slope_of(shape, sign * at))
+            if value >= -depth:
+                inner, above = at, (at, value)
+            else:
+                outer, below = at, (at, value)
+            if value > -np.inf and slope > 0.0:
+                outer = min(outer, (at + (value + depth) / slope) * (1.0 + _SAFE))
+            if below[1] > -np.inf:
+                chord = above[0] + (below[0] - above[0]) * ((above[1] + depth) / (above[1] - below[1]))
+                inner = max(inner, chord * (1.0 - _SAFE))
+        if middle > inner:
             far = middle
-    return float(laws.mode[k] + far)
+        elif middle == whole:
+            return end
+        else:
+            near = middle
+        middle = 0.5 * (near + far)
+        if far - near <= 0.1 * far or not near < middle < far:  # the least floats have nothing between them
+            return mode + sign * far
 
 
 @compiled
 def fill_law(plan: Plan, parameters: Floats, state: State, k: int, shared: float, laws: Laws) -> None:
     """Write the law of one candidate; `shared` is that of `shared_floor`."""
-    hat = np.empty(HAT_SHAPE)
-    floor = posterior_hat(hat, plan, parameters, state, k, shared)
-    width = plan.span[k] * floor[1]
     ends, bounds = (plan.low[k], plan.span[k], plan.high[k]), (plan.lower[k], plan.cap[k])
-    mode, rise, fall = hat[3, 2], hat[3, 3], hat[3, 4]
-    laws.start[k] = in_raw_units(hat[3, 0], floor, ends, bounds)
-    laws.stop[k] = in_raw_units(hat[3, 1], floor, ends, bounds)
-    laws.mode[k] = min(laws.stop[k], max(laws.start[k], in_raw_units(mode, floor, ends, bounds)))
-    laws.rise[k], laws.fall[k] = rise, fall
-    laws.below[k], laws.above[k] = width * mode, width * (1.0 - mode)
-    if laws.start[k] < laws.mode[k] < laws.stop[k]:
-        laws.below[k], laws.above[k] = width * rise / (rise + fall), width * fall / (rise + fall)
+    floor, a, b, lower, upper = posterior(plan, parameters, state, k, shared)
+    spots, shape, core = _law(floor, (a, b), (lower, upper), ends, bounds)
+    laws.start[k], laws.stop[k], laws.mode[k], laws.left[k], laws.right[k] = spots
+    laws.rise[k], laws.fall[k], laws.below[k], laws.above[k] = shape.rise, shape.fall, shape.below, shape.above
+    laws.core[k] = core
+
+
+@compiled
+def _law(
+    floor: tuple[float, float],
+    parameters: tuple[float, float],
+    unit: tuple[float, float],
+    ends: tuple[float, float, float],
+    bounds: tuple[float, float],
+) -> tuple[tuple[float, float, float, float, float], Shape, float]:
+    """Start, stop, mode, left and right end of a law, its shape and its core.
+
+    `unit` are the bounds of its posterior, `ends` and `bounds` those of `in_raw_units`.
+    """
+    mode, rise, fall = peak_of(parameters[0], parameters[1], unit[0], unit[1])
+    width = ends[1] * floor[1]
+    start, stop = in_raw_units(unit[0], floor, ends, bounds), in_raw_units(unit[1], floor, ends, bounds)
+    peak = min(stop, max(start, in_raw_units(mode, floor, ends, bounds)))
+    below, above, inside = width * mode, width * (1.0 - mode), start < peak < stop
+    if inside:
+        below, above = width * rise / (rise + fall), width * fall / (rise + fall)
     # Where floats are coarse beside the range, rounding must not put an end of the interval where the density is 0.
-    laws.below[k] = max(laws.below[k], laws.mode[k] - laws.start[k])
-    laws.above[k] = max(laws.above[k], laws.stop[k] - laws.mode[k])
-    if laws.start[k] < laws.stop[k]:
-        laws.left[k] = _reach(laws, k, laws.start[k], _DEPTH)
-        laws.right[k] = _reach(laws, k, laws.stop[k], _DEPTH)
-        laws.core[k] = _reach(laws, k, laws.stop[k], 1.0) - _reach(laws, k, laws.start[k], 1.0)
-        if not laws.core[k] > 0.0:  # a peak too narrow for floats, which draws are rounded to
-            laws.start[k] = laws.stop[k] = laws.mode[k]
-        elif laws.core[k] < _NARROWEST:
-            laws.start[k] = laws.stop[k] = laws.start[k] + 0.5 * (laws.stop[k] - laws.start[k])
+    shape = Shape(rise, fall, max(below, peak - start), max(above, stop - peak), inside)
+    left, right, core = start, stop, 0.0
+    if start < stop:
+        left, right = _reach(shape, peak, start, _DEPTH), _reach(shape, peak, stop, _DEPTH)
+        core = _reach(shape, peak, stop, 1.0) - _reach(shape, peak, start, 1.0)
+        if not core > 0.0:  # a peak too narrow for floats, which draws are rounded to
+            start = stop = peak
+        elif core < _NARROWEST:
+            start = stop = start + 0.5 * (stop - start)
+    return (start, stop, peak, left, right), shape, core
 
 
 @compiled

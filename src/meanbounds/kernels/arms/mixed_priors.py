@@ -267,7 +267,8 @@ def _mixed_laws(told: Floats, bare: Floats, weights: Floats, state: State) -> La
     laws, table = laws_of(np.zeros((LAW_ROWS, weights.size))), np.empty((_PLAN, weights.size))
     for place in range(weights.size):
         k = place % size
-        table[:, place] = told[:_PLAN, k] if place < half else bare[:_PLAN, k]
+        for row in range(_PLAN):
+            table[row, place] = told[row, k] if place < half else bare[row, k]
         widen_point(table, place)
         if weights[place] > NEVER:
             _put_prior(told, k, place // size, prior)

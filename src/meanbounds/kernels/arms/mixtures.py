@@ -87,7 +87,6 @@ def fill_mixed_table(
     ends: Floats,
     panels: int,
     cut: float,
-    room: Floats,
     own: Floats,
     table: Floats,
 ) -> float:
@@ -103,7 +102,7 @@ def fill_mixed_table(
             continue
         live = is_live(laws, weights, part, cut)
         own[count] = 0.0
-        expected[count] = fill_candidate(laws, part, ends, panels if live else 0, cut, room, own[count], at_cut)
+        expected[count] = fill_candidate(laws, part, ends, panels if live else 0, cut, own[count], at_cut)
         if not live:
             own[count, 1] = 1.0
         shares[count] = weights[part]
@@ -131,10 +130,10 @@ def _tabulated(laws: Laws, weights: Floats, size: int, sharp: bool) -> tuple[flo
     places, both = np.empty(weights.size, np.int64), np.empty((2, room_for(weights.size)))
     cut, count = find_live_parts(laws, weights, size, places)
     panels = place_panels(laws, places[:count], cut, sharp, both)
-    tables, means, room = np.zeros((size, TABLES, panels * NODES)), np.empty(size), np.empty((2, both.shape[1]))
+    tables, means = np.zeros((size, TABLES, panels * NODES)), np.empty(size)
     own = np.zeros((weights.size // size, TABLES, panels * NODES))
     for k in range(size):
-        means[k] = fill_mixed_table(laws, weights, size, k, both[0], panels, cut, room, own, tables[k])
+        means[k] = fill_mixed_table(laws, weights, size, k, both[0], panels, cut, own, tables[k])
     return cut, tables, means, both[0, : panels + 1]
 
 

@@ -51,6 +51,7 @@ from meanbounds.kernels.arms.settle import settled_scores
 from meanbounds.kernels.arms.tables import argmax, break_ties, pick, plan_of, state_of
 from meanbounds.kernels.arms.thompson import choose_thompson
 from meanbounds.kernels.compiling import compiled, inlined
+from meanbounds.kernels.copying import copy_into
 from meanbounds.kernels.random.rewards import draw
 from meanbounds.kernels.random.stream import child, policy_key, reward_key, rounding_key, uniform
 from meanbounds.support.types import Floats
@@ -184,7 +185,7 @@ def choose_by(
     seen = with_log(plan_table, table) if logged else table
     k = _place(code, plan_table, parameters, seen, log_f, number, key)
     if logged:
-        state_of(table).memory[:] = state_of(seen).memory  # what the kernel remembers of its own
+        copy_into(state_of(seen).memory, state_of(table).memory)  # what the kernel remembers of its own
     return int(plan_table[0, k])
 
 

@@ -37,6 +37,8 @@ __all__ = [
     "in_raw_units",
     "nearest_to_top",
     "offered_floor",
+    "peak_of",
+    "posterior",
     "posterior_hat",
     "sample_hat",
     "shared_floor",
@@ -87,6 +89,15 @@ def _piece(hat: Floats, row: int, start: float, stop: float, touch: float, heigh
 
 
 @compiled
+def peak_of(a: float, b: float, lower: float, upper: float) -> tuple[float, float, float]:
+    """Where Beta(a, b) peaks between the bounds, and the exponents of its density; a and b are at least 1."""
+    a, b = a - 1.0, b - 1.0
+    if a > 0.0 and b > 0.0 and not a / (a + b) < 1.0:
+        b = 0.0  # the peak is nearer to 1 than floats are to each other: the density rises all the way
+    return min(upper, max(lower, a / (a + b))) if a + b > 0.0 else lower, a, b
+
+
+@compiled
 def build_hat(hat: Floats, a: float, b: float, lower: float, upper: float) -> None:
     """Fill `hat` for Beta(a, b) on [lower, upper]; for a or b below 1 see `weak_hat`.
 
@@ -97,10 +108,7 @@ def build_hat(hat: Floats, a: float, b: float, lower: float, upper: float) -> No
     if is_weak(a, b):
         weak_hat(hat, a, b, lower, upper)
         return
-    a, b = a - 1.0, b - 1.0
-    if a > 0.0 and b > 0.0 and not a / (a + b) < 1.0:
-        b = 0.0  # the peak is nearer to 1 than floats are to each other: the density rises all the way
-    mode = min(upper, max(lower, a / (a + b))) if a + b > 0.0 else lower
+    mode, a, b = peak_of(a, b, lower, upper)
     hat[3, 0], hat[3, 1], hat[3, 2], hat[3, 3], hat[3, 4] = lower, upper, mode, a, b
     if not lower < upper:
         return
@@ -200,14 +208,24 @@ def offered_floor(plan: Plan, state: State, k: int) -> float:
 def posterior_hat(
     hat: Floats, plan: Plan, parameters: Floats, state: State, k: int, shared: float
 ) -> tuple[float, float]:
-    """Fill the hat of a candidate's posterior, a law of (mean - x) / (1 - x), and return the floor x and 1 - x.
+    """Fill the hat of a candidate's `posterior`, and return the floor x and 1 - x."""
+    floor, a, b, lower, upper = posterior(plan, parameters, state, k, shared)
+    build_hat(hat, a, b, lower, upper)
+    return floor
+
+
+@compiled
+def posterior(
+    plan: Plan, parameters: Floats, state: State, k: int, shared: float
+) -> tuple[tuple[float, float], float, float, float, float]:
+    """A candidate's posterior, a law of (mean - x) / (1 - x): floor x and 1 - x, parameters a and b, and bounds.
 
     `parameters`: the two of the Beta prior, and how many moments of the rewards are taken into account. With one, x is
     0 and rewards were rounded to 0 or 1 at random. With two, they count as if they had been x and 1; an arm whose
     rewards do not say what x is takes the `shared` one, of `shared_floor`.
     """
     arm = int(plan.arm[k])
-    low, span, high = plan.low[k], plan.span[k], plan.high[k]
+    low, span, high, lowest, cap = plan.low[k], plan.span[k], plan.high[k], plan.lower[k], plan.cap[k]
     plays, ones, floor, room = state.plays[arm], state.ones[arm], 0.0, 1.0
     zeros = plays - ones
     if parameters[2] == 2.0:
@@ -221,19 +239,17 @@ def posterior_hat(
             share, lack = lifted_mean(seen, floor, room)
             ones, zeros = plays * share, plays * lack
     if not room > 0.0:  # no mean of this arm is above the shared floor
-        build_hat(hat, 1.0, 1.0, 1.0, 1.0)
-        return floor, 0.0
-    lower, upper = (plan.lower[k] - low) / span, (plan.cap[k] - low) / span
+        return (floor, 0.0), 1.0, 1.0, 1.0, 1.0
+    lower, upper = (lowest - low) / span, (cap - low) / span
     if floor > 0.5:
-        lower, upper = 1.0 - (high - plan.lower[k]) / span / room, 1.0 - (high - plan.cap[k]) / span / room
+        lower, upper = 1.0 - (high - lowest) / span / room, 1.0 - (high - cap) / span / room
     else:
         lower, upper = (lower - floor) / room, (upper - floor) / room
     lower = max(0.0, lower)
     a, b = parameters[0] + ones, parameters[1] + zeros
     if parameters[0] == 0.0:  # a prior counts among the plays
         a, b = max(LEAST_PARAMETER, a), max(LEAST_PARAMETER, b)
-    build_hat(hat, a, b, lower, max(lower, upper))
-    return floor, room
+    return (floor, room), a, b, lower, max(lower, upper)
 
 
 @compiled

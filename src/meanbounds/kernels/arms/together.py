@@ -27,7 +27,7 @@ from meanbounds.kernels.arms.agent import add
 from meanbounds.kernels.arms.block import Block
 from meanbounds.kernels.arms.doubt import choose_doubted
 from meanbounds.kernels.arms.evidence import log_e
-from meanbounds.kernels.arms.tables import state_of
+from meanbounds.kernels.arms.tables import copy_table, state_of
 from meanbounds.kernels.arms.textbook import observe, regret, split
 from meanbounds.kernels.arms.watch import keep_news, news_of
 from meanbounds.kernels.compiling import compiled
@@ -242,7 +242,7 @@ def play_for(given: int) -> Callable[[Floats, Floats, Floats, Block], None]:
         for run in range(states.shape[0]):
             plan, ledger = plan_table.copy(), np.zeros((2 + groups.max(), SHARES.size + 2))
             watched = np.zeros((_UPPER + 1, arms))
-            watched[_LOWER:] = limits[:2]
+            copy_table(limits[:2], watched[_LOWER:])
             enter(ledger, watched, groups, False)
             table = watched[:_LOWER]
             plays = state_of(table).plays

@@ -39,7 +39,6 @@ class _Kept(NamedTuple):
     places: Integers
     ends: Floats  # of the panels
     previous: Floats
-    room: Floats
     means: Floats
     best: Floats
     short: Floats
@@ -58,7 +57,6 @@ def _room(size: int) -> _Kept:
         np.zeros(2 * size, np.int64),
         np.zeros((2, most)),
         np.zeros(most),
-        np.empty((2, most)),
         rows[0],
         rows[1],
         rows[2],
@@ -77,7 +75,7 @@ def _fill(kept: _Kept, k: int, panels: int, cut: float, own: Floats, table: Floa
             kept.stale[k] = True
     if kept.stale[k]:
         laws, weights, size = kept.laws, kept.weights, kept.means.size
-        kept.means[k] = fill_mixed_table(laws, weights, size, k, kept.ends[0], panels, cut, kept.room, own, table)
+        kept.means[k] = fill_mixed_table(laws, weights, size, k, kept.ends[0], panels, cut, own, table)
         kept.stale[k] = False
 
 

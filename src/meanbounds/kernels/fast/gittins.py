@@ -228,7 +228,9 @@ def _look(
         if (value >= best - margin or f > _AGED * lines[_AT, k]) and k != start:
             if lines[_AT, k] != f:
                 if _alike(plan_table, parameters, table, k, last):
-                    anchors[k], lines[:, k] = anchors[last], lines[:, last]
+                    anchors[k] = anchors[last]
+                    for row in range(lines.shape[0]):
+                        lines[row, k] = lines[row, last]
                 else:
                     _refresh(plan_table, parameters, table, k, f, shared, anchors, lines, series)
             last, value, slope = k, lines[_INDEX, k], lines[_SLOPE, k]

@@ -34,13 +34,11 @@ __all__ = ["play_ids", "same_panels"]
 class _Kept(NamedTuple):
     """What is kept from round to round."""
 
-    laws: Laws
     stale: Booleans  # whose law has changed since its table was filled
     filled: Booleans  # whose table is that of the nodes below
     places: Integers
     ends: Floats  # of the panels
     previous: Floats
-    room: Floats
     at_cut: Floats
     means: Floats
     best: Floats
@@ -55,13 +53,11 @@ def _room(size: int) -> _Kept:
     flags = np.zeros((2, size), np.bool_)
     rows = np.zeros((5, size))
     return _Kept(
-        laws_of(np.zeros((LAW_ROWS, size))),
         flags[0],
         flags[1],
         np.zeros(size, np.int64),
         np.zeros((2, most)),
         np.zeros(most),
-        np.empty((2, most)),
         np.zeros((size, 2)),
         rows[0],
         rows[1],
@@ -85,31 +81,32 @@ def same_panels(ends: Floats, previous: Floats, before: int, panels: int) -> boo
 
 
 @compiled
-def _decide(kept: _Kept, tables: Floats, nodes: Floats, before: int, power: float) -> tuple[Floats, Floats, int]:
+def _decide(
+    laws: Laws, kept: _Kept, tables: Floats, nodes: Floats, before: int, power: float
+) -> tuple[Floats, Floats, int]:
     """Fill in the probabilities of the mix; return the tables and nodes, larger ones if need be, and the panels."""
-    laws = kept.laws
     size = laws.start.size
-    point, ties, cut, count = find_live(laws, kept.places)
-    live = kept.places[:count]
-    panels = place_panels(laws, live, cut, point == cut, kept.ends) if count > 0 else 0
+    both, places = kept.ends, kept.places
+    stale, filled, means, at_cut, ends = kept.stale, kept.filled, kept.means, kept.at_cut, both[0]
+    point, ties, cut, count = find_live(laws, places)
+    live = places[:count]
+    panels = place_panels(laws, live, cut, point == cut, both) if count > 0 else 0
     if panels * NODES > nodes.size:
         tables, nodes = np.zeros((size, TABLES, 2 * panels * NODES)), np.empty(2 * panels * NODES)
         before = -1
-    if not same_panels(kept.ends[0], kept.previous, before, panels):
-        kept.filled[:] = False
-    place_nodes(kept.ends[0], panels, cut, nodes)
+    if not same_panels(ends, kept.previous, before, panels):
+        filled[:] = False
+    place_nodes(ends, panels, cut, nodes)
+    start, stop, right = laws.start, laws.stop, laws.right
     for k in range(size):
-        lives = laws.right[k] > cut and laws.start[k] < laws.stop[k]
-        if kept.stale[k] or (lives and not kept.filled[k]):
+        lives = right[k] > cut and start[k] < stop[k]
+        if stale[k] or (lives and not filled[k]):
             own = panels if lives else 0
-            kept.means[k] = fill_candidate(laws, k, kept.ends[0], own, cut, kept.room, tables[k], kept.at_cut[k])
-            kept.stale[k], kept.filled[k] = False, lives
-    known = (point, ties, cut)
-    values = (kept.best, kept.short, kept.learnt)
-    shortfalls(
-        laws, live, tables, kept.at_cut, kept.means, nodes, panels * NODES, known, values[0], values[1], values[2]
-    )
-    best_mix(kept.short, kept.learnt, power, kept.chances)
+            means[k] = fill_candidate(laws, k, ends, own, cut, tables[k], at_cut[k])
+            stale[k], filled[k] = False, lives
+    best, short, learnt, known = kept.best, kept.short, kept.learnt, (point, ties, cut)
+    shortfalls(laws, live, tables, at_cut, means, nodes, panels * NODES, known, best, short, learnt)
+    best_mix(short, learnt, power, kept.chances)
     return tables, nodes, panels
 
 
@@ -121,7 +118,8 @@ def play_ids(plan_table: Floats, parameters: Floats, block: Block) -> None:
     gaps, curves = block.gaps, block.curves
     plan = plan_of(plan_table)
     size = plan.arm.size
-    kept = _room(size)
+    laws, kept = laws_of(np.zeros((LAW_ROWS, size))), _room(size)
+    stale, chances = kept.stale, kept.chances
     tables, nodes = np.zeros((size, TABLES, 32 * NODES)), np.empty(32 * NODES)
     offered = np.empty(size)  # the floor that each candidate offers to those without one
     for run in range(states.shape[0]):
@@ -132,14 +130,14 @@ def play_ids(plan_table: Floats, parameters: Floats, block: Block) -> None:
         shared = shared_floor(plan, parameters, state)
         for k in range(size):
             offered[k] = offered_floor(plan, state, k)
-            fill_law(plan, parameters, state, k, shared, kept.laws)
-            kept.stale[k] = True
+            fill_law(plan, parameters, state, k, shared, laws)
+            stale[k] = True
         panels = -1
         t = first_round
         for c in range(stops.size):
             while t <= stops[c]:
-                tables, nodes, panels = _decide(kept, tables, nodes, panels, parameters[3])
-                chosen = draw_from(kept.chances, key, t - 1)
+                tables, nodes, panels = _decide(laws, kept, tables, nodes, panels, parameters[3])
+                chosen = draw_from(chances, key, t - 1)
                 arm = int(plan.arm[chosen])
                 reward = draw(rewards, arm, child(streams, arm), int(state.plays[arm]))
                 observe(table, arm, reward, 1.0 - reward, t - 1, rounding)
@@ -148,9 +146,9 @@ def play_ids(plan_table: Floats, parameters: Floats, block: Block) -> None:
                     before, shared = shared, offered.max()
                     for k in range(size if shared != before else 0):
                         if offered[k] == -np.inf:
-                            fill_law(plan, parameters, state, k, shared, kept.laws)
-                            kept.stale[k] = True
-                fill_law(plan, parameters, state, chosen, shared, kept.laws)
-                kept.stale[chosen] = True
+                            fill_law(plan, parameters, state, k, shared, laws)
+                            stale[k] = True
+                fill_law(plan, parameters, state, chosen, shared, laws)
+                stale[chosen] = True
                 t += 1
             curves[run, c] = regret(gaps, table)

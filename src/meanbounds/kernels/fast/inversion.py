@@ -21,7 +21,8 @@ from meanbounds.kernels.arms.quantile import tail
 from meanbounds.kernels.arms.settle import level_of
 from meanbounds.kernels.arms.tables import Plan, State, argmax, clipped_mean, mean_seen, plan_of, state_of
 from meanbounds.kernels.arms.textbook import regret
-from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.compiling import compiled, inlined
+from meanbounds.kernels.fast.normal import largest_by_normal
 from meanbounds.kernels.fast.search import FEW, scale_of
 from meanbounds.kernels.fast.settle import may_settle, settled_place, surely_unsettled
 from meanbounds.kernels.fast.tails import (
@@ -54,14 +55,15 @@ from meanbounds.kernels.fast.tails import (
     write_back,
 )
 from meanbounds.kernels.random.rewards import UNIFORM, draw, draw_simple, law_of
-from meanbounds.kernels.random.stream import child, policy_key, reward_key, rounding_key, uniform
-from meanbounds.support.types import Floats, Integers
+from meanbounds.kernels.random.stream import bits, child, policy_key, reward_key, rounding_key, step_to, uniform
+from meanbounds.support.types import Bytes, Floats, Integers, Keys
 
 __all__ = ["play_inverted_for"]
 
 _APART = 1e-9  # draws whose bounds are farther apart, in units of the range, are surely different
 _LEAST_WIDTH = 1e-5  # of the levels, in units of the numbers that means are made of
-_FEWEST_MISSES, _MOST_MISSES = 12, 200  # rounds with none or several above the floor, until another one is looked for
+_MOST_BITS = 2.0**63 - 1024.0
+_FEWEST_MISSES, _MOST_MISSES = 12, 1000  # rounds with none or several above the floor, until another one is looked for
 
 
 @compiled
@@ -151,21 +153,48 @@ def _descend(
 
 
 @compiled
-def _exceeding(cut: Floats, arms: Integers, stream: np.uint64, places: Integers) -> tuple[int, bool]:
-    """Write the candidates that exceed a floor; return how many, and whether that is sure."""
+def _exceeding(limit: Integers, steps: Keys, stream: np.uint64, hits: Bytes, packed: Keys, places: Integers) -> int:
+    """Write the candidates that may exceed a floor; return how many."""
+    for k in range(steps.size):  # without a branch, so that several are compared at once
+        hits[k] = bits(stream, steps[k]) >= limit[k]
     count = 0
-    for k in range(arms.size):
-        places[count] = k
-        count += uniform(stream, arms[k]) > cut[k]
-    sure = True
-    for n in range(count):
-        k = places[n]
-        sure = sure and uniform(stream, arms[k]) > cut[k] + 2.0 * CLOSE
-    return count, sure
+    for n in range(packed.size):
+        if packed[n] != 0:
+            for k in range(8 * n, 8 * n + 8):
+                places[count] = k
+                count += hits[k]
+    return count
+
+
+@inlined
+def _stays(limit: Integers, steps: Keys, cut: float, arm: int, stream: np.uint64) -> bool:
+    """Whether the candidate that was played last surely exceeds a floor, and no other does.
+
+    The processor guesses that it does, and goes on with its next reward before all numbers have been compared.
+    """
+    count = 0
+    for k in range(steps.size):
+        count += bits(stream, steps[k]) >= limit[k]
+    return count == 1 and uniform(stream, arm) > cut + 2.0 * CLOSE
 
 
 @compiled
-def _fill_floor(tails: Floats, laws: Floats, level: int, floor: Floats) -> None:
+def _is_sure(cut: Floats, places: Integers, count: int, arms: Integers, stream: np.uint64) -> bool:
+    """Whether candidates that may exceed a floor surely do."""
+    sure = True
+    for n in range(count):
+        sure = sure and uniform(stream, arms[places[n]]) > cut[places[n]] + 2.0 * CLOSE
+    return sure
+
+
+@compiled
+def _limit_of(cut: float) -> np.int64:
+    """From which `bits` on a random number may be above this one."""
+    return np.int64(min(_MOST_BITS, max(0.0, cut) * 2.0**63))
+
+
+@compiled
+def _fill_floor(tails: Floats, laws: Floats, level: int, floor: Floats, limit: Integers) -> None:
     """Copy what a floor needs, a row each: above which random number a draw may exceed it, tail, power, and the level.
 
     The level is in units of each candidate's range.
@@ -173,6 +202,7 @@ def _fill_floor(tails: Floats, laws: Floats, level: int, floor: Floats) -> None:
     share = level / (tails.shape[1] - 1)
     for k in range(laws.shape[0]):
         floor[0, k] = 1.0 - chance_above(tails, laws, k, level, share) - CLOSE
+        limit[k] = _limit_of(floor[0, k])
         floor[1, k], floor[2, k] = copied(tails, laws, k, level, share)
         floor[3, k] = laws[k, START] + laws[k, WIDTH] * share
 
@@ -185,7 +215,7 @@ def _keep_floor(tails: Floats, laws: Floats, level: int, floor: Floats) -> None:
             write_back(tails, laws, k, level, floor[1, k], floor[2, k])
 
 
-@compiled
+@inlined
 def _cut_of(laws: Floats, k: int, x: float, value: float) -> float:
     """Above which random number a draw may exceed the level x, with this tail."""
     lower, upper, scale = laws[k, LOWER], laws[k, UPPER], laws[k, SCALE]
@@ -198,20 +228,18 @@ def _cut_of(laws: Floats, k: int, x: float, value: float) -> float:
     return 1.0 - tail(beta_law(laws[k, A], laws[k, B], lower, upper), x)[0] - CLOSE
 
 
-@compiled
-def _learn(tails: Floats, laws: Floats, k: int, won: bool) -> bool:
+@inlined
+def _learn(laws: Floats, k: int, won: bool) -> bool:
     """Add a success or a failure to the law of a candidate with bounds; whether its tails have to be computed anew."""
     a, b, lower, upper = laws[k, A], laws[k, B], laws[k, LOWER], laws[k, UPPER]
+    at_lower, above, before = laws[k, AT_LOWER], laws[k, ABOVE], laws[k, SCALE]
     if lower > 0.0:
-        laws[k, AT_LOWER], laws[k, LOWER_POWER] = next_tail(laws[k, AT_LOWER], laws[k, LOWER_POWER], a, b, lower, won)
+        at_lower, laws[k, LOWER_POWER] = next_tail(at_lower, laws[k, LOWER_POWER], a, b, lower, won)
     if upper < 1.0:
-        laws[k, ABOVE], laws[k, UPPER_POWER] = next_tail(laws[k, ABOVE], laws[k, UPPER_POWER], a, b, upper, won)
-    before, scale = laws[k, SCALE], scale_between(laws[k, AT_LOWER], laws[k, ABOVE])
-    laws[k, SCALE] = scale
-    if (before > 0.0) == (scale > 0.0):
-        return False
-    forget(tails, k)
-    return True
+        above, laws[k, UPPER_POWER] = next_tail(above, laws[k, UPPER_POWER], a, b, upper, won)
+    scale = scale_between(at_lower, above)
+    laws[k, AT_LOWER], laws[k, ABOVE], laws[k, SCALE] = at_lower, above, scale
+    return bool((before > 0.0) != (scale > 0.0))
 
 
 @compiled
@@ -229,15 +257,15 @@ def _draw_some(
 
 
 @compiled
-def _lead(clipped: Floats) -> tuple[int, float, bool]:
-    """Place of the largest clipped mean, this mean, and whether others have it too."""
-    place, best, tied = 0, clipped[0], False
+def _lead(clipped: Floats) -> tuple[int, float, float]:
+    """Place of the largest clipped mean, this mean, and the largest of the others."""
+    place, best, rest = 0, clipped[0], -np.inf
     for k in range(1, clipped.size):
         if clipped[k] > best:
-            place, best, tied = k, clipped[k], False
-        elif clipped[k] == best:
-            tied = True
-    return place, best, tied
+            place, best, rest = k, clipped[k], best
+        elif clipped[k] > rest:
+            rest = clipped[k]
+    return place, best, rest
 
 
 @functools.cache
@@ -256,17 +284,29 @@ def play_inverted_for(logged: bool) -> Callable[[Floats, Floats, Block], None]:
         low, span, lower, cap, high = plan.low, plan.span, plan.lower, plan.cap, plan.high
         size, kind, law = plan.arm.size, rewards.kind, rewards.parameters
         start, end = lower.max(), cap.max()
+        few = size <= FEW
         fine = end - start > _LEAST_WIDTH * scale_of(plan)  # else levels would differ by rounding errors
         levels = levels_for(size, (end - start) / span.max())
         tails, laws = np.empty((size, levels + 1, TAIL_SIZE)), np.empty((size, LAW_SIZE))
         floors = np.zeros((2, 4, size))
-        cut, value_at, power_at, at = floors[0, 0], floors[0, 1], floors[0, 2], floors[0, 3]
+        # Views are made here: each one made in the loop would count its array's references.
+        upper_floor, lower_floor = floors[0], floors[1]
+        cut, value_at, power_at, at = upper_floor[0], upper_floor[1], upper_floor[2], upper_floor[3]
+        lower_cut = lower_floor[0]
+        limits, hits = np.empty((2, size), np.int64), np.zeros(size + 7 - (size - 1) % 8, np.uint8)
+        limit, lower_limit = limits[0], limits[1]
+        packed, steps = hits.view(np.uint64), np.empty(size, np.uint64)
         clipped, goals = np.empty(size), np.empty(size)
-        places, streams = np.empty(size + 1, np.int64), np.empty(size, np.uint64)
-        arms = plan.arm.astype(np.int64)
+        places, streams = np.empty(hits.size + 1, np.int64), np.empty(size, np.uint64)
+        arms, scratch = plan.arm.astype(np.int64), np.empty((4, size))
         settling = parameters.size > 3 and parameters[3] == 1.0
         able = may_settle(cap, goals)
         settling = settling and able.size > 0
+        unit_goals, shares = np.empty(size), np.full(size, -np.inf)  # of log f; minus infinity for who cannot settle
+        for k in range(size):
+            steps[k], unit_goals[k] = step_to(arms[k]), (goals[k] - low[k]) / span[k]
+        for k in able:
+            shares[k] = level_of(cap[k], goals[k])
         usual = max(1, int(levels * (1.0 - 1.5 / max(2, size))))  # the floor of a first round
         for run in range(states.shape[0]):
             table = states[run]
@@ -280,20 +320,19 @@ def play_inverted_for(logged: bool) -> Callable[[Floats, Floats, Block], None]:
                 fill_law(tails, laws, plan, parameters, state, k, (start, end))
                 clipped[k] = clipped_mean(plan, state, k)
                 streams[k] = child(source, arms[k])
-            leader, best, tied = _lead(clipped)
-            floors[:, 2] = -np.inf
+                power_at[k] = lower_floor[2, k] = -np.inf
+            leader, best, rest = _lead(clipped)
             anew = True
-            floor, second, misses, until, t = usual, -1, 0, first_round, first_round
+            floor, second, misses, until, t, held = usual, -1, 0, first_round, first_round, 0
             for c in range(stops.size):
                 while t <= stops[c]:
                     chosen, number = -1, t - 1
                     if settling:
-                        seen = (state.plays[arms[leader]], state.total[arms[leader]], 0.0, 0.0, 0.0)
-                        ends = (low[leader], high[leader], span[leader])
-                        budget = log_f[t - first_round]
-                        allowed = level_of(cap[leader], goals[leader]) * budget
-                        if tied or not (
-                            cap[leader] < goals[leader] or surely_unsettled(seen, ends, goals[leader], allowed)
+                        budget, first = log_f[t - first_round], arms[leader]
+                        allowed = shares[leader] * budget
+                        if best <= rest or not (
+                            allowed < 0.0
+                            or surely_unsettled(state.plays[first], state.total[first], unit_goals[leader], allowed)
                         ):
                             chosen = settled_place(
                                 plan, state, parameters[2], budget, able, goals, clipped, best, key, number
@@ -301,41 +340,41 @@ def play_inverted_for(logged: bool) -> Callable[[Floats, Floats, Block], None]:
                     if chosen < 0 and not fine:
                         chosen = choose_inverted(plan, parameters, state, number, key)
                     if chosen < 0:
-                        if misses >= min(max(_FEWEST_MISSES, size, t // 64), _MOST_MISSES) or t >= until:
-                            _keep_floor(tails, laws, floor, floors[0])
+                        if misses >= min(max(_FEWEST_MISSES, 4 * size, t // 16), _MOST_MISSES) or t >= until:
+                            _keep_floor(tails, laws, floor, upper_floor)
                             if t >= until:
                                 until = t + int(LIFE)
                                 for k in range(size):
                                     renew_law(tails, laws, k)
                             floor, second = relevel(tails, laws, floor)
                             usual, anew = floor if anew else usual, False
-                            _fill_floor(tails, laws, floor, floors[0])
+                            _fill_floor(tails, laws, floor, upper_floor, limit)
                             if second >= 0:
-                                _fill_floor(tails, laws, second, floors[1])
+                                _fill_floor(tails, laws, second, lower_floor, lower_limit)
                             misses = 0
                         stream = child(key, number)
-                        count = 0
-                        for k in range(size):
-                            places[count] = k
-                            count += uniform(stream, arms[k]) > cut[k]
-                        sure, from_floor = True, floor
-                        for n in range(count):
-                            sure = sure and uniform(stream, arms[places[n]]) > cut[places[n]] + 2.0 * CLOSE
-                        misses += count != 1
-                        if count == 0 and second >= 0:
-                            count, sure = _exceeding(floors[1, 0], arms, stream, places)
-                            from_floor = second
-                        if not sure:
-                            chosen, count = -1, 0
-                        elif count == 1:
-                            chosen = places[0]
-                        elif count > 1:
-                            chosen, count = _climb(tails, laws, places, count, from_floor, arms, stream)
+                        if few and _stays(limit, steps, cut[held], arms[held], stream):
+                            chosen = held
                         else:
-                            chosen, count = _descend(tails, laws, places, from_floor, arms, stream)
-                        if chosen < 0:
-                            chosen = _draw_some(plan, parameters, state, places, count, number, key)
-                    arm = arms[chosen]
+                            count = _exceeding(limit, steps, stream, hits, packed, places)
+                            sure, from_floor = _is_sure(cut, places, count, arms, stream), floor
+                            misses += count != 1
+                            if count == 0 and second >= 0:
+                                count = _exceeding(lower_limit, steps, stream, hits, packed, places)
+                                sure, from_floor = _is_sure(lower_cut, places, count, arms, stream), second
+                            if not sure:
+                                chosen, count = -1, 0
+                            elif count == 1:
+                                chosen = places[0]
+                            elif count > 1:
+                                chosen = largest_by_normal(laws, places, count, arms, stream, scratch)
+                                if chosen < 0:
+                                    chosen, count = _climb(tails, laws, places, count, from_floor, arms, stream)
+                            else:
+                                chosen, count = _descend(tails, laws, places, from_floor, arms, stream)
+                            if chosen < 0:
+                                chosen = _draw_some(plan, parameters, state, places, count, number, key)
+                    arm, held = arms[chosen], chosen
                     if kind <= UNIFORM:
                         reward = draw_simple(law_of(kind, law, arm), streams[chosen], int(plays[arm]))
                     else:
@@ -355,29 +394,34 @@ def play_inverted_for(logged: bool) -> Callable[[Floats, Floats, Block], None]:
                         mean = mean_seen(seen, (low[chosen], high[chosen], span[chosen]))
                         value = min(cap[chosen], max(lower[chosen], mean))
                         clipped[chosen] = value
-                        if chosen == leader and value < best:
-                            leader, best, tied = _lead(clipped)
+                        if chosen == leader and value <= rest:
+                            leader, best, rest = _lead(clipped)
+                        elif chosen == leader:
+                            best = value
                         elif value > best:
-                            leader, best, tied = chosen, value, False
-                        elif value == best and chosen != leader:
-                            tied = True
+                            leader, best, rest = chosen, value, best
+                        else:
+                            rest = max(rest, value)  # or less, if this one had it: then `_lead` finds it out
                     if fine:
                         a, b, x = laws[chosen, A], laws[chosen, B], at[chosen]
                         value, power = next_tail(value_at[chosen], power_at[chosen], a, b, x, won)
                         value_at[chosen], power_at[chosen] = value, power
                         if second >= 0:
-                            floors[1, 1, chosen], floors[1, 2, chosen] = next_tail(
-                                floors[1, 1, chosen], floors[1, 2, chosen], a, b, floors[1, 3, chosen], won
+                            lower_floor[1, chosen], lower_floor[2, chosen] = next_tail(
+                                lower_floor[1, chosen], lower_floor[2, chosen], a, b, lower_floor[3, chosen], won
                             )
                         bounded = laws[chosen, LOWER] > 0.0 or laws[chosen, UPPER] < 1.0
-                        if bounded and _learn(tails, laws, chosen, won):
+                        if bounded and _learn(laws, chosen, won):
+                            forget(tails, chosen)
                             misses = _MOST_MISSES
-                            floors[:, 2, chosen] = -np.inf
+                            power_at[chosen] = lower_floor[2, chosen] = -np.inf
                         laws[chosen, A] = parameters[0] + state.ones[arm]
                         laws[chosen, B] = parameters[1] + (state.plays[arm] - state.ones[arm])
                         cut[chosen] = _cut_of(laws, chosen, x, value)
+                        limit[chosen] = _limit_of(cut[chosen])
                         if second >= 0:
-                            floors[1, 0, chosen] = _cut_of(laws, chosen, floors[1, 3, chosen], floors[1, 1, chosen])
+                            lower_cut[chosen] = _cut_of(laws, chosen, lower_floor[3, chosen], lower_floor[1, chosen])
+                            lower_limit[chosen] = _limit_of(lower_cut[chosen])
                     t += 1
                 curves[run, c] = regret(gaps, table)
 

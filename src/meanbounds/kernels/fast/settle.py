@@ -24,17 +24,21 @@ def may_settle(cap: Floats, goals: Floats) -> Integers:
 
 
 @compiled
-def surely_unsettled(seen: Seen, ends: Ends, goal: float, budget: float) -> bool:
-    """Whether Pinsker's inequality says that the evidence against a mean of `goal` exceeds the budget."""
-    low, _, span = ends
-    below = seen[0] * ((goal - low) / span) - seen[1]
-    return below > 0.0 and 2.0 * SURE * below * below > budget * seen[0]
+def surely_unsettled(plays: float, total: float, goal: float, budget: float) -> bool:
+    """Whether Pinsker's inequality says that the evidence against a mean of `goal` exceeds the budget.
+
+    The goal is in units of the range.
+    """
+    below = plays * goal - total
+    return below > 0.0 and 2.0 * SURE * below * below > budget * plays
 
 
 @compiled
 def settles(seen: Seen, ends: Ends, goal: float, moments: float, budget: float) -> bool:
     """Whether the evidence against a mean of `goal` is within the budget; the cheap screen mostly says that not."""
-    return not surely_unsettled(seen, ends, goal, budget) and evidence_below(seen, ends, goal, moments) <= budget
+    if surely_unsettled(seen[0], seen[1], (goal - ends[0]) / ends[2], budget):
+        return False
+    return evidence_below(seen, ends, goal, moments) <= budget
 
 
 @compiled

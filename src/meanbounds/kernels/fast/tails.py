@@ -1,4 +1,4 @@
-"""Tails of all candidates' posteriors at a few hundred levels, each brought up to date when someone looks at it.
+"""Tails of all candidates' posteriors at a hundred levels or so, each brought up to date when someone looks at it.
 
 A tail is kept with the parameters it was computed for and follows them by recurrence, one division for each reward:
 the tail of Beta(a, b) above x grows by ``power / a`` with one more success and shrinks by ``power / b`` with one more
@@ -63,12 +63,12 @@ TAIL_SIZE = 5
 # computed anew.
 
 _MOST_TAILS = 60_000
-_FEWEST_LEVELS, _MOST_LEVELS = 64, 256
+_FEWEST_LEVELS, _MOST_LEVELS = 48, 128
 _LEAST_MASS = 1e-3  # between the bounds: errors of tails grow by 1 over it
 _STEPS = 100.0  # recurrences that are as quick as a new computation
 _FEW_STEPS = 8.0  # recurrences that are as quick as bounds
 LIFE = 4000.0  # recurrences after which rounding errors are got rid of
-_RARE = 0.02  # probability of a round without any candidate above the floor
+_RARE = 0.01  # probability of a round without any candidate above the floor
 _NEGLIGIBLE = 1e-43
 _LOG_NEGLIGIBLE = -60.0  # a tail that changes by less than its exponential stays what it is
 
@@ -103,11 +103,9 @@ def next_tail(value: float, power: float, a: float, b: float, x: float, won: boo
         if a + b + 1.0 < -power:
             return value, power
         return new_tail(a + 1.0, b, x) if won else new_tail(a, b + 1.0, x)
-    if won:
-        change = power / a
-        return value + change, change * x * (a + b)
-    change = power / b
-    return value - change, change * (1.0 - x) * (a + b)
+    count, share = (a, x) if won else (b, 1.0 - x)  # chosen without a branch, which nobody could predict
+    change = power / count
+    return value + (change if won else -change), change * share * (a + b)
 
 
 @compiled
@@ -148,17 +146,18 @@ def chance_above(tails: Floats, laws: Floats, k: int, j: int, share: float) -> f
 
     `share`: the level's number as a share of the highest.
     """
-    x = laws[k, START] + laws[k, WIDTH] * share
+    x, chance = laws[k, START] + laws[k, WIDTH] * share, -1.0
     if x <= laws[k, LOWER]:
-        return 2.0 if share < 1.0 else -1.0
-    if x >= laws[k, UPPER] or share >= 1.0:
-        return -1.0
-    if laws[k, SCALE] == 0.0:
-        return _rough_tail(tails, laws, k, j, x)
-    a, b = laws[k, A], laws[k, B]
-    if tails[k, j, _AT_A] != a or tails[k, j, _AT_B] != b:
-        _follow(tails, k, j, a, b, x)
-    return float((tails[k, j, _TAIL] - laws[k, ABOVE]) * laws[k, SCALE])
+        chance = 2.0 if share < 1.0 else -1.0
+    elif x < laws[k, UPPER] and share < 1.0:
+        a, b = laws[k, A], laws[k, B]
+        if laws[k, SCALE] == 0.0:
+            chance = _rough_tail(tails, laws, k, j, x)
+        else:
+            if tails[k, j, _AT_A] != a or tails[k, j, _AT_B] != b:
+                _follow(tails, k, j, a, b, x)
+            chance = (tails[k, j, _TAIL] - laws[k, ABOVE]) * laws[k, SCALE]
+    return chance  # the only way out: with several, references to the tables would be counted in each call
 
 
 @compiled
@@ -258,8 +257,9 @@ def _merit(tails: Floats, laws: Floats, j: int, share: float) -> tuple[float, fl
         none *= rest
         odds += chance / rest
         expected += chance
-    several = 1.0 - none - none * odds
-    return -(none * (150.0 + 2.0 * laws.shape[0]) + 60.0 * several + 30.0 * expected), none
+    one = none * odds
+    several, compared = 1.0 - none - one, expected - one
+    return -(none * (150.0 + 3.0 * laws.shape[0]) + 20.0 * several + 55.0 * compared), none
 
 
 @compiled

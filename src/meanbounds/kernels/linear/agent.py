@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.copying import copy_into
 from meanbounds.kernels.linear.decide import decide
 from meanbounds.kernels.linear.design import CONTRADICTIONS, Design
 from meanbounds.kernels.linear.pool import Pool, Rule
@@ -38,7 +39,10 @@ def _decide(
     numbers, lower, upper, proxy = design.numbers.copy(), pool.lower.copy(), pool.upper.copy(), pool.proxy.copy()
     arm, _, _ = decide(pool, rule, known, design, offered, mean, square, False, number, key)
     if design.numbers[CONTRADICTIONS] > 0.0 and not warned:
-        design.numbers[:], pool.lower[:], pool.upper[:], pool.proxy[:] = numbers, lower, upper, proxy
+        copy_into(numbers, design.numbers)
+        copy_into(lower, pool.lower)
+        copy_into(upper, pool.upper)
+        copy_into(proxy, pool.proxy)
         return -1
     return arm
 

@@ -6,7 +6,7 @@ from math import inf, sqrt
 
 import numpy as np
 
-from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.compiling import compiled, general
 from meanbounds.kernels.linear.design import CONTRADICTIONS, PROXY, Design, radius, spread, still_design
 from meanbounds.kernels.linear.exact import every_exact, largest_exact
 from meanbounds.kernels.linear.pool import EXACT, PLAIN, RESTRICTED_MAX, SAMPLE, Pool, Rule, own_bounds
@@ -32,6 +32,7 @@ def measure(pool: Pool, design: Design, arms: Integers, mean: Floats, square: Fl
         mean[arm] = value
 
 
+@general
 @compiled
 def fill(
     pool: Pool,
@@ -71,6 +72,7 @@ def learn(pool: Pool, reach: float, offered: Integers, mean: Floats, square: Flo
     return refused
 
 
+@general
 @compiled
 def decide(
     pool: Pool,

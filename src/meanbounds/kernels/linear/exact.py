@@ -11,6 +11,7 @@ from math import inf, sqrt
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.copying import copy_into
 from meanbounds.kernels.linear.design import Design, spread
 from meanbounds.kernels.linear.pool import Pool, Rule
 from meanbounds.kernels.linear.proofs import at_least, at_most, remember, satisfies
@@ -158,7 +159,7 @@ def largest_exact(
             inside, ready = _binding(known, design, norm_high, reach), True
         value = _solve(pool, design, known, inside, norm_high, arm)
         if value != value:
-            out[:] = before
+            copy_into(before, out)
             return False
         states[top] = _SOLVED
         out[top] = min(out[top], value)

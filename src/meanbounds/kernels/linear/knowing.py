@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.copying import copy_into
 from meanbounds.kernels.linear.decide import decide
 from meanbounds.kernels.linear.design import CONTRADICTIONS, Design, new_design, observe, refresh
 from meanbounds.kernels.linear.doubt import bet, doubts, foresee
@@ -34,9 +35,10 @@ class Side(NamedTuple):
 def started(side: Side) -> Design:
     """The regression before the first reward, with the prior."""
     design = new_design(side.pool.features, side.rule.regularisation)
-    design.root[:] = side.root
+    for row in range(side.root.shape[0]):
+        copy_into(side.root[row], design.root[row])
     refresh(design, side.rule.regularisation)
-    design.point[:] = side.known.centre
+    copy_into(side.known.centre, design.point)
     return design
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.copying import copy_into
 from meanbounds.kernels.linear.decide import decide, measure
 from meanbounds.kernels.linear.design import CONTRADICTIONS, new_design, observe
 from meanbounds.kernels.linear.pool import Pool, Rule, own_bounds
@@ -43,7 +44,7 @@ def offer(key: np.uint64, order: Integers, out: Integers) -> None:
     for k in range(out.size):
         other = k + int(uniform(key, k) * (order.size - k))
         order[k], order[other] = order[other], order[k]
-    out[:] = order[: out.size]
+    copy_into(order, out)
     for k in range(out.size - 1, -1, -1):
         other = k + int(uniform(key, k) * (order.size - k))
         order[k], order[other] = order[other], order[k]
@@ -85,10 +86,10 @@ def play(pool: Pool, rule: Rule, known: Known, block: LinearBlock, keep_all: boo
     for run in range(block.curves.shape[0]):
         own = own_bounds(pool)
         design = new_design(pool.features, rule.regularisation)
-        design.point[:] = known.centre
+        copy_into(known.centre, design.point)
         carried = rule.regularisation * block.theta  # V theta
         mean[:] = 0.0
-        square[:] = pool.length**2 / rule.regularisation
+        copy_into(pool.length**2 / rule.regularisation, square)
         plays = block.plays[run]
         streams = reward_key(block.seed, block.first_run + run)
         offers = offer_key(block.seed, block.first_run + run)

@@ -11,6 +11,7 @@ import numpy as np
 from meanbounds.kernels.compiling import compiled
 
 __all__ = [
+    "bits",
     "child",
     "delay_key",
     "floor_key",
@@ -19,6 +20,7 @@ __all__ = [
     "policy_key",
     "reward_key",
     "rounding_key",
+    "step_to",
     "uniform",
 ]
 
@@ -52,6 +54,18 @@ def child(key: np.uint64, number: int) -> np.uint64:
 def uniform(key: np.uint64, number: int) -> float:
     """The stream's number at this place, uniform on [0, 1) with 53 bits."""
     return np.float64(mix(key + np.uint64(number) * _STEP) >> np.uint64(11)) * _BELOW_ONE
+
+
+@compiled
+def step_to(number: int) -> np.uint64:
+    """How far a stream's number at this place is from its first, for `bits`."""
+    return np.uint64(number) * _STEP
+
+
+@compiled
+def bits(key: np.uint64, step: np.uint64) -> np.int64:
+    """What `uniform` is made of, a whole number below 2**63; to compare it with another one is quicker."""
+    return np.int64(mix(key + step) >> np.uint64(1))
 
 
 @compiled

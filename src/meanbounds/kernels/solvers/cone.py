@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanbounds.kernels.compiling import compiled
+from meanbounds.kernels.copying import copy_into
 from meanbounds.support.types import Booleans, Floats
 
 __all__ = ["Known", "Maximum", "factorise", "maximise", "maximise_each", "scaled", "solve_factored"]
@@ -175,7 +176,7 @@ def _start(known: Known) -> _Search:
 def _curved(known: Known, curve: int, vector: Floats, centre: Floats, out: Floats) -> float:
     """The matrix of a curve times a vector, less the centre if there is one, written to `out`, and the square in it."""
     if curve == 0:
-        out[:] = vector
+        copy_into(vector, out)
         return _dot(vector, vector)
     square, d = 0.0, vector.size
     for i in range(d):
@@ -371,13 +372,14 @@ def maximise(target: Floats, known: Known) -> Maximum:
         value, worst = _look(known, target, search)
         if value < best:
             best, level = value, search.shares[0]
-            weights[:] = search.weights
+            copy_into(search.weights, weights)
             if search.curve_dual.size > 1:
-                slope[:] = search.curve_dual[1] * search.gradients[1]
+                for i in range(slope.size):
+                    slope[i] = search.curve_dual[1] * search.gradients[1, i]
         here = best - _dot(target, search.point)
         if worst < _FITS and here < gap:
             gap = here
-            point[:] = search.point
+            copy_into(search.point, point)
         product, count = _products(search, 0.0)
         solved = worst < _CLOSE and value - _dot(target, search.point) < _CLOSE
         if solved or best < -1.0 - _PROVED or not product < inf:
