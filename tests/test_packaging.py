@@ -135,7 +135,7 @@ def test_formats_are_those_of_the_page(row: str, module: str, name: str) -> None
     (line,) = (line for line in page.splitlines() if line.startswith("|") and re.search(rf"(^\| |`){row}", line))
     number = getattr(import_module(f"meanbounds.{module}"), name)
     assert line.split(" | ")[1] == str(number)
-    assert line.split(" | ")[2].startswith(("1", "1 and 2", "1 to 3")[number - 1])
+    assert line.split(" | ")[2].startswith(("1", "1 and 2", "1 to 3", "1 to 4")[number - 1])
 
 
 def test_extras_name_packages_that_are_used() -> None:

@@ -13,6 +13,8 @@ import pytest
 
 import meanbounds as mb
 from meanbounds.agents import contextual
+from meanbounds.agents.contextual import rename, row_of
+from meanbounds.evidence import ContradictionWarning
 from tests.children import run_python
 
 BOUNDS = {
@@ -347,3 +349,32 @@ def test_a_policy_that_does_not_fit_the_arms_is_refused_at_once() -> None:
     saved = mb.ContextualAgent(mb.UCB(), {"young": bounds}, seed=1).to_dict()
     with pytest.raises(ValueError, match="give the log the same names"):
         mb.ContextualAgent.from_dict({**saved, "policy": policy.to_dict()})
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_context_with_another_name_goes_on_as_it_would_have(held: bool) -> None:
+    bounds = {name: mb.MeanBounds([0.2, 0.1], [0.9, 0.8]) for name in ("young", "old", 3)}
+    agents = [mb.ContextualAgent(mb.ThompsonSampling(), bounds, seed=7) for _ in range(2)]
+    for one in agents:
+        for _ in range(5):
+            one.update("old", one.pull("old"), 1.0)
+        if held:
+            assert one["old"].plays.sum() == 5
+    rename(agents[0], "old", "over 60")
+    assert agents[0].contexts == ("young", "over 60", 3)
+    assert row_of(agents[0], "over 60") == row_of(agents[1], "old")
+    assert [agents[0].pull("over 60") for _ in range(20)] == [agents[1].pull("old") for _ in range(20)]
+    saved = [one.to_dict() for one in agents]
+    assert saved[0] == {**saved[1], "contexts": ["young", "over 60", 3]}
+    with pytest.raises(LookupError, match="old"):
+        rename(agents[0], "old", "new")
+    with pytest.raises(ValueError, match="there is a context 3 already"):
+        rename(agents[0], "young", 3)
+    with pytest.warns(ContradictionWarning, match="context 'over 60', "):
+        _insist(agents[0], "over 60")
+
+
+def _insist(one: mb.ContextualAgent, context: str) -> None:
+    """Give an arm so many good rewards that its upper bound cannot hold."""
+    for _ in range(2_000):
+        one.update(context, 1, 1.0)

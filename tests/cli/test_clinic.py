@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,15 +14,36 @@ import pytest
 from meanbounds.cli import main
 from meanbounds.cli.clinic_world import ARMS, Clinic
 from meanbounds.service import log_table, open_store
-from meanbounds.service.events import DECIDED, decode
+from meanbounds.service.events import CHANGED, DECIDED, decode
 from tests.servers import browser, postgres_cluster
 
 READ = "() => [document.documentElement.scrollWidth <= innerWidth, document.querySelectorAll('svg').length]"
 
 
-def play(folder: Path, capsys: pytest.CaptureFixture[str], *more: str) -> str:
-    assert main(["clinic", "-o", str(folder), "--patients", "60", *more]) == 0
-    return capsys.readouterr().out
+def play(folder: Path, *more: str) -> str:
+    with redirect_stdout(io.StringIO()) as said:
+        assert main(["clinic", "-o", str(folder), "--patients", "60", *more]) == 0
+    return said.getvalue()
+
+
+@dataclass(frozen=True)
+class Played:
+    """A clinic that was played with one service: what it said, and where it wrote."""
+
+    said: str
+    folder: Path
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """In how many cases the patients of the agent and of doctors did well, in percent."""
+        ((own, doctors),) = re.findall(r"did well in ([\d.]+)%.* doctors in ([\d.]+)%", self.said)
+        return float(own), float(doctors)
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    folder = tmp_path_factory.mktemp("played") / "clinic"
+    return Played(play(folder), folder)
 
 
 @pytest.fixture
@@ -28,32 +52,43 @@ def postgres() -> Iterator[str]:
         yield cluster.url
 
 
-def test_a_clinic_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str], postgres: str) -> None:
-    said = play(tmp_path / "clinic", capsys)
+def test_a_clinic_from_end_to_end(played: Played) -> None:
+    said = played.said
     assert "30 days observed, 1,800 patients" in said
-    own, doctors = map(float, re.findall(r"did well in ([\d.]+)%.* doctors in ([\d.]+)%", said)[0])
+    own, doctors = played.means
     assert own > doctors  # half of the time doctors do not know of the new drug
     alarms = re.findall(r"day (\d+): alarm: context '(.*)', arm '(\w+)'", said)
     assert alarms
     assert all(int(day) > 40 and arm == "medical" for day, _, arm in alarms)  # the bounds that have become wrong
     assert "every arm, every probability and the state came out the same, to the last bit" in said
-    table = log_table(open_store(f"sqlite:{tmp_path}/clinic/state.db", create=False))
-    assert table.num_rows == 90 * 60
+    store = open_store(f"sqlite:{played.folder}/state.db", create=False)
+    assert log_table(store).num_rows == 90 * 60
+    store.close()
+
+
+def test_the_page_of_a_clinic(played: Played) -> None:
     with browser() as window:
         for width in (390, 1_200):
             page = window.new_page(viewport={"width": width, "height": 900})
             errors: list[str] = []
             page.on("console", lambda message, errors=errors: errors.append(message.text))
-            page.goto((tmp_path / "clinic" / "index.html").as_uri())
+            page.goto((played.folder / "index.html").as_uri())
             assert page.evaluate(READ) == [True, 4]
-            assert f"{own}%" in page.locator(".box").inner_text()
+            assert f"{played.means[0]}%" in page.locator(".box").inner_text()
             page.click("text=What the log says, and what it leaves open")
             assert page.title().endswith("says, and what it leaves open")
             assert errors == []
             page.close()
-    shared = play(tmp_path / "shared", capsys, "--store", postgres, "--workers", "2")
-    assert _figures(shared) == _figures(said)  # two services that take turns are as good as one
+
+
+def test_two_services_that_take_turns_are_as_good_as_one(played: Played, tmp_path: Path, postgres: str) -> None:
+    shared = play(tmp_path / "shared", "--store", postgres, "--workers", "2")
+    assert _figures(shared) == _figures(played.said)
     assert len(_workers(postgres)) == 2
+    store = open_store(postgres, create=False)
+    changes = [event for event in store.read() if event.kind == CHANGED]
+    store.close()
+    assert len(changes) == 1  # however often a client had to ask: on a busy machine the agent is changed slowly
 
 
 def _figures(said: str) -> list[str]:

@@ -125,14 +125,17 @@ async def _run(book: Book, requests: int, seed: str, has_features: bool) -> list
             given = templates(ids, has_features, number)
             template = draw.pick(given[:FREQUENT] if draw.chance(0.8) else given)  # changes of agents take longer
             method, path, content, headers = spoiled(draw, template)
-            before = book.position
+            before, wire = book.position, Wire(server)
             try:
                 if draw.chance(0.5):
                     status, body = await send(service, method, path, content, headers)
                 else:
-                    status, body = await Wire(server).send(raw(method, path, content, headers))
+                    status, body = await wire.send(raw(method, path, content, headers))
             except TimeoutError:
                 found.append(f"no answer: {method} {path} {content[:300]!r}")
+                # It is still carried out. What it writes must not be taken for something that the next one wrote.
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(wire.answer(is_head=method == "HEAD"), 600.0)
                 continue
             shown = f"{method} {path} {content[:300]!r}: {status} {body[:300]!r}"
             if status >= 500 or status < 200:

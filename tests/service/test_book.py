@@ -427,6 +427,22 @@ def test_changes_make_versions_and_can_be_rolled_back(asked: ChangeIn) -> None:
         one(book, RollBack("demo", 9))
 
 
+def test_a_change_with_an_id_is_made_once() -> None:
+    book = a_book()
+    first = one(book, Change("demo", ChangeIn(retire="a"), "mine"))
+    second = one(book, Change("demo", ChangeIn(retire="b"), "another"))
+    assert (first.version, second.version) == (2, 3)
+    for again in (book, reloaded(book)):
+        assert one(again, Change("demo", ChangeIn(retire="a"), "mine")) == first
+        for other in (Change("demo", ChangeIn(retire="c"), "mine"), RollBack("demo", 1, "mine")):
+            with pytest.raises(RefusalError, match="give each change its own") as caught:
+                one(again, other)
+            assert caught.value.status == 409
+    assert one(book, RollBack("demo", 1, "back")) == one(book, RollBack("demo", 1, "back"))
+    assert one(book, RollBack("demo", 1)).version == 5
+    assert verify(book.store).holds
+
+
 @pytest.mark.parametrize(
     "asked",
     [
@@ -471,7 +487,7 @@ def test_an_erased_context_leaves_no_name_and_keeps_its_statistics(snapshot: boo
     reward(book, answer.decision_id, 1.0)
     plays = book.agents["demo"].inside(secret).plays.tolist()
     erased = one(book, Erase("demo", secret))
-    assert book.stale
+    assert not book.stale
     one(book, Decide("demo", "next", DecisionIn(context=erased.context)))
     assert book.agents["demo"].inside(erased.context).plays.tolist() == plays
     assert secret not in json.dumps(state(book))
@@ -525,6 +541,9 @@ def test_warnings_of_agents_are_kept() -> None:
     for number in range(40):
         reward(book, decide(book, str(number), None).decision_id, 1.0)
     assert any("contradict" in alarm for _, alarm in book.alarms)
+    heard = list(book.alarms), book.warned
+    one(book, RollBack("demo", 1))  # repeats all rewards
+    assert (book.alarms, book.warned) == heard
 
 
 def test_warnings_of_what_another_process_wrote_are_its_own(tmp_path: Path) -> None:

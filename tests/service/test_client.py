@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import uvicorn
 import meanbounds as mb
 from meanbounds.cli import main
 from meanbounds.service import AsyncClient, Client, Service, ServiceError, export, log_table, open_store, verify
+from meanbounds.service.book import Book
 from meanbounds.service.server import open_socket, prepare
 from tests.servers import postgres_cluster
 from tests.service.made import a_book, contextual, linear, running
@@ -81,22 +84,40 @@ class Flaky:
         await self.service(scope, receive, send)
 
 
-def test_what_was_not_answered_is_sent_again_and_counts_once() -> None:
-    book = a_book()
+@contextmanager
+def flaky(book: Book, failures: int) -> Iterator[Client]:
+    """A client of a service that fails so often before it answers."""
     listening = open_socket("127.0.0.1", 0, book.store)
-    config = uvicorn.Config(Flaky(Service(book), 4), log_level="critical", access_log=False, lifespan="on")
+    config = uvicorn.Config(Flaky(Service(book), failures), log_level="critical", access_log=False, lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:
         with Client(f"http://127.0.0.1:{listening.getsockname()[1]}", agent="demo") as client:
-            answer = client.decide("c0", request_id="once")
-            assert client.reward(answer["decision_id"], 1.0)["state"] == "rewarded"
+            yield client
     finally:
         server.should_exit = True
         thread.join(30.0)
         listening.close()
+
+
+def test_what_was_not_answered_is_sent_again_and_counts_once() -> None:
+    book = a_book()
+    with flaky(book, 4) as client:
+        answer = client.decide("c0", request_id="once")
+        assert client.reward(answer["decision_id"], 1.0)["state"] == "rewarded"
     assert book.position == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "body"), [("changes", {"retire": "a"}), ("changes", {"floor": 0.02}), ("rollback", {"version": 1})]
+)
+def test_a_change_whose_answer_was_lost_is_made_once(path: str, body: dict[str, Any]) -> None:
+    """Else the answer to a slow request, which a client repeats, would depend on how busy the machine is."""
+    book = a_book()
+    with flaky(book, 4) as client:
+        assert client.call("POST", f"/v1/agents/demo/{path}", body) == {"agent": "demo", "version": 2}
+    assert book.position == 2
 
 
 def test_a_client_gives_up_when_its_patience_is_over() -> None:

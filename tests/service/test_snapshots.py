@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from meanbounds.service import open_store, verify
-from meanbounds.service.book import Book, packed
+from meanbounds.service.book import Book
 from meanbounds.service.commands import Erase
+from meanbounds.service.packing import names_in, pack_all
 from meanbounds.service.postgres import PostgresStore
 from meanbounds.service.snapshots import Snapshots, make_snapshot
 from meanbounds.service.sqlite import SQLiteStore
@@ -47,14 +48,14 @@ def test_a_snapshot_from_before_a_context_was_erased_is_not_used(
     address = f"sqlite:{tmp_path / 'state.db'}"
     book = a_book(store=open_store(address))
     play(book, 5)
-    other, pack = open_store(address), Book.packed
+    other = open_store(address)
 
-    def slowly(made: Book) -> bytes:
+    def slowly(state: dict[str, Any]) -> list[str]:
         one(book, Erase("demo", "c0"))
-        return pack(made)
+        return names_in(state)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Book, "packed", slowly)
+        patch.setattr("meanbounds.service.snapshots.names_in", slowly)
         assert not make_snapshot(other, 0.0)
     assert other.newest() is None
     assert other.pieces() == []
@@ -139,11 +140,11 @@ def test_sqlite_stores_of_the_first_version_keep_their_snapshot(
     with monkeypatch.context() as patch:
         patch.setattr("meanbounds.service.sqlite.VERSION", 1)
         old = SQLiteStore(str(path))
-        old._run("INSERT INTO snapshots VALUES (1, 7, ?)", (b"state",))
+        old._run("INSERT INTO snapshots VALUES (1, 7, ?)", (pack_all({}, {}),))
         old.close()
     new = open_store(f"sqlite:{path}")
-    assert new.snapshot() == (7, b"state")
-    assert new.pieces() == [("first", 0)]
+    assert new.snapshot() == (7, pack_all({}, {}))
+    assert [number for _, number in new.pieces()] == [0]
     new.close()
 
 
@@ -152,10 +153,10 @@ def test_postgresql_stores_of_the_first_version_keep_their_snapshot(monkeypatch:
         with monkeypatch.context() as patch:
             patch.setattr("meanbounds.service.postgres.VERSION", 1)
             old = PostgresStore(address)
-            old._run("INSERT INTO meanbounds_snapshots VALUES (1, 0, %s)", (packed({}),))
+            old._run("INSERT INTO meanbounds_snapshots VALUES (1, 0, %s)", (pack_all({}, {}),))
             old.close()
         new = PostgresStore(address)
-        assert new.snapshot() == (0, packed({}))
+        assert new.snapshot() == (0, pack_all({}, {}))
         book = a_book(store=new)
         play(book, 5)
         assert make_snapshot(new, 0.0)

@@ -31,7 +31,7 @@ from meanbounds.support.saving import Saved
 from meanbounds.support.seeding import Seed, as_seed
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["Context", "ContextualAgent", "peek"]
+__all__ = ["Context", "ContextualAgent", "peek", "rename", "row_of", "warned_of"]
 
 _FORMAT = 2
 _MOST = 10**8  # rows of a saved agent: more would not fit in memory
@@ -254,7 +254,7 @@ class ContextualAgent(Saved):
 
     def _watch_of(self, key: Context) -> tuple[float, str]:
         """The share of a context in the probability of a false alarm, and the first words of its warnings."""
-        return WATCHED_ERROR / max(1, len(self._rows)), f"context {shown(key)}, "
+        return WATCHED_ERROR / max(1, len(self._rows)), warned_of(key)
 
     def _hold(self, key: Context) -> Agent:
         """Keep an agent that is awake so for good."""
@@ -952,6 +952,58 @@ def peek(agent: ContextualAgent, context: Context) -> Agent:
     """
     with agent._lock:
         return agent._find(check_context(context))
+
+
+def warned_of(context: Context) -> str:
+    """The first words of warnings about a context.
+
+    Examples
+    --------
+    >>> from meanbounds.agents.contextual import warned_of
+    >>> warned_of("young")
+    "context 'young', "
+    """
+    return f"context {shown(context)}, "
+
+
+def row_of(agent: ContextualAgent, context: Context) -> int:
+    """The row of a context, which it keeps under every name, and which no other context will have.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.agents.contextual import row_of
+    >>> row_of(mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.8])}, seed=7), "young")
+    0
+    """
+    return agent._rows[context]
+
+
+def rename(agent: ContextualAgent, context: Context, new: Context) -> None:
+    """Give a context another name, at its place among the others; its random numbers do not depend on the name.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.agents.contextual import rename
+    >>> agent = mb.ContextualAgent(mb.GLUE(), {"young": mb.MeanBounds([0.7, 0.2], [0.9, 0.8])}, seed=7)
+    >>> rename(agent, "young", "under 60")
+    >>> agent.contexts
+    ('under 60',)
+    """
+    old, key = check_context(context), check_context(new)
+    with agent._lock:
+        if old not in agent._rows:
+            raise LookupError(agent._not_known(old))
+        if key in agent._rows and key != old:
+            raise ValueError(f"there is a context {shown(key)} already; give a name that no other context has")
+        if old in agent._awake:
+            agent._rest(old)
+        rows = {key if own == old else own: row for own, row in agent._rows.items()}
+        kept = {key if own == old else own: one for own, one in agent._kept.items()}
+        agent._rows, agent._kept = rows, kept
+        if key in kept:
+            _learner_of(kept[key]).watch(*agent._watch_of(key))
 
 
 def _learner_of(agent: Agent) -> ArmsLearner:

@@ -40,6 +40,7 @@ _KEY = "clinic"
 _WATCHED, _SERVED, _NEW_DRUG = 30, 90, 40  # days: until the agent starts, until the end, and until the new drug
 _LATE = 3  # days until an outcome is known
 _SHARE = 0.5
+_PATIENCE = 600.0  # seconds: kernels are compiled in a change of the agent, which takes long on a busy machine
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -227,7 +228,7 @@ def _serving(store: str, agent: Path, workers: int) -> Iterator[list[Client]]:
             stack.callback(os.close, log)
             server = subprocess.Popen([*command, "--observe"], stdout=subprocess.PIPE, stderr=log, text=True)
             stack.callback(_stop, server)
-            clients.append(stack.enter_context(service.Client(_address(server), agent=_KEY)))
+            clients.append(stack.enter_context(service.Client(_address(server), agent=_KEY, patience=_PATIENCE)))
         yield clients
 
 

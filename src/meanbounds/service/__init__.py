@@ -24,7 +24,8 @@ agent is an event with a position; nothing else changes the state.
 
 A decision is pending, then rewarded, expired (no reward within `wait`; the agent may then be told a default reward) or
 censored (the caller gives up). A reward that comes after the decision expired takes the place of the default, once.
-Erasing a context replaces its name in the whole log, so that its statistics stay and a replay still gives the same.
+Erasing a context replaces its name in the whole log (`erasing`), so that its statistics stay and a replay still gives
+the same. Versions and snapshots have a number in place of each name (`packing`), so that one row changes for all.
 """
 
 from meanbounds.support.optional import optional

@@ -10,7 +10,7 @@ import secrets
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -36,7 +36,7 @@ from meanbounds.service.metrics import Metrics
 from meanbounds.service.page import page_routes
 from meanbounds.service.saying import say
 from meanbounds.service.served import Served, rehearse
-from meanbounds.service.store import Token
+from meanbounds.service.store import StoreError, Token, open_store
 from meanbounds.service.tokens import Guard
 from meanbounds.service.writer import Writer
 
@@ -273,9 +273,19 @@ async def _erase(call: Call) -> schema.ErasedOut:
     found: Context = await call.run(
         do.Look(call.key, lambda book, key: _context_in_path(book.served(key), call.path["context"]))
     )
-    answer: schema.ErasedOut = await call.run(do.Erase(call.key, found))
+    command, address = do.Erase(call.key, found), call.writer.book.store.shared_address
+    if address is not None:
+        with suppress(StoreError):  # if the store cannot be used, the command says so
+            await call.writer.beside(functools.partial(_look_for, command, address))
+    answer: schema.ErasedOut = await call.run(command)
     await call.writer.erase_traces()
     return answer
+
+
+def _look_for(command: do.Erase, address: str) -> None:
+    """Let a command look for what it erases, on a connection of its own."""
+    with closing(open_store(address, create=False)) as store:
+        command.look(store)
 
 
 def _force(call: Call) -> do.Force:
@@ -303,13 +313,13 @@ async def _change(call: Call) -> schema.VersionOut:
     sample = await call.run(do.Look(call.key, lambda book, key: do.sample_after(book.served(key), call.body)))
     with suppress(LookupError, TypeError, ValueError, ArithmeticError, RecursionError):  # the change itself says it
         await asyncio.to_thread(rehearse, sample)  # kernels of a new policy are compiled before it serves
-    answer: schema.VersionOut = await call.run(do.Change(call.key, call.body))
+    answer: schema.VersionOut = await call.run(do.Change(call.key, call.body, call.idempotency_key))
     return answer
 
 
 def _roll_back(call: Call) -> do.RollBack:
     asked: schema.RollbackIn = call.body
-    return do.RollBack(call.key, asked.version)
+    return do.RollBack(call.key, asked.version, call.idempotency_key)
 
 
 def _configure(call: Call) -> do.Configure:

@@ -9,28 +9,30 @@ from __future__ import annotations
 
 import time
 import warnings
-import zlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
 import msgspec
 
 from meanbounds.agents import Candidate, ContextualAgent, agent_from_dict
 from meanbounds.agents.contexts import Context
+from meanbounds.agents.contextual import warned_of
 from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.kernels.tally import PULLS
 from meanbounds.policies import Policy
 from meanbounds.service import events as kinds
+from meanbounds.service.erasing import part_of, without
 from meanbounds.service.errors import RefusalError
-from meanbounds.service.events import Event, context_of, decode, encode
+from meanbounds.service.events import Event, context_of, decode, encode, name_of
 from meanbounds.service.history import By
+from meanbounds.service.packing import names_in, pack, pack_all, unpack_all
 from meanbounds.service.served import Served
 from meanbounds.service.store import Found, Store, StoreError, Wanted
 from meanbounds.support import clock
 
-__all__ = ["REMEMBERED", "Book", "Decision", "change", "packed", "saved_state", "unpacked"]
+__all__ = ["REMEMBERED", "Book", "Decision", "change", "saved_state"]
 
 REMEMBERED = 50_000  # decisions and names that need not be looked up
 _MANY = 20_000  # contexts from which on a snapshot takes so long that none is made at the end
@@ -114,9 +116,9 @@ class Book:
         if snapshot is not None:
             self.position, body = snapshot
             self._saved_at = self.position
-            self.agents = {key: Served.from_saved(data, context_of) for key, data in unpacked(body).items()}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # who served has heard them
+            states = unpack_all(body, self.store.names)
+            self.agents = {key: Served.from_saved(data, context_of) for key, data in states.items()}
+        with _unheard():
             for event in self.store.read(self.position, self.store.last()):  # others may write faster than this reads
                 self.apply(event)
                 if not event.position % REMEMBERED:
@@ -132,15 +134,31 @@ class Book:
             {place for place in decisions if place not in self._decisions},
         )
 
-    def is_renamed(self, news: Iterable[Event]) -> bool:
-        """Whether another process erased a context: then the log is not the one that this state came from."""
-        return any(event.kind == kinds.ERASED for event in news)
+    def is_renamed(self, news: Sequence[Event]) -> bool:
+        """Whether another process erased a context of which this state does not tell which one it was.
+
+        The log has the new name from its start, so the context has to be renamed here before the news are applied. An
+        erased context is known by its row, unless the agent has become another one meanwhile.
+        """
+        return any(
+            self._at_row(event) is None or any(_replaces(other, event) for other in news)
+            for event in news
+            if event.kind == kinds.ERASED
+        )
+
+    def _at_row(self, event: Event) -> Context | None:
+        """The context that an event erased, under the name that it has here; None if it is not known."""
+        served = self.agents.get(event.agent)
+        row = decode(event).row
+        return None if served is None or row is None else served.context_at(row)
 
     def learn(self, news: Sequence[Event], found: Found) -> None:
         """Apply what other processes wrote, and remember what was looked up."""
         if news:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # who served has heard them
+            for event in news:
+                if event.kind == kinds.ERASED:
+                    self.rename(event.agent, self._at_row(event), decode(event).context)
+            with _unheard():
                 for event in news:
                     self.apply(event)
         for event in found.named:
@@ -151,6 +169,22 @@ class Book:
                 self._decisions[event.position] = self._read(event)
             elif event.subject is not None and event.subject in self._decisions:
                 _become(self._decisions[event.subject], event.kind, decode(event))
+
+    def rename(self, agent: str, context: Context, new: str) -> None:
+        """Let a context have another name, as if the log had had it from its start; requests in it lose their ids."""
+        self.agents[agent].rename(context, new)
+        old, words, part = name_of(context), warned_of(context), part_of(context)
+        for key, event in list(self._names.items()):
+            row = without(event, context, new) if event.agent == agent and part in event.body else None
+            if row is not None and row[1] is None:
+                del self._names[key]
+            elif row is not None:
+                self._names[key] = event._replace(body=row[2])
+        for decision in self._decisions.values():
+            said = decision.said
+            if decision.agent == agent and said.context == old:
+                decision.request, said.context, said.digest = None, new, ""
+        self.alarms = [(own, text) for own, text in self.alarms if own != agent or words not in text]
 
     def _remember(self, event: Event) -> None:
         assert event.name is not None
@@ -234,7 +268,9 @@ class Book:
     def keep_version(self, agent: str) -> None:
         """Keep the state in which a version begins, to roll back to."""
         served = self.agents[agent]
-        self._versions.append((agent, served.version, self.position, packed(served.saved())))
+        state = served.saved()
+        body = pack(state, self.store.number(agent, names_in(state)))
+        self._versions.append((agent, served.version, self.position, body))
 
     def write(self) -> bool:
         """Write the group to the store; False if there is nothing to write."""
@@ -265,12 +301,10 @@ class Book:
         if self.position > self._saved_at and not self.stale:
             with self.store.group(self.position) as news:
                 if not news:
-                    self.store.keep_snapshot(self.position, self.packed())
+                    states = saved_state(self)
+                    numbers = {key: self.store.number(key, names_in(state)) for key, state in states.items()}
+                    self.store.keep_snapshot(self.position, pack_all(states, numbers))
                     self._saved_at = self.position
-
-    def packed(self) -> bytes:
-        """The state of all agents, as a snapshot stores it."""
-        return packed(saved_state(self))
 
     # Events
 
@@ -331,12 +365,13 @@ class Book:
 
     def catch_up(self, agent: str, after: int) -> None:
         """Apply what happened to an agent after a position, but for changes of the agent itself."""
-        for event in self.store.read(after):
-            if event.agent == agent and event.kind in (kinds.DECIDED, *_STATES):
-                said = decode(event)
-                with suppress(LookupError, ValueError):  # arms that this version does not have
-                    self._do(event, said)
-                self._note(event, said)
+        with _unheard():
+            for event in self.store.read(after):
+                if event.agent == agent and event.kind in (kinds.DECIDED, *_STATES):
+                    said = decode(event)
+                    with suppress(LookupError, ValueError):  # arms that this version does not have
+                        self._do(event, said)
+                    self._note(event, said)
 
     def _decided(self, event: Event, said: kinds.Decided) -> None:
         """Pull again as the decision did; the log says which arm it was."""
@@ -428,7 +463,7 @@ class Book:
         self.agents[event.agent].force(context_of(said.context), said.arm)
 
     def _erased(self, event: Event, said: kinds.Erased) -> None:
-        """The log has the new name from its start: there is nothing left to do."""
+        """The log has the new name from its start, and `learn` has seen to it that this state has it too."""
 
 
 _APPLY = {
@@ -445,6 +480,21 @@ _APPLY = {
 }
 _BY: dict[kinds.Reason, By] = {"policy": "agent", "expert": "expert", "forced": "nobody"}
 _STATES: dict[int, State] = {kinds.REWARDED: "rewarded", kinds.EXPIRED: "expired", kinds.CENSORED: "censored"}
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Repeat events without the warnings that were heard when they happened."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _replaces(event: Event, other: Event) -> bool:
+    """Whether an event brought a new agent in place of the one that another event is about."""
+    if event.agent != other.agent or event.kind not in (kinds.CREATED, kinds.CHANGED):
+        return False
+    return event.kind == kinds.CREATED or "agent" in decode(event).change
 
 
 def _become(decision: Decision, kind: int, said: Any) -> None:
@@ -499,14 +549,3 @@ def _with(saved: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
 def saved_state(book: Book) -> dict[str, Any]:
     """All that a book knows, to compare it with another."""
     return {key: served.saved() for key, served in book.agents.items()}
-
-
-def packed(state: dict[str, Any]) -> bytes:
-    """A state as the store keeps it."""
-    return zlib.compress(_ENCODER.encode(state), 1)
-
-
-def unpacked(body: bytes) -> dict[str, Any]:
-    """The state that `packed` was given."""
-    state: dict[str, Any] = msgspec.json.decode(zlib.decompress(body))
-    return state

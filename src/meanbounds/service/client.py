@@ -79,6 +79,11 @@ class _Calls:
         body = {"observation_id": own, "context": as_lists(context), "arm": arm, "reward": reward}
         return "POST", f"{self._path(agent)}/observations", body
 
+    def _id(self, method: str, body: Any) -> dict[str, str]:
+        """An id for a request that has none in its body, the same for each attempt, so that a change is made once."""
+        has_own = isinstance(body, Mapping) and not body.keys().isdisjoint(("request_id", "observation_id"))
+        return {} if method != "POST" or has_own else {"Idempotency-Key": str(uuid.uuid4())}
+
     def _pauses(self) -> Iterator[float]:
         """How long to wait before each further attempt, until the patience is over."""
         end, pause = time.monotonic() + self.patience, 0.05
@@ -139,10 +144,10 @@ class Client(_Calls):
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request, again and again if need be, and return the answer; for what has no method of its own."""
-        pauses = self._pauses()
+        pauses, headers = self._pauses(), self._id(method, body)
         while True:
             try:
-                return self._read(self._http.request(method, path, json=body))
+                return self._read(self._http.request(method, path, json=body, headers=headers))
             except httpx.TransportError as error:
                 failed = ServiceError(0, "unreachable", f"{self.url} does not answer: {error}")
             except ServiceError as error:
@@ -241,10 +246,10 @@ class AsyncClient(_Calls):
 
     async def call(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request, again and again if need be, and return the answer; for what has no method of its own."""
-        pauses = self._pauses()
+        pauses, headers = self._pauses(), self._id(method, body)
         while True:
             try:
-                return self._read(await self._http.request(method, path, json=body))
+                return self._read(await self._http.request(method, path, json=body, headers=headers))
             except httpx.TransportError as error:
                 failed = ServiceError(0, "unreachable", f"{self.url} does not answer: {error}")
             except ServiceError as error:

@@ -13,11 +13,14 @@ import msgspec
 
 from meanbounds.agents import ContextualAgent, agent_from_dict
 from meanbounds.agents.contexts import Context
+from meanbounds.agents.contextual import row_of
 from meanbounds.service import events as kinds
 from meanbounds.service import schema
-from meanbounds.service.book import Book, Decision, change, packed, unpacked
+from meanbounds.service.book import Book, Decision, change
+from meanbounds.service.erasing import Search, search, spellings
 from meanbounds.service.errors import RefusalError
-from meanbounds.service.events import Event, Settings, context_of, decode, encode, name_of
+from meanbounds.service.events import Settings, context_of, decode, name_of
+from meanbounds.service.packing import text_of, unpack
 from meanbounds.service.served import Served
 from meanbounds.service.store import Store
 from meanbounds.support import clock
@@ -284,16 +287,50 @@ class Create(Command):
 
 
 @dataclass(slots=True)
-class Change(Command):
-    """Other bounds, arms or another policy."""
+class _NewVersion(Command):
+    """Base of commands that make a new version of an agent; with an id it is made once."""
 
     agent: str
-    asked: schema.ChangeIn
+    asked: Any
+    change_id: str | None = None
     alone = True
 
+    def name(self) -> tuple[str, int, str] | None:
+        """An earlier change with this id."""
+        return None if self.change_id is None else (self.agent, kinds.CHANGED, self.change_id)
+
     def run(self, book: Book) -> schema.VersionOut:
-        """Make a new version."""
+        """Make a new version, or answer as before."""
         served = book.served(self.agent)
+        digest = "" if self.change_id is None else book.digest(msgspec.to_builtins(self.asked))
+        earlier = None if self.change_id is None else book.named(self.agent, kinds.CHANGED, self.change_id)
+        if earlier is not None:
+            before: kinds.Changed = decode(earlier)
+            if before.digest != digest:
+                raise RefusalError(
+                    409,
+                    "conflict",
+                    f"Idempotency-Key {self.change_id!r} was used for another change; give each change its own",
+                )
+            return schema.VersionOut(self.agent, before.version)
+        said = kinds.Changed(served.version + 1, self.given(book, served), digest)
+        book.append(kinds.CHANGED, self.agent, said, name=self.change_id)
+        book.keep_version(self.agent)
+        return schema.VersionOut(self.agent, served.version)
+
+    @abstractmethod
+    def given(self, book: Book, served: Served) -> dict[str, Any]:
+        """What the event says of the change; one that cannot be made is refused."""
+
+
+@dataclass(slots=True)
+class Change(_NewVersion):
+    """Other bounds, arms or another policy."""
+
+    asked: schema.ChangeIn
+
+    def given(self, _book: Book, served: Served) -> dict[str, Any]:
+        """What was asked, if a copy of the agent takes it."""
         given: dict[str, Any] = msgspec.to_builtins(self.asked)
         what = given.keys() - {"context"}
         if len(what) != 1:
@@ -305,9 +342,7 @@ class Change(Command):
         trial = Served(agent_from_dict(served.agent.to_dict()), served.settings)
         change(trial, given)
         _check_settings(trial, served.settings)
-        book.append(kinds.CHANGED, self.agent, kinds.Changed(served.version + 1, given))
-        book.keep_version(self.agent)
-        return schema.VersionOut(self.agent, served.version)
+        return given
 
 
 def sample_after(served: Served, asked: schema.ChangeIn) -> dict[str, Any] | None:
@@ -319,32 +354,27 @@ def sample_after(served: Served, asked: schema.ChangeIn) -> dict[str, Any] | Non
 
 
 @dataclass(slots=True)
-class RollBack(Command):
+class RollBack(_NewVersion):
     """Back to an earlier version, with the rewards that have come since."""
 
-    agent: str
-    version: int
-    alone = True
+    asked: int  # the version
 
-    def run(self, book: Book) -> schema.VersionOut:
-        """Make a new version of the old one."""
-        served = book.served(self.agent)
-        kept = book.store.version(self.agent, self.version)
+    def given(self, book: Book, _served: Served) -> dict[str, Any]:
+        """The old version with what came since."""
+        kept = book.store.version(self.agent, self.asked)
         if kept is None:
             known = ", ".join(str(version) for version, _ in book.store.versions(self.agent))
-            raise RefusalError(404, "unknown_version", f"there is no version {self.version}; the versions are {known}")
+            raise RefusalError(404, "unknown_version", f"there is no version {self.asked}; the versions are {known}")
         position, body = kept
         again = Book(book.store)
-        again.agents[self.agent] = Served.from_saved(unpacked(body), context_of)
+        state = unpack(body, book.store.names(self.agent))
+        again.agents[self.agent] = Served.from_saved(state, context_of)
         again.catch_up(self.agent, position)
-        given = {
+        return {
             "agent": again.agents[self.agent].agent.to_dict(),
-            "rolled_back_to": self.version,
+            "rolled_back_to": self.asked,
             "keeps_pending": True,
         }
-        book.append(kinds.CHANGED, self.agent, kinds.Changed(served.version + 1, given))
-        book.keep_version(self.agent)
-        return schema.VersionOut(self.agent, served.version)
 
 
 @dataclass(slots=True)
@@ -404,69 +434,32 @@ class Erase(Command):
 
     agent: str
     context: Context
+    _new: str = field(default_factory=lambda: f"erased-{secrets.token_hex(8)}", init=False)
+    _found: Search | None = field(default=None, init=False)
     alone = True
 
+    def look(self, store: Store) -> None:
+        """Look for the name, while others go on writing: what is left to do for `run` is what came since.
+
+        Parameters
+        ----------
+        store
+            The store, opened for this alone.
+        """
+        self._found = search(store, self.agent, self.context, self._new)
+
     def run(self, book: Book) -> schema.ErasedOut:
-        """Replace the name in the log, in snapshots and in versions; the state is then read anew."""
-        served = book.served(self.agent)
+        """Replace the name in the log, in the table of names, and in memory."""
+        served, store = book.served(self.agent), book.store
         if not isinstance(served.agent, ContextualAgent) or self.context not in served.agent:
             raise RefusalError(404, "unknown_context", "there is no such context")
-        new = f"erased-{secrets.token_hex(8)}"
-        store, old = book.store, name_of(self.context)
-        store.rewrite([found for event in store.read() if (found := self._without(event, old, new)) is not None])
-        for version, position in store.versions(self.agent):
-            kept = store.version(self.agent, version)
-            assert kept is not None
-            store.keep_version(self.agent, version, position, packed(_renamed(unpacked(kept[1]), old, new)))
-        snapshot = store.snapshot()
-        if snapshot is not None:
-            state = unpacked(snapshot[1])
-            if self.agent in state:
-                state[self.agent] = _renamed(state[self.agent], old, new)
-            store.keep_snapshot(snapshot[0], packed(state))  # instead of all others, also one that is being made
+        row = row_of(served.agent, self.context)
+        store.rewrite(search(store, self.agent, self.context, self._new, self._found).rows)
+        store.rename(self.agent, spellings(store, self.agent, self.context), text_of(self._new))
         store.count_erasure()
-        book.append(kinds.ERASED, self.agent, kinds.Erased(new))
-        book.stale = True
-        return schema.ErasedOut(self.agent, new)
-
-    def _without(self, event: Event, old: Any, new: str) -> tuple[int, str | None, bytes] | None:
-        """An event without the old name; None if it does not have it."""
-        if event.agent != self.agent:
-            return None
-        said = decode(event)
-        if event.kind in (kinds.DECIDED, kinds.OBSERVED):
-            if said.context != old:
-                return None
-            said.context, said.digest = new, ""
-            return event.position, None, encode(said)
-        if event.kind == kinds.FORCED and said.context == old:
-            said.context = new
-        elif event.kind == kinds.CREATED:
-            said.agent, said.digest = _in_agent(said.agent, old, new), said.digest
-        elif event.kind == kinds.CHANGED:
-            if said.change.get("context") == old:
-                said.change["context"] = new
-            if "agent" in said.change:
-                said.change["agent"] = _in_agent(said.change["agent"], old, new)
-        else:
-            return None
-        return event.position, event.name, encode(said)
-
-
-def _renamed(state: dict[str, Any], old: Any, new: str) -> dict[str, Any]:
-    """The state of a served agent with another name of a context."""
-    forced = [[new if context == old else context, arm] for context, arm in state["forced"]]
-    history = {
-        part: [[new if context == old else context, own] for context, own in rows]
-        for part, rows in state["history"].items()
-    }
-    return {**state, "agent": _in_agent(state["agent"], old, new), "forced": forced, "history": history}
-
-
-def _in_agent(saved: dict[str, Any], old: Any, new: str) -> dict[str, Any]:
-    if "contexts" not in saved:
-        return saved
-    return {**saved, "contexts": [new if context == old else context for context in saved["contexts"]]}
+        book.rename(self.agent, self.context, self._new)
+        book.append(kinds.ERASED, self.agent, kinds.Erased(self._new, row))
+        return schema.ErasedOut(self.agent, self._new)
 
 
 @dataclass(slots=True)

@@ -137,6 +137,7 @@ class Changed(Body):
 
     version: int
     change: dict[str, Any]
+    digest: str = ""  # of what was asked, if it has an id
 
 
 class Configured(Body):
@@ -156,6 +157,7 @@ class Erased(Body):
     """A context was erased: its name is replaced by another one in all of the log."""
 
     context: str  # the new name
+    row: int | None = None  # of the agent, which other processes know under the old name
 
 
 BODIES: dict[int, type[Body]] = {

@@ -213,6 +213,11 @@ class History:
             lines.move_to_end(context)  # so that all have the order of their newest events, that of all contexts too
         return line
 
+    def rename(self, context: Context, new: Context) -> None:
+        """Let a context have another name, at its place among the others."""
+        self._sums = {new if own == context else own: sums for own, sums in self._sums.items()}
+        self._lines = OrderedDict((new if own == context else own, line) for own, line in self._lines.items())
+
     def saved(self) -> dict[str, Any]:
         """The whole history in values that JSON can hold."""
         return {

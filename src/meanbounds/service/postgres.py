@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from meanbounds.service.events import DECIDED, Event
+from meanbounds.service.packing import number_names
 from meanbounds.service.store import (
     VERSION,
     Found,
@@ -25,6 +26,7 @@ __all__ = ["PostgresStore"]
 
 _EVENT = "position, time, kind, agent, name, subject, body"
 _AT_ONCE = 2_000
+_SEARCHED = 20_000  # events searched at a time
 # A turn that takes longer than this is given up. A group is acknowledged only after a synchronous commit.
 _OPTIONS = "-c synchronous_commit=on -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s"
 
@@ -53,7 +55,14 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "DROP TABLE meanbounds_snapshots",
     ),
     (),  # from here on ids of decisions depend on the process that decided, which older versions do not know
+    (
+        "CREATE TABLE meanbounds_contexts (number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
+        "agent TEXT NOT NULL, name TEXT NOT NULL)",
+        # A name may be longer than what an ordered index takes.
+        "CREATE INDEX meanbounds_contexts_by_name ON meanbounds_contexts USING hash (name)",
+    ),
 )
+_NUMBERED = 4  # the version from which on versions and snapshots have numbers in place of names of contexts
 
 
 class PostgresStore(Store):
@@ -126,6 +135,8 @@ class PostgresStore(Store):
                     "('lock', ''), ('probe', '')",
                     entries,
                 )
+            elif number < _NUMBERED <= VERSION:
+                number_names(self, [agent for (agent,) in self._run("SELECT DISTINCT agent FROM meanbounds_versions")])
             self._run("UPDATE meanbounds_settings SET value = %s WHERE name = 'version'", (str(VERSION),))
 
     def begin(self, after: int, wanted: Wanted) -> tuple[list[Event], Found]:
@@ -222,6 +233,17 @@ class PostgresStore(Store):
             query = f"SELECT {_EVENT} FROM meanbounds_events WHERE subject = %s ORDER BY position"
             return [_event(row) for row in self._run(query, (position,))]
 
+    def find(self, agent: str, part: bytes, after: int, until: int) -> Iterator[Event]:
+        """The events of an agent after a position whose bodies have these bytes anywhere, in order."""
+        query = (
+            f"SELECT {_EVENT} FROM meanbounds_events WHERE position > %s AND position <= %s AND agent = %s "
+            "AND position(%s::bytea IN body) > 0 ORDER BY position"
+        )
+        for start in range(after, until, _SEARCHED):  # so that nobody reads as of one moment for long
+            with self._in_words():
+                rows = self._run(query, (start, min(start + _SEARCHED, until), agent, part))
+            yield from map(_event, rows)
+
     def rewrite(self, events: Iterable[tuple[int, str | None, bytes]]) -> None:
         """Replace names and bodies of events, by position; for contexts that are erased."""
         with self._in_words():
@@ -242,6 +264,31 @@ class PostgresStore(Store):
         with self._in_words():
             rows = self._run("SELECT value FROM meanbounds_settings WHERE name = 'erasures'")
         return int(rows[0][0]) if rows else 0
+
+    def number(self, agent: str, names: Iterable[str]) -> dict[str, int]:
+        """The numbers that stand for names of an agent's contexts; new ones are kept as part of the group."""
+        asked = list(names)
+        with self._in_words():
+            query = "SELECT name, number FROM meanbounds_contexts WHERE agent = %s AND name = ANY(%s)"
+            found = dict(self._run(query, (agent, asked)))
+            new = [name for name in asked if name not in found]
+            if new:
+                query = (
+                    "INSERT INTO meanbounds_contexts (agent, name) SELECT %s, unnest(%s::text[]) RETURNING name, number"
+                )
+                found |= dict(self._run(query, (agent, new)))
+        return found
+
+    def names(self, agent: str) -> dict[int, str]:
+        """The names that numbers stand for, of all contexts that versions and snapshots of an agent speak of."""
+        with self._in_words():
+            return dict(self._run("SELECT number, name FROM meanbounds_contexts WHERE agent = %s", (agent,)))
+
+    def rename(self, agent: str, old: Sequence[str], new: str) -> None:
+        """Let the numbers of some names stand for another one, as part of the group."""
+        with self._in_words():
+            query = "UPDATE meanbounds_contexts SET name = %s WHERE agent = %s AND name = ANY(%s)"
+            self._run(query, (new, agent, list(old)))
 
     def add_piece(self, name: str, number: int, body: bytes) -> None:
         """Keep a piece of a snapshot of this name, which does not count before `use_pieces`, as part of the group."""

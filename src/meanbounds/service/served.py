@@ -12,7 +12,7 @@ import numpy as np
 from meanbounds.agents import Agent, Candidate, ContextualAgent, agent_from_dict
 from meanbounds.agents.arms import ArmsLearner
 from meanbounds.agents.contexts import Context
-from meanbounds.agents.contextual import peek
+from meanbounds.agents.contextual import peek, rename, row_of
 from meanbounds.agents.features import FeaturesLearner
 from meanbounds.agents.learner import check_reward
 from meanbounds.bounds import Arm
@@ -247,6 +247,20 @@ class Served:
             self.forced.pop(context, None)
         else:
             self.forced[context] = arm
+
+    def context_at(self, row: int) -> Context | None:
+        """The context in a row of the agent; None if it has no such row."""
+        agent = self.agent
+        if not isinstance(agent, ContextualAgent):
+            return None
+        return next((context for context in agent if row_of(agent, context) == row), None)
+
+    def rename(self, context: Context, new: Context) -> None:
+        """Let a context have another name; nothing else changes."""
+        assert isinstance(self.agent, ContextualAgent)
+        rename(self.agent, context, new)
+        self.forced = {new if own == context else own: arm for own, arm in self.forced.items()}
+        self.history.rename(context, new)
 
     def view(self, context: Context) -> dict[str, Any]:
         """All that is known in a context, arm by arm."""

@@ -12,8 +12,10 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
-from meanbounds.service.book import Book
+from meanbounds.service.book import Book, saved_state
+from meanbounds.service.packing import names_in, pack_all
 from meanbounds.service.store import END, Store, open_store
 
 __all__ = ["COMMAND", "Snapshots", "main", "make_snapshot"]
@@ -22,6 +24,7 @@ COMMAND = (sys.executable, "-c", "from meanbounds.service.snapshots import main;
 """What makes a snapshot of the store whose address comes on its standard input."""
 
 _PIECE = 131_072  # bytes that are written at a time: other writers wait for about a millisecond
+_NAMES = 1_000  # names that are looked up at a time, for the same reason
 _PAUSE = 0.01  # seconds between two pieces
 _EVERY = 100_000  # events between two snapshots
 _NICE = 5  # how much the processor time that a snapshot takes counts for less than that of others
@@ -49,16 +52,20 @@ def make_snapshot(store: Store, pause: float = _PAUSE, nice: int = 0) -> bool:
     erasures, book, name = store.erasures(), Book(store), secrets.token_hex(8)
     # Niceness is that of a thread, on Linux. What writes is not nice: others wait while it holds the lock of the store.
     with ThreadPoolExecutor(1, initializer=os.nice, initargs=(nice,)) as gently:
-        body = gently.submit(_state, book).result()
+        states = gently.submit(_states, book).result()
+        store.relax()
+        try:
+            numbers = {key: _number(store, key, names_in(own), erasures, pause) for key, own in states.items()}
+        except _ErasedError:
+            return False
+        body = gently.submit(pack_all, states, numbers).result()
     starts = range(0, len(body), _PIECE)
-    store.relax()
     for number, start in enumerate(starts):
         with store.group(END):
             store.add_piece(name, number, body[start : start + _PIECE])
         time.sleep(pause)
     with store.group(END):
-        whole = sum(own == name for own, _ in store.pieces()) == len(starts)  # nobody has dropped some of them
-        is_used = whole and store.erasures() == erasures
+        is_used = sum(own == name for own, _ in store.pieces()) == len(starts)  # nobody has dropped some of them
         if is_used:
             store.use_pieces(book.position, name)
     for piece in store.pieces():
@@ -68,10 +75,26 @@ def make_snapshot(store: Store, pause: float = _PAUSE, nice: int = 0) -> bool:
     return is_used
 
 
-def _state(book: Book) -> bytes:
-    """The state of a store, as a snapshot keeps it."""
+def _states(book: Book) -> dict[str, Any]:
+    """The state of a store."""
     book.reload()
-    return book.packed()
+    return saved_state(book)
+
+
+class _ErasedError(Exception):
+    """Raised where a context was erased meanwhile: its name must not come back."""
+
+
+def _number(store: Store, agent: str, names: list[str], erasures: int, pause: float) -> dict[str, int]:
+    """The numbers of names, some at a time, so that nobody waits for long; from then on an erasure renames them."""
+    found = dict[str, int]()
+    for start in range(0, len(names), _NAMES):
+        with store.group(END):
+            if store.erasures() != erasures:
+                raise _ErasedError
+            found |= store.number(agent, names[start : start + _NAMES])
+        time.sleep(pause)
+    return found
 
 
 def _drop(store: Store, piece: tuple[str, int]) -> None:

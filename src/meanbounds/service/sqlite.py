@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from meanbounds.service.events import DECIDED, Event
+from meanbounds.service.packing import number_names
 from meanbounds.service.store import (
     VERSION,
     Found,
@@ -27,6 +28,7 @@ __all__ = ["SQLiteStore"]
 _PATIENCE = 5.0  # seconds to wait for another process that writes
 _EVENT = "position, time, kind, agent, name, subject, body"
 _AT_ONCE = 2_000  # events read at a time
+_SEARCHED = 20_000  # events searched at a time
 _LONG = 8_192  # pages of the log of SQLite, after which it is emptied
 
 # What takes the tables from one version to the next; the first entry makes them.
@@ -51,7 +53,12 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "DROP TABLE snapshots",
     ),
     (),  # from here on ids of decisions depend on the process that decided, which older versions do not know
+    (
+        "CREATE TABLE contexts (number INTEGER PRIMARY KEY, agent TEXT NOT NULL, name TEXT NOT NULL)",
+        "CREATE INDEX contexts_by_name ON contexts (name, agent)",
+    ),
 )
+_NUMBERED = 4  # the version from which on versions and snapshots have numbers in place of names of contexts
 
 
 class SQLiteStore(Store):
@@ -107,6 +114,8 @@ class SQLiteStore(Store):
                     self._run(statement)
             if number == 0:
                 self._run("INSERT INTO settings VALUES ('secret', ?), ('workers', '0')", [secrets.token_hex(32)])
+            elif number < _NUMBERED <= VERSION:
+                number_names(self, [agent for (agent,) in self._run("SELECT DISTINCT agent FROM versions")])
             self._run(f"PRAGMA user_version={VERSION}")
             self._run("COMMIT")
         except BaseException:
@@ -190,6 +199,17 @@ class SQLiteStore(Store):
             rows = self._run(f"SELECT {_EVENT} FROM events WHERE subject = ? ORDER BY position", (position,))
         return [Event(*row) for row in rows]
 
+    def find(self, agent: str, part: bytes, after: int, until: int) -> Iterator[Event]:
+        """The events of an agent after a position whose bodies have these bytes anywhere, in order."""
+        query = (
+            f"SELECT {_EVENT} FROM events WHERE position > ? AND position <= ? AND agent = ? AND instr(body, ?) "
+            "ORDER BY position"
+        )
+        for start in range(after, until, _SEARCHED):  # so that nobody reads as of one moment for long
+            with _in_words(self._path):
+                rows = self._run(query, (start, min(start + _SEARCHED, until), agent, part))
+            yield from map(Event._make, rows)
+
     def rewrite(self, events: Iterable[tuple[int, str | None, bytes]]) -> None:
         """Replace names and bodies of events, by position; for contexts that are erased."""
         with _in_words(self._path):
@@ -211,6 +231,29 @@ class SQLiteStore(Store):
         with _in_words(self._path):
             rows = self._run("SELECT value FROM settings WHERE name = 'erasures'")
         return int(rows[0][0]) if rows else 0
+
+    def number(self, agent: str, names: Iterable[str]) -> dict[str, int]:
+        """The numbers that stand for names of an agent's contexts; new ones are kept as part of the group."""
+        found, run = dict[str, int](), self._connection.execute
+        with _in_words(self._path):
+            for name in names:
+                row = run("SELECT number FROM contexts WHERE name = ? AND agent = ?", (name, agent)).fetchone()
+                if row is None:
+                    query = "INSERT INTO contexts (agent, name) VALUES (?, ?) RETURNING number"
+                    row = run(query, (agent, name)).fetchone()
+                found[name] = row[0]
+        return found
+
+    def names(self, agent: str) -> dict[int, str]:
+        """The names that numbers stand for, of all contexts that versions and snapshots of an agent speak of."""
+        with _in_words(self._path):
+            return dict(self._run("SELECT number, name FROM contexts WHERE agent = ?", (agent,)))
+
+    def rename(self, agent: str, old: Sequence[str], new: str) -> None:
+        """Let the numbers of some names stand for another one, as part of the group."""
+        with _in_words(self._path):
+            rows = [(new, name, agent) for name in old]
+            self._connection.executemany("UPDATE contexts SET name = ? WHERE name = ? AND agent = ?", rows)
 
     def add_piece(self, name: str, number: int, body: bytes) -> None:
         """Keep a piece of a snapshot of this name, which does not count before `use_pieces`, as part of the group."""

@@ -14,7 +14,7 @@ from meanbounds.service.events import CENSORED, EXPIRED, REWARDED, Event
 
 __all__ = ["END", "OUTCOMES", "VERSION", "Found", "Store", "StoreError", "Token", "Wanted", "open_store"]
 
-VERSION = 3  # of the tables
+VERSION = 4  # of the tables
 END = 2**62  # beyond every position
 OUTCOMES = (REWARDED, EXPIRED, CENSORED)
 
@@ -115,6 +115,10 @@ class Store(ABC):
         return
 
     @abstractmethod
+    def find(self, agent: str, part: bytes, after: int, until: int) -> Iterator[Event]:
+        """The events of an agent after a position whose bodies have these bytes anywhere, in order."""
+
+    @abstractmethod
     def rewrite(self, events: Iterable[tuple[int, str | None, bytes]]) -> None:
         """Replace names and bodies of events, by position; for contexts that are erased."""
 
@@ -125,6 +129,18 @@ class Store(ABC):
     @abstractmethod
     def erasures(self) -> int:
         """How many contexts were erased so far."""
+
+    @abstractmethod
+    def number(self, agent: str, names: Iterable[str]) -> dict[str, int]:
+        """The numbers that stand for names of an agent's contexts; new ones are kept as part of the group."""
+
+    @abstractmethod
+    def names(self, agent: str) -> dict[int, str]:
+        """The names that numbers stand for, of all contexts that versions and snapshots of an agent speak of."""
+
+    @abstractmethod
+    def rename(self, agent: str, old: Sequence[str], new: str) -> None:
+        """Let the numbers of some names stand for another one, as part of the group."""
 
     @abstractmethod
     def add_piece(self, name: str, number: int, body: bytes) -> None:

@@ -301,7 +301,10 @@ class Writer:
                 await self._in_thread(self._read_anew)
                 found = await self._begin(commands)
             book.learn(*found)
-            answers = _run(book, commands)
+            # What reads the log itself may take long: the event loop goes on meanwhile.
+            work = partial(_run, book, commands)
+            is_alone = len(commands) == 1 and commands[0].alone
+            answers = await self._in_thread(work) if is_alone else work()
             if not store.is_local:
                 await self._in_thread(self._finish)
             elif book.write():
