@@ -76,6 +76,16 @@ def test_the_same_on_a_dask_cluster() -> None:
         assert_same(run(), run(backend="dask"))
 
 
+def test_measures_are_in_the_order_of_the_policies_whichever_is_done_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = mb.Linear([[1.0, 0.0], [0.6, 0.8]], theta=[0.5, 0.5])
+    known, finished = mb.MeanBounds([0.3, 0.5], [0.6, 0.8]), module._finished
+    monkeypatch.setattr(module, "_finished", lambda *given: reversed(list(finished(*given))))
+    regret = mb.simulate({"b": mb.OFUL(), "a": mb.ROFUL()}, world, known, horizon=20, runs=2, seed=7)
+    assert regret.measures
+    for part in regret.measures.values():
+        assert tuple(part) == regret.labels == ("b", "a")
+
+
 def test_windows_of_rounds_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run()
     monkeypatch.setattr("meanbounds.simulation.stages.WINDOW", 64)

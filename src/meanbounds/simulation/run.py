@@ -158,7 +158,7 @@ def simulate(
     }
     if late is not None:
         settings |= {"delay": late.settings(), "pending": pending}
-    measures: dict[str, dict[str, NDArray[np.float64]]] = {}
+    counted: dict[str, dict[str, NDArray[np.float64]]] = {label: {} for label in named}
     with ExitStack() as stack:
         store = None
         if resume is not None:
@@ -169,13 +169,17 @@ def simulate(
             rows = slice(first, first + len(played.curves))
             curves[label][rows], plays[label][rows] = played.curves, played.plays
             for name, values in played.measures.items():
-                measures.setdefault(name, {}).setdefault(label, np.empty_like(curves[label]))[rows] = values
+                counted[label].setdefault(name, np.empty_like(curves[label]))[rows] = values
             bar.advance(len(played.curves))
-    for label, counted in measures.get("contradictions", {}).items():
-        if counted[:, -1].any():
+    measures: dict[str, dict[str, NDArray[np.float64]]] = {}
+    for label, own in counted.items():  # in the order of the policies, whichever block was finished first
+        for name, table in own.items():
+            measures.setdefault(name, {})[label] = table
+    for label, table in measures.get("contradictions", {}).items():
+        if table[:, -1].any():
             warnings.warn(
-                f"{label}: bounds and data contradicted each other {counted[:, -1].sum():.0f} times, in "
-                f"{np.count_nonzero(counted[:, -1])} of {runs} runs; such rounds were decided without the bounds that "
+                f"{label}: bounds and data contradicted each other {table[:, -1].sum():.0f} times, in "
+                f"{np.count_nonzero(table[:, -1])} of {runs} runs; such rounds were decided without the bounds that "
                 f"were contradicted. The bounds, norm_high or the rewards may not be what the policy assumes",
                 stacklevel=2,
             )
