@@ -23,7 +23,7 @@ VARIANTS: Mapping[str, Any] = MappingProxyType(
 )
 """Values of parameters that are played beside the default, wherever a policy has the parameter."""
 
-EFFORT: Mapping[str, float] = MappingProxyType({"IDS": 0.04, "MINTS": 0.2, "WarmStart": 0.2})
+EFFORT: Mapping[str, float] = MappingProxyType({"IDS": 0.1, "MINTS": 0.2, "WarmStart": 0.2})
 """Share of the runs or of the worlds that slow policies play, by the name of the class."""
 
 FEWEST_RUNS = 10

@@ -56,7 +56,7 @@ def simulations(policy: AnyPolicy, means: Floats) -> list[Case]:
 
 def bounded(label: str, policy: AnyPolicy, setting: Setting) -> Case:
     """A policy that uses bounds; a slow one plays fewer runs at many arms."""
-    slow = isinstance(policy, mb.ThompsonSampling | mb.IDS) and len(setting.means) > 10
+    slow = isinstance(policy, mb.IDS) and len(setting.means) > 10
     return _simulation(label, policy, mb.Bernoulli(setting.means), setting.bounds, RUNS // 10 if slow else RUNS, None)
 
 
