@@ -332,3 +332,116 @@ def test_stores_from_before_names_had_numbers(kind: str, tmp_path: Path, monkeyp
         assert told(state(again)) == told(replayed(new))
         assert [event.kind for event in new.read()][-1] == CHANGED
         new.close()
+
+
+TIGHT = mb.MeanBounds([0.2, 0.1], [0.4, 0.3], arms=["a", "b"])
+
+
+def contexts_of(book: Book) -> tuple[Any, ...]:
+    agent = book.agents["demo"].agent
+    assert isinstance(agent, mb.ContextualAgent)
+    return agent.contexts
+
+
+def contradict(book: Book, context: Any, rounds: int = 40) -> None:
+    """Give good rewards where the bounds say that there are none."""
+    for number in range(rounds):
+        decided = decide(book, f"{context} {book.position} {number}", context)
+        reward(book, decided.decision_id, 1.0)
+
+
+@pytest.mark.parametrize("step", ["nothing", "snapshot", "erase"])
+def test_when_bounds_are_contradicted_does_not_depend_on_who_sleeps(step: str) -> None:
+    """The more contexts, the more evidence an alarm takes: one that woke long ago has to know of the new ones."""
+    book = a_book(mb.ContextualAgent(mb.GLUE(), {"X": TIGHT}, seed=7, unknown="vacuous"))
+    decide(book, "first", "X")
+    for number in range(200):
+        decide(book, f"new {number}", f"new {number}")
+    name: Any = "X"
+    if step == "snapshot":
+        book.save_snapshot()
+    elif step == "erase":
+        name = one(book, Erase("demo", "X")).context
+    contradict(book, name)
+    assert told(state(book)) == told(replayed(book.store))
+    assert verify(book.store).differences == []
+
+
+def test_a_state_with_plain_names_is_read() -> None:
+    """A process of an older version may write one to a store that a newer version has opened."""
+    book = a_book()
+    play(book, 5)
+    body = zlib.compress(json.dumps(saved_state(book)).encode())
+    with book.store.group(book.position):
+        book.store.keep_snapshot(book.position, body)
+    again = reloaded(book)
+    assert contexts_of(again) == contexts_of(book)
+    assert told(state(again)) == told(state(book))
+
+
+def test_a_rollback_is_made_once_also_after_an_erasure() -> None:
+    book = a_book()
+    decide(book, "1", "c1")
+    one(book, Change("demo", ChangeIn(retire="c")))
+    made = one(book, RollBack("demo", 1, "key"))
+    one(book, Change("demo", ChangeIn(agent=contextual().to_dict()), "whole"))
+    one(book, Erase("demo", "c1"))
+    for again in (book, reloaded(book)):
+        assert one(again, RollBack("demo", 1, "key")) == made
+        with pytest.raises(RefusalError, match="a change with a context that was erased since"):
+            one(again, Change("demo", ChangeIn(agent=contextual().to_dict()), "whole"))
+
+
+def test_changes_do_not_stay_in_memory() -> None:
+    book = a_book()
+    for number in range(3):
+        one(book, RollBack("demo", 1, f"key {number}"))
+    decide(book, "1")
+    for own in (book, reloaded(book)):
+        assert own.named("demo", CHANGED, "key 1") is None
+        assert one(own, RollBack("demo", 1, "key 1")).version == 3
+        decide(own, "1")
+        assert own.named("demo", CHANGED, "key 1") is None
+
+
+def test_alarms_forget_a_context_under_every_spelling() -> None:
+    book = a_book(mb.ContextualAgent(mb.GLUE(), {1: TIGHT, 2: TIGHT}, seed=7))
+    contradict(book, 1)
+    assert "context 1, " in book.alarms[0][1]
+    one(book, Erase("demo", 1.0))
+    assert book.alarms == []
+
+
+def test_alarms_of_a_process_forget_what_another_one_erased(tmp_path: Path) -> None:
+    address = f"sqlite:{tmp_path / 'state.db'}"
+    agent = mb.ContextualAgent(mb.GLUE(), {SECRET: TIGHT, "c": TIGHT}, seed=7)
+    book = a_book(agent, store=open_store(address))
+    other = Book(open_store(address))
+    contradict(other, SECRET)
+    assert other.alarms
+    one(book, Change("demo", ChangeIn(agent=book.agents["demo"].agent.to_dict())))
+    one(book, Erase("demo", SECRET))
+    assert SECRET not in contexts_of(follow(other))
+    assert other.alarms == []
+
+
+def test_a_context_that_is_erased_while_the_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = f"sqlite:{tmp_path / 'state.db'}"
+    book = a_book(mb.ContextualAgent(mb.GLUE(), {SECRET: TIGHT, "c": TIGHT}, seed=7), store=open_store(address))
+    book.save_snapshot()
+    for number in range(3):
+        decide(book, f"{number}", SECRET)
+    store = open_store(address)
+    names = store.names
+
+    def late(agent: str) -> Any:
+        found = names(agent)
+        monkeypatch.setattr(store, "names", names)
+        one(book, Erase("demo", SECRET))
+        return found
+
+    monkeypatch.setattr(store, "names", late)
+    other = Book(store)
+    other.reload()
+    assert told(state(other)) == told(state(book))
+    assert SECRET not in contexts_of(other)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import meanbounds as mb
-from meanbounds.service import make_token
+from meanbounds.service import Client, make_token
 from meanbounds.service.commands import Erase, Force
 from meanbounds.service.history import LINES, MARKS, History, Line, Sums, value_limits
 from meanbounds.service.server import warm_up
@@ -240,6 +240,14 @@ def test_flags_by_hand() -> None:
         context: dict[str, Any] = {"targetingKey": "x", "context": "c0"}
         found = client.post(flag, json={"context": context}).json()
         assert found.keys() == {"key", "reason", "variant", "metadata", "value"}
+        assert client.post(flag, json={"context": context}).json()["metadata"] != found["metadata"]
+        own = {"context": {**context, "request_id": "visit 1"}}
+        first = client.post(flag, json=own).json()
+        assert client.post(flag, json=own, headers={"Idempotency-Key": "visit 1"}).json() == first
+        both = client.post(flag, json=own, headers={"Idempotency-Key": "visit 2"})
+        assert (both.status_code, both.json()["errorCode"]) == (400, "INVALID_CONTEXT")
+        with Client(str(client.base_url), agent="demo") as caller:
+            assert caller.call("POST", flag, own) == first
         bulk = client.post("/ofrep/v1/evaluate/flags", json={"context": context})
         assert bulk.status_code == 400
         assert bulk.json()["errorCode"] == "GENERAL"

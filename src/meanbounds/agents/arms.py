@@ -241,9 +241,14 @@ class ArmsLearner(Learner):
                 ledger.enter(self._now.watched, np.array(self._now.groups), leaves=True)
                 self._ledger = None
 
-    def watch(self, error: float, where: str) -> None:
-        """Warn of bounds with this probability of a false alarm, and with these first words, from now on."""
-        self._error, self._where = error, where
+    @property
+    def error(self) -> float:
+        """With which probability it raises a false alarm."""
+        return self._error
+
+    def watch(self, error: float, where: str | None = None) -> None:
+        """Warn of bounds with this probability of a false alarm from now on; with these first words, if they change."""
+        self._error, self._where = error, self._where if where is None else where
         whole = watched(self._now.table, self.bounds, self.seen, error)
         self._now = replace(self._now, watched=whole, table=whole[: len(State._fields)])
 

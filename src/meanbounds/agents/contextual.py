@@ -254,7 +254,19 @@ class ContextualAgent(Saved):
 
     def _watch_of(self, key: Context) -> tuple[float, str]:
         """The share of a context in the probability of a false alarm, and the first words of its warnings."""
-        return WATCHED_ERROR / max(1, len(self._rows)), warned_of(key)
+        return self._error, warned_of(key)
+
+    @property
+    def _error(self) -> float:
+        """The share of each context in the probability of a false alarm."""
+        return WATCHED_ERROR / max(1, len(self._rows))
+
+    def _up_to_date(self, agent: Agent) -> Agent:
+        """An agent that is awake, with its share as if it had just been woken: who sleeps when must not show."""
+        learner, error = _learner_of(agent), self._error
+        if learner.error != error:
+            learner.watch(error)
+        return agent
 
     def _hold(self, key: Context) -> Agent:
         """Keep an agent that is awake so for good."""
@@ -266,15 +278,16 @@ class ContextualAgent(Saved):
     def _find(self, key: Context) -> Agent:
         """The agent of a known context."""
         agent = self._awake.get(key) or self._kept.get(key)
-        if agent is None:
-            if key not in self._rows:
-                raise LookupError(self._not_known(key))
-            row = self._rows[key]
-            error, where = self._watch_of(key)
-            seed = self._seed_of(row)
-            learner = self._columns.wake(row, self._policy, self._floor, seed, error=error, where=where)
-            agent = Agent.around(learner, self._lock)
-            self._watch(key, agent)
+        if agent is not None:
+            return self._up_to_date(agent)
+        if key not in self._rows:
+            raise LookupError(self._not_known(key))
+        row = self._rows[key]
+        error, where = self._watch_of(key)
+        seed = self._seed_of(row)
+        learner = self._columns.wake(row, self._policy, self._floor, seed, error=error, where=where)
+        agent = Agent.around(learner, self._lock)
+        self._watch(key, agent)
         return agent
 
     def _watch(self, key: Context, agent: Agent) -> None:
@@ -297,7 +310,8 @@ class ContextualAgent(Saved):
             agent = self._agent_on(like, self._next_row(), key)
             for arm in self._withdrawn:
                 agent.retire(arm)
-        return agent
+            return agent
+        return self._up_to_date(agent)
 
     def _keep(self, context: Context, agent: Agent, start: str = "bounds that say nothing") -> None:
         """Remember the context of this agent if it is new."""

@@ -339,9 +339,9 @@ def _history(call: Call) -> do.Look:
 
 async def _evaluate(call: Call) -> ofrep.Evaluation:
     asked = ofrep.asked_of(call.body)
-    if call.idempotency_key is not None:
-        asked.request_id = call.idempotency_key
-    assert asked.request_id is not None
+    if asked.request_id is None and call.idempotency_key is None:
+        asked.request_id = ofrep.new_id()
+    asked.request_id = _id(call, asked.request_id, "request_id")
     decided: schema.DecisionOut = await call.run(do.Decide(call.key, asked.request_id, asked))
     return ofrep.as_evaluation(call.key, decided)
 

@@ -23,7 +23,7 @@ from meanbounds.bounds import Arm, MeanBounds
 from meanbounds.kernels.tally import PULLS
 from meanbounds.policies import Policy
 from meanbounds.service import events as kinds
-from meanbounds.service.erasing import part_of, without
+from meanbounds.service.erasing import part_of, undisturbed, without
 from meanbounds.service.errors import RefusalError
 from meanbounds.service.events import Event, context_of, decode, encode, name_of
 from meanbounds.service.history import By
@@ -87,6 +87,7 @@ class Book:
         self.stale = True  # the state is not to be used before it is read from the store
         self.alarms: list[tuple[str, str]] = []  # agents and what they warned of, newest last
         self.warned = 0  # how often they did
+        self._erasures = -1  # how many contexts had been erased when the state was read
         self.differences = 0  # decisions that a replay takes otherwise: of another version, or another processor
         self._begin()
 
@@ -95,6 +96,9 @@ class Book:
         self.position = 0
         self._saved_at = 0  # position of the newest snapshot
         self._names: OrderedDict[tuple[str, int, str], Event] = OrderedDict()
+        self._changes: dict[
+            tuple[str, int, str], Event
+        ] = {}  # that were looked up for the group: whole agents are in them
         self._decisions: OrderedDict[int, Decision] = OrderedDict()
         self._new: list[Event] = []
         self._versions: list[tuple[str, int, int, bytes]] = []
@@ -104,10 +108,9 @@ class Book:
 
     def reload(self) -> None:
         """Read the state from the store: the newest snapshot, and the events after it."""
-        erasures = -1
-        while erasures != (now := self.store.erasures()):  # else half of it may have been read under the old name
-            erasures = now
-            self._read_all()
+        erasures, _ = undisturbed(self.store, self._read_all)
+        if erasures != self._erasures:  # they may have the name of a context that another process erased
+            self.alarms, self._erasures = [], erasures
         self.stale = False
 
     def _read_all(self) -> None:
@@ -161,6 +164,7 @@ class Book:
             with _unheard():
                 for event in news:
                     self.apply(event)
+        self._changes.clear()
         for event in found.named:
             self._remember(event)
         # A decision comes before what became of it. An id from before a backup was restored may lead to something else.
@@ -172,8 +176,8 @@ class Book:
 
     def rename(self, agent: str, context: Context, new: str) -> None:
         """Let a context have another name, as if the log had had it from its start; requests in it lose their ids."""
-        self.agents[agent].rename(context, new)
-        old, words, part = name_of(context), warned_of(context), part_of(context)
+        words = warned_of(self.agents[agent].rename(context, new))
+        old, part = name_of(context), part_of(context)
         for key, event in list(self._names.items()):
             row = without(event, context, new) if event.agent == agent and part in event.body else None
             if row is not None and row[1] is None:
@@ -188,7 +192,8 @@ class Book:
 
     def _remember(self, event: Event) -> None:
         assert event.name is not None
-        self._names[event.agent, event.kind, event.name] = event
+        own = self._changes if event.kind == kinds.CHANGED else self._names
+        own[event.agent, event.kind, event.name] = event
 
     def trim(self) -> None:
         """Forget the oldest of what need not be remembered; between groups only."""
@@ -212,7 +217,8 @@ class Book:
 
     def named(self, agent: str, kind: int, name: str) -> Event | None:
         """The event to which a caller gave this name; `wanted` has looked it up."""
-        return self._names.get((agent, kind, name))
+        own = self._changes if kind == kinds.CHANGED else self._names
+        return own.get((agent, kind, name))
 
     def decision(self, position: int) -> Decision | None:
         """The decision at a position; `wanted` has looked it up."""
@@ -327,8 +333,8 @@ class Book:
         """Keep in mind an event that was applied, and let the history have it: who decided, and what came of it."""
         position, time, kind, agent, name, subject, _ = event
         self.position = position
-        if name is not None:
-            self._names[agent, kind, name] = event
+        if name is not None and kind != kinds.CHANGED:
+            self._remember(event)
         history = self.agents[agent].history
         if kind == kinds.DECIDED:
             if said.arm is not None:

@@ -18,6 +18,7 @@ from meanbounds.bounds import Arm
 
 __all__ = ["AsyncClient", "Client", "ServiceError"]
 
+_IDS = {"request_id", "observation_id"}
 _TOO_MANY = 429
 _FAILED = 500  # and above: something is wrong there, and not with the request, which counts once however often it comes
 
@@ -81,7 +82,8 @@ class _Calls:
 
     def _id(self, method: str, body: Any) -> dict[str, str]:
         """An id for a request that has none in its body, the same for each attempt, so that a change is made once."""
-        has_own = isinstance(body, Mapping) and not body.keys().isdisjoint(("request_id", "observation_id"))
+        parts = [body, body.get("context")] if isinstance(body, Mapping) else []  # an evaluation has it in its context
+        has_own = any(isinstance(part, Mapping) and not _IDS.isdisjoint(part) for part in parts)
         return {} if method != "POST" or has_own else {"Idempotency-Key": str(uuid.uuid4())}
 
     def _pauses(self) -> Iterator[float]:

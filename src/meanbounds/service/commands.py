@@ -307,10 +307,11 @@ class _NewVersion(Command):
         if earlier is not None:
             before: kinds.Changed = decode(earlier)
             if before.digest != digest:
+                known = "another change" if before.digest else "a change with a context that was erased since"
                 raise RefusalError(
                     409,
                     "conflict",
-                    f"Idempotency-Key {self.change_id!r} was used for another change; give each change its own",
+                    f"Idempotency-Key {self.change_id!r} was used for {known}; give each change its own",
                 )
             return schema.VersionOut(self.agent, before.version)
         said = kinds.Changed(served.version + 1, self.given(book, served), digest)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -12,13 +13,14 @@ from meanbounds.service.events import ContextName, Event, context_of, decode, en
 from meanbounds.service.packing import text_of
 from meanbounds.service.store import Store
 
-__all__ = ["Search", "part_of", "search", "spellings", "without"]
+__all__ = ["Search", "part_of", "search", "spellings", "undisturbed", "without"]
 
 _ENCODER = msgspec.json.Encoder()
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])  # what a part says is neither unpacked nor changed
 _NAMES = msgspec.json.Decoder(list[Any])
 _PAIRS = msgspec.json.Decoder(list[tuple[Any, msgspec.Raw]])
 _Row = tuple[int, str | None, bytes]
+_Read = TypeVar("_Read")
 
 
 class Search(NamedTuple):
@@ -53,6 +55,31 @@ def search(store: Store, agent: str, old: Context, new: str, before: Search | No
     until = store.last()
     found = (without(event, old, new) for event in store.find(agent, part_of(old), known.until, until))
     return Search(erasures, until, known.rows + [row for row in found if row is not None])
+
+
+def undisturbed(store: Store, read: Callable[[], _Read]) -> tuple[int, _Read]:
+    """What `read` returns if no context is erased while it reads, and how many were erased before.
+
+    Else half of what it reads may be under the old name, and it reads again.
+
+    Examples
+    --------
+    >>> from meanbounds.service import open_store
+    >>> from meanbounds.service.erasing import undisturbed
+    >>> store = open_store("sqlite::memory:")
+    >>> undisturbed(store, store.last)
+    (0, 0)
+    """
+    while True:
+        erasures = store.erasures()
+        try:
+            found = read()
+        except (LookupError, ValueError):
+            if erasures == store.erasures():
+                raise
+        else:
+            if erasures == store.erasures():
+                return erasures, found
 
 
 def spellings(store: Store, agent: str, old: Context) -> list[str]:
@@ -97,7 +124,8 @@ def without(event: Event, old: Context, new: str) -> _Row | None:
         return None
     if event.kind == kinds.CHANGED:
         parts["change"] = _raw(change)
-        parts.pop("digest", None)  # of what was asked, the name included
+        if "rolled_back_to" not in change:  # nobody asked for a rollback by a name
+            parts.pop("digest", None)
     return event.position, None if is_there else event.name, _ENCODER.encode(parts)
 
 

@@ -15,7 +15,16 @@ from meanbounds.bounds import Arm
 from meanbounds.service import schema
 from meanbounds.service.errors import RefusalError
 
-__all__ = ["Evaluation", "EvaluationFailure", "EvaluationIn", "as_evaluation", "as_failure", "asked_of", "refuse_bulk"]
+__all__ = [
+    "Evaluation",
+    "EvaluationFailure",
+    "EvaluationIn",
+    "as_evaluation",
+    "as_failure",
+    "asked_of",
+    "new_id",
+    "refuse_bulk",
+]
 
 _TAKEN = ("context", "eligible", "candidates", "request_id")
 _CODES = {"not_json": "PARSE_ERROR", "unknown_agent": "FLAG_NOT_FOUND", "invalid": "INVALID_CONTEXT"}
@@ -49,8 +58,6 @@ class EvaluationFailure(msgspec.Struct, omit_defaults=True, rename="camel"):
 def asked_of(given: EvaluationIn) -> schema.DecisionIn:
     """The decision that an evaluation asks for; attributes that mean nothing here are left out.
 
-    Each evaluation without a `request_id` among its attributes is a decision of its own.
-
     Examples
     --------
     >>> from meanbounds.service.ofrep import EvaluationIn, asked_of
@@ -63,9 +70,12 @@ def asked_of(given: EvaluationIn) -> schema.DecisionIn:
         asked = msgspec.convert(own, schema.DecisionIn)
     except msgspec.ValidationError as error:
         raise RefusalError(422, "invalid", f"the evaluation context: {error}") from None
-    if asked.request_id is None:
-        asked.request_id = f"ofrep-{secrets.token_hex(12)}"
     return asked
+
+
+def new_id() -> str:
+    """An id for an evaluation that has no `request_id` among its attributes: a decision of its own."""
+    return f"ofrep-{secrets.token_hex(12)}"
 
 
 def as_evaluation(key: str, decided: schema.DecisionOut) -> Evaluation:

@@ -19,6 +19,7 @@ __all__ = ["names_in", "number_names", "pack", "pack_all", "text_of", "unpack", 
 
 _ENCODER = msgspec.json.Encoder()
 _State = dict[str, Any]
+_NUMBERED = "numbered"  # says that a state has numbers in place of names
 
 
 def text_of(name: Any) -> str:
@@ -98,10 +99,13 @@ def unpack_all(body: bytes, names: Callable[[str], Mapping[int, str]]) -> dict[s
 
 
 def _numbered(state: _State, numbers: Mapping[str, int]) -> _State:
-    return _with_names(state, lambda name: numbers[text_of(name)])
+    return {**_with_names(state, lambda name: numbers[text_of(name)]), _NUMBERED: True}
 
 
 def _named(state: _State, names: Mapping[int, str]) -> _State:
+    """The names in place of numbers; a version from before there were numbers may write to a store until it stops."""
+    if not state.pop(_NUMBERED, False):
+        return state
     return _with_names(state, lambda number: msgspec.json.decode(names[number]))
 
 

@@ -62,6 +62,7 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX meanbounds_contexts_by_name ON meanbounds_contexts USING hash (name)",
     ),
 )
+_LOCK = "SELECT 1 FROM meanbounds_settings WHERE name = 'lock' FOR UPDATE"  # of whoever writes
 _NUMBERED = 4  # the version from which on versions and snapshots have numbers in place of names of contexts
 
 
@@ -136,6 +137,7 @@ class PostgresStore(Store):
                     entries,
                 )
             elif number < _NUMBERED <= VERSION:
+                self._run(_LOCK)  # an older version may be writing
                 number_names(self, [agent for (agent,) in self._run("SELECT DISTINCT agent FROM meanbounds_versions")])
             self._run("UPDATE meanbounds_settings SET value = %s WHERE name = 'version'", (str(VERSION),))
 
@@ -146,7 +148,7 @@ class PostgresStore(Store):
             names, decisions = list(wanted.names), list(wanted.decisions)
             with connection.pipeline():
                 connection.execute("BEGIN")
-                connection.execute("SELECT 1 FROM meanbounds_settings WHERE name = 'lock' FOR UPDATE")
+                connection.execute(_LOCK)
                 news = connection.execute(
                     f"SELECT {_EVENT} FROM meanbounds_events WHERE position > %s ORDER BY position", (after,)
                 )

@@ -255,12 +255,14 @@ class Served:
             return None
         return next((context for context in agent if row_of(agent, context) == row), None)
 
-    def rename(self, context: Context, new: Context) -> None:
-        """Let a context have another name; nothing else changes."""
+    def rename(self, context: Context, new: Context) -> Context:
+        """Let a context have another name; nothing else changes. Returns the old one as the agent spells it."""
         assert isinstance(self.agent, ContextualAgent)
+        old = self.context_at(row_of(self.agent, context))  # 1 and 1.0 are the same context
         rename(self.agent, context, new)
         self.forced = {new if own == context else own: arm for own, arm in self.forced.items()}
         self.history.rename(context, new)
+        return context if old is None else old
 
     def view(self, context: Context) -> dict[str, Any]:
         """All that is known in a context, arm by arm."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from meanbounds.service import events as kinds
 from meanbounds.service.book import REMEMBERED, Book, saved_state
+from meanbounds.service.erasing import undisturbed
 from meanbounds.service.events import NAMES, Event, context_of
 from meanbounds.service.store import Store
 
@@ -99,10 +100,7 @@ def verify(store: Store) -> Verdict:
     >>> verify(open_store("sqlite::memory:")).holds
     True
     """
-    erasures = -1
-    while erasures != (now := store.erasures()):  # else half of the log may have been read under the old name
-        erasures = now
-        served, anew, verdict = _both(store)
+    _, (served, anew, verdict) = undisturbed(store, lambda: _both(store))
     before, after = _comparable(served), _comparable(anew)
     for key in before:
         if before[key] != after.get(key):
