@@ -110,3 +110,7 @@ def test_both_are_kept_on_disk(tmp_path: Path) -> None:
     assert found_and_compiled("child") == [0, 1]  # the part cannot be called
     assert found_and_compiled("child", "rounding_key") == [1, 1]  # and what can be called serves as a part
     assert found_and_compiled("floor_key", "child") == [2, 1]  # the part, and what can be called
+    # Two processes may give one file to both of their results: it must not be a part for one, and called for the other.
+    names = [path.name for path in tmp_path.rglob("stream.child-*.nbc")]
+    assert sum(".part." not in name for name in names) == 1
+    assert len(names) > 1

@@ -78,6 +78,9 @@ CASES = {
     "known and never best": [Arm(0, 0, 0.2, 0.2), Arm(50, 30, 0.4, 0.9), Arm(40, 20, 0.3, 0.8)],
     "a bound just below where somebody is best": [Arm(100, 40), Arm(0, 0, 0.0746, 0.7029), Arm(3, 1, 0.0085, 1.0)],
     "the same, narrow": [Arm(3000, 1865), Arm(1, 0, 0.5388, 0.6994), Arm(3, 1, 0.0425, 1.0)],
+    "ranges that end between those of others": [Arm(3, 1, 0.1, 1.1, 0.1, 1.1), Arm(58, 39, -1.0, 1.2, -1.0, 1.2)],
+    "the same, the other way round": [Arm(3, 2, 0.3, 1.4, 0.3, 1.4), Arm(17, 11, -1.0, 1.2, -1.0, 1.2)],
+    "a range inside another": [Arm(3, 2, 0.05, 0.75, 0.05, 0.75), Arm(3, 2)],
     "other ranges": [Arm(20, 8, -0.5, 1.0, -1.0, 1.0), Arm(9, 3, 0.0, 0.9, 0.0, 2.5), Arm(0, 0, 0.1, 0.7)],
 }
 

@@ -41,6 +41,20 @@ def test_scores_are_off_by_half_of_what_is_left() -> None:
 
 
 @pytest.mark.no_cover
+def test_scores_keep_their_digits_after_a_hundred_million_plays() -> None:
+    """Near the level at which the divergence vanishes, terms of the size of the plays cancel."""
+    rng = np.random.default_rng(7)
+    small, large = np.exp(rng.uniform(np.log(7.0), np.log(3000.0), 5_000)), 10.0 ** rng.uniform(6.0, 8.0, 5_000)
+    n, wins = small + large - 1.0, large - 0.5
+    deviations = rng.choice([-1.0, 1.0], n.size) * 10.0 ** rng.uniform(-4.0, -2.0, n.size)
+    x = (wins - deviations * np.sqrt(wins * (small - 0.5) / n)) / n
+    scores = ndtri(betaincc(large, small, x))
+    found = np.array([normal_score(*row) for row in zip(large, small, x, strict=True)])
+    margin = np.array([score_margin(*row) for row in zip(large, small, strict=True)]) - NORMAL_TO
+    assert np.max(np.abs(found - scores) / margin) < 0.5
+
+
+@pytest.mark.no_cover
 def test_draws_are_off_by_half_of_what_is_left() -> None:
     rng = np.random.default_rng(5)
     a, b = _parameters(rng, 20_000, 4.0)

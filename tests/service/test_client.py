@@ -18,7 +18,7 @@ import meanbounds as mb
 from meanbounds.cli import main
 from meanbounds.service import AsyncClient, Client, Service, ServiceError, export, log_table, open_store, verify
 from meanbounds.service.book import Book
-from meanbounds.service.server import open_socket, prepare
+from meanbounds.service.server import open_socket, prepare, warm_up
 from tests.servers import postgres_cluster
 from tests.service.made import a_book, contextual, linear, running
 
@@ -57,7 +57,9 @@ def test_an_async_client_does_the_same() -> None:
 
 
 def test_candidates_of_a_client() -> None:
-    with running(a_book(linear())) as http, Client(str(http.base_url), agent="demo") as client:
+    book = a_book(linear())
+    warm_up(book)  # as `serve` does: a client waits for ten seconds
+    with running(book) as http, Client(str(http.base_url), agent="demo") as client:
         new = mb.Candidate([0.9, 0.4], name="new")
         assert client.decide(candidates=[new])["arm"] == "new"
 

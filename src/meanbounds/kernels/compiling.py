@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 from numba.core import types
+from numba.core.caching import IndexDataCacheFile
 from numba.core.compiler_lock import global_compiler_lock
 
 from meanbounds.kernels.caching import compile_cached
@@ -77,15 +78,29 @@ def _patient(kernel: Any) -> Any:
     return kernel
 
 
+def _files(cache: Any) -> dict[bool, Any]:
+    """Where numba keeps what Python calls, and what it does not; nowhere, if nothing is kept on disk.
+
+    Two processes that compile a kernel at the same time may give one file to both of their results. If one were a part,
+    Python would call what is not there.
+    """
+    if not hasattr(cache, "_cache_file"):
+        return {}
+    locator, base = cache._impl.locator, f"{cache._impl.filename_base}.part"
+    part = IndexDataCacheFile(cache._cache_path, base, locator.get_source_stamp())
+    return {True: cache._cache_file, False: part}
+
+
 def _lean(kernel: Any) -> Any:
     """Compile the wrapper by which Python calls a kernel only where Python does call it.
 
     It takes Python's objects apart, and tables of arrays have so many that this takes as long to compile as a small
-    kernel itself. What another kernel calls is a part: compiled without, and kept on disk under a key of its own.
-    Should Python call it as well, it is compiled once more.
+    kernel itself. What another kernel calls is a part: compiled without, and kept on disk in files of its own. Should
+    Python call it as well, it is compiled once more.
     """
     prepare, compile_for, add = kernel._compile_for_args, kernel.compile, kernel.add_overload
     parts: set[tuple[Any, ...]] = set()
+    files = _files(kernel._cache)
     called = False  # by Python, in the thread that holds numba's lock
 
     def prepare_called(*arguments: Any, **named: Any) -> Any:
@@ -102,6 +117,8 @@ def _lean(kernel: Any) -> Any:
             if called and signature in parts:
                 parts.discard(signature)
                 del kernel.overloads[signature]
+            if files:
+                kernel._cache._cache_file = files[called]
             return compile_for(signature)
 
     def add_where_found(result: Any) -> None:
@@ -118,7 +135,4 @@ def _lean(kernel: Any) -> Any:
 
     kernel._compile_for_args, kernel.compile, kernel.add_overload = prepare_called, compile_called, add_where_found
     kernel._compiler._customize_flags = wrap
-    if hasattr(kernel._cache, "_index_key"):  # else nothing is kept on disk
-        key = kernel._cache._index_key
-        kernel._cache._index_key = lambda *given: (*key(*given), "called" if called else "part")
     return kernel

@@ -171,7 +171,7 @@ def _reach(shape: Shape, mode: float, end: float, depth: float) -> float:
             near = middle
         middle = 0.5 * (near + far)
         if far - near <= 0.1 * far or not near < middle < far:  # the least floats have nothing between them
-            return mode + sign * far
+            return end if far == whole else mode + sign * far  # there, where panels have to end: not a float beside it
 
 
 @compiled

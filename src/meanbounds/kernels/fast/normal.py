@@ -7,7 +7,7 @@ right, and what does not follow is left to the tails.
 
 from __future__ import annotations
 
-from math import exp, log, sqrt
+from math import exp, log, log1p, sqrt
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def normal_score(a: float, b: float, x: float) -> float:
     distance = a - 1.0 / 3.0 - (n + 1.0 / 3.0) * x + 0.02 * (y / a - x / b + (y - 0.5) / (n + 1.0))
     ratio = 1.0
     if excess * excess > 1e-8 * variance:
-        divergence = wins * log(wins / (n * x)) + losses * log(losses / (n * y))
+        divergence = wins * log1p(excess / (n * x)) + losses * log1p(-excess / (n * y))
         ratio = 2.0 * divergence * variance / (excess * excess)
     return distance * sqrt(max(0.0, ratio) / ((n + 1.0 / 6.0) * x * y))
 

@@ -238,13 +238,10 @@ def copied(tails: Floats, laws: Floats, k: int, j: int, share: float) -> tuple[f
 
 @compiled
 def write_back(tails: Floats, laws: Floats, k: int, j: int, value: float, power: float) -> None:
-    """Write a tail that has followed the law."""
-    tails[k, j, _TAIL], tails[k, j, _POWER], tails[k, j, _AT_A], tails[k, j, _AT_B] = (
-        value,
-        power,
-        laws[k, A],
-        laws[k, B],
-    )
+    """Write a tail that has followed the law; one that has done so for long is computed anew at the next look."""
+    a, b = laws[k, A], laws[k, B]
+    tails[k, j, _TAIL], tails[k, j, _POWER] = value, power
+    tails[k, j, _AT_A], tails[k, j, _AT_B] = a if a + b - tails[k, j, _BORN] <= LIFE else -1.0, b
 
 
 @compiled
