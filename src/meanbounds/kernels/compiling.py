@@ -9,7 +9,6 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 from numba.core import types
-from numba.core.caching import IndexDataCacheFile
 from numba.core.compiler_lock import global_compiler_lock
 
 from meanbounds.kernels.caching import compile_cached
@@ -87,8 +86,8 @@ def _files(cache: Any) -> dict[bool, Any]:
     if not hasattr(cache, "_cache_file"):
         return {}
     locator, base = cache._impl.locator, f"{cache._impl.filename_base}.part"
-    part = IndexDataCacheFile(cache._cache_path, base, locator.get_source_stamp())
-    return {True: cache._cache_file, False: part}
+    called = cache._cache_file
+    return {True: called, False: type(called)(cache._cache_path, base, locator.get_source_stamp())}
 
 
 def _lean(kernel: Any) -> Any:
