@@ -96,9 +96,8 @@ class Book:
         self.position = 0
         self._saved_at = 0  # position of the newest snapshot
         self._names: OrderedDict[tuple[str, int, str], Event] = OrderedDict()
-        self._changes: dict[
-            tuple[str, int, str], Event
-        ] = {}  # that were looked up for the group: whole agents are in them
+        # Changes hold whole agents: they are looked up for the group that asks, and not kept.
+        self._changes: dict[tuple[str, int, str], Event] = {}
         self._decisions: OrderedDict[int, Decision] = OrderedDict()
         self._new: list[Event] = []
         self._versions: list[tuple[str, int, int, bytes]] = []
