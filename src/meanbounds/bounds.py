@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,13 +20,9 @@ from meanbounds.support.checks import (
     as_positions,
     is_whole,
     shown,
+    unknown,
 )
-from meanbounds.support.frames import collected, column_names
-from meanbounds.support.optional import optional
 from meanbounds.support.saving import Saved
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Arm", "BoundsError", "MeanBounds", "UnknownArmError"]
 
@@ -65,7 +61,7 @@ class UnknownArmError(LookupError):
     >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.7, 0.4], [0.9, 0.6], arms=["tPA", "watch"]), seed=7)
     >>> agent.update("tpa", 1.0)
     Traceback (most recent call last):
-    meanbounds.bounds.UnknownArmError: unknown arm 'tpa'; the arms are 'tPA', 'watch'
+    meanbounds.bounds.UnknownArmError: unknown arm 'tpa', did you mean 'tPA'? The arms are 'tPA', 'watch'
     """
 
 
@@ -208,8 +204,7 @@ class MeanBounds(Saved):
         try:
             return self._position[arm]
         except (KeyError, TypeError):
-            known = ", ".join(map(repr, self.arms[:10])) + (", ..." if len(self) > 10 else "")
-            raise UnknownArmError(f"unknown arm {shown(arm)}; the arms are {known}") from None
+            raise UnknownArmError(unknown("arm", arm, self.arms)) from None
 
     @property
     def best_lower(self) -> float:
@@ -337,11 +332,10 @@ class MeanBounds(Saved):
         chosen = as_positions(positions, len(self))
         if not chosen.size:
             raise ValueError(f"positions: bounds need at least one arm; got {shown(positions)}")
-        columns = (getattr(self, name)[chosen] for name in ("lower", "upper", "low", "high"))
-        places = {self.arms[k]: place for place, k in enumerate(chosen)}
-        if len(places) < chosen.size:
+        if np.unique(chosen).size < chosen.size:
             raise ValueError(f"positions: an arm is chosen twice in {shown(positions)}")
-        return checked_before(places, *columns)
+        columns = {name: getattr(self, name)[chosen] for name in ("lower", "upper", "low", "high")}
+        return MeanBounds(**columns, arms=[self.arms[k] for k in chosen])
 
     def pruned(self) -> MeanBounds:
         """The bounds without the arms that cannot be best; see `possible`.
@@ -452,48 +446,6 @@ class MeanBounds(Saved):
             raise BoundsError(f"bounds need lower and upper, and may have arms, low and high: {'; '.join(said)}")
         return cls(**data)
 
-    def to_frame(self) -> pd.DataFrame:
-        """The bounds as a pandas data frame: one row for each arm, with columns arm, lower, upper, low and high.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> mb.MeanBounds([0.7, 0.4], [0.9, 0.6], arms=["tPA", "watch"]).to_frame()
-             arm  lower  upper  low  high
-        0    tPA    0.7    0.9  0.0   1.0
-        1  watch    0.4    0.6  0.0   1.0
-        """
-        with optional("frames", "data frames"):
-            import pandas as pd
-
-        return pd.DataFrame(self.to_dict()).rename(columns={"arms": "arm"})
-
-    @classmethod
-    def from_frame(cls, frame: Any) -> MeanBounds:
-        """Make bounds from a pandas, Polars or Arrow table with one row for each arm.
-
-        Parameters
-        ----------
-        frame
-            Columns ``lower`` and ``upper``, and if you like ``arm``, ``low`` and ``high``; other columns are ignored.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> import pandas as pd
-        >>> mb.MeanBounds.from_frame(pd.DataFrame({"arm": ["tPA", "watch"], "lower": [0.7, 0.4], "upper": [0.9, 0.6]}))
-        MeanBounds([0.7, 0.4], [0.9, 0.6], arms=['tPA', 'watch'])
-        """
-        if isinstance(frame, type) or not (hasattr(frame, "collect_schema") or hasattr(frame, "columns")):
-            raise TypeError(
-                f"bounds are made from a data frame of pandas or Polars, or an Arrow table; got {shown(frame)}"
-            )
-        names, table = column_names(frame), collected(frame)
-        known: tuple[str, ...] = ("lower", "upper", "low", "high")
-        present = {name: _entries(table[name]) for name in known if name in names}
-        arms = {"arms": [_plain(arm) for arm in _entries(table["arm"])]} if "arm" in names else {}
-        return cls.from_dict({**present, **arms})
-
 
 def check_bounds(bounds: object) -> None:
     """Raise a TypeError unless these are `MeanBounds`; for functions that take them beside other arguments.
@@ -506,71 +458,6 @@ def check_bounds(bounds: object) -> None:
     """
     if not isinstance(bounds, MeanBounds):
         raise TypeError(f"bounds must be MeanBounds, such as mb.MeanBounds([0.2], [0.9]); got {shown(bounds)}")
-
-
-def checked_before(
-    position: dict[Arm, int],
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-) -> MeanBounds:
-    """Make bounds from columns that were checked before, without checking them again; the columns become read-only.
-
-    Parameters
-    ----------
-    position
-        The position of each arm, in order.
-    lower, upper, low, high
-        One entry for each arm, in the units of the reward.
-
-    Examples
-    --------
-    >>> checked_before({"a": 0}, *(np.array([value]) for value in (0.2, 0.9, 0.0, 1.0)))
-    MeanBounds([0.2], [0.9], arms=['a'])
-    """
-    bounds = object.__new__(MeanBounds)
-    for name, column in (("lower", lower), ("upper", upper), ("low", low), ("high", high)):
-        column.flags.writeable = False
-        object.__setattr__(bounds, name, column)
-    object.__setattr__(bounds, "arms", tuple(position))
-    object.__setattr__(bounds, "_position", position)
-    return bounds
-
-
-def all_checked_before(
-    position: dict[Arm, int],
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-) -> list[MeanBounds]:
-    """Make many bounds on the same arms, without checking them again; the arrays become read-only.
-
-    Parameters
-    ----------
-    position
-        The position of each arm, in order.
-    lower, upper
-        One row for each of the bounds, one column for each arm, in the units of the reward.
-    low, high
-        The ranges of the rewards, one entry for each arm.
-
-    Examples
-    --------
-    >>> rows = np.array([[0.2], [0.3]])
-    >>> all_checked_before({"a": 0}, rows, rows + 0.5, np.zeros(1), np.ones(1))
-    [MeanBounds([0.2], [0.7], arms=['a']), MeanBounds([0.3], [0.8], arms=['a'])]
-    """
-    for column in (lower, upper, low, high):
-        column.flags.writeable = False  # the rows that are taken from them are so as well
-    same = {"arms": tuple(position), "low": low, "high": high, "_position": position}
-    found = []
-    for one_lower, one_upper in zip(lower, upper, strict=True):
-        bounds = object.__new__(MeanBounds)
-        vars(bounds).update(same, lower=one_lower, upper=one_upper)
-        found.append(bounds)
-    return found
 
 
 def _column(name: str, value: ArrayLike) -> NDArray[np.float64]:
@@ -616,10 +503,6 @@ def _names(arms: Iterable[Arm] | None, size: int) -> tuple[Arm, ...]:
             raise BoundsError(f"arm {arm!r} is named twice, at places {places[arm]} and {k}")
         places[arm] = k
     return names
-
-
-def _entries(column: Any) -> list[Any]:
-    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)  # the first is Arrow's
 
 
 def _plain(arm: Any) -> Any:

@@ -1,23 +1,20 @@
-"""The Kullback-Leibler divergence between Bernoulli rewards, and the confidence limit of KL-UCB."""
+"""The Kullback-Leibler divergence between Bernoulli rewards, and the confidence limits that follow from it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from scipy.special import xlogy
 
-from meanbounds.kernels.arms import divergence as _kernel
 from meanbounds.support.checks import broadcast_floats, shown
 from meanbounds.support.types import Floats
 
-__all__ = ["bernoulli_kl", "bernoulli_kl_upper"]
+__all__ = ["bernoulli_kl", "bernoulli_kl_upper", "kl", "kl_upper"]
 
-_kl = np.vectorize(_kernel.kl, otypes=[np.float64])
-_kl_upper = np.vectorize(_kernel.kl_upper, otypes=[np.float64])
+_TOP = 1.0 - 1e-12  # a limit above this is 1, so that arms whose limits can hardly be told from 1 tie
 
 
-def bernoulli_kl(p: ArrayLike, q: ArrayLike) -> float | NDArray[np.float64]:
+def bernoulli_kl(p: ArrayLike, q: ArrayLike) -> float | Floats:
     """Kullback-Leibler divergence between rewards of 0 and 1 with means p and q.
 
     It is ``p log(p / q) + (1 - p) log((1 - p) / (1 - q))``: how clearly rewards with mean p speak against a mean of q,
@@ -28,25 +25,22 @@ def bernoulli_kl(p: ArrayLike, q: ArrayLike) -> float | NDArray[np.float64]:
     p, q
         Means in [0, 1], numbers or arrays that broadcast together.
 
-    Returns
-    -------
-    The divergence in nats (natural logarithms): a number for two numbers, else an array.
-
     Examples
     --------
-    >>> import meanbounds as mb
-    >>> round(mb.bernoulli_kl(0.5, 0.9), 6)
+    >>> from meanbounds.theory import bernoulli_kl
+    >>> round(bernoulli_kl(0.5, 0.9), 6)
     0.510826
-    >>> mb.bernoulli_kl([0.0, 1.0, 0.5], [0.0, 0.5, 1.0]).round(6)
+    >>> bernoulli_kl([0.0, 1.0, 0.5], [0.0, 0.5, 1.0]).round(6)
     array([0.      , 0.693147,      inf])
     """
     means = broadcast_floats(p=p, q=q)
-    _check_unit("p", means[0])
-    _check_unit("q", means[1])
-    return _scalar_or_array(_each(_kl, *means))
+    for name, mean in zip("pq", means, strict=True):
+        _check_unit(name, mean)
+    value = kl(*means)
+    return value if value.ndim else float(value)
 
 
-def bernoulli_kl_upper(p: ArrayLike, budget: ArrayLike) -> float | NDArray[np.float64]:
+def bernoulli_kl_upper(p: ArrayLike, budget: ArrayLike) -> float | Floats:
     """The largest q with ``bernoulli_kl(p, q) <= budget``: an upper confidence limit for a mean.
 
     KL-UCB plays the arm with the largest such limit, where p is the arm's mean reward so far, in units of its range,
@@ -61,36 +55,58 @@ def bernoulli_kl_upper(p: ArrayLike, budget: ArrayLike) -> float | NDArray[np.fl
 
     Examples
     --------
-    >>> import meanbounds as mb
-    >>> round(mb.bernoulli_kl_upper(0.5, mb.bernoulli_kl(0.5, 0.9)), 12)
+    >>> from meanbounds.theory import bernoulli_kl, bernoulli_kl_upper
+    >>> round(bernoulli_kl_upper(0.5, bernoulli_kl(0.5, 0.9)), 12)
     0.9
-
-    More plays leave less room above the mean seen:
-
-    >>> import numpy as np
-    >>> mb.bernoulli_kl_upper(0.5, np.log(1000) / np.array([10, 100, 1000])).round(3)
-    array([0.933, 0.68 , 0.559])
     """
     mean, limit = broadcast_floats(p=p, budget=budget)
     _check_unit("p", mean)
     if not np.all(limit >= 0.0):
         raise ValueError(f"bernoulli_kl_upper needs budget >= 0; got budget={shown(budget)}")
-    return _scalar_or_array(_each(_kl_upper, mean, limit))
+    value = kl_upper(mean, limit)
+    return value if value.ndim else float(value)
+
+
+def kl(p: Floats, q: Floats) -> Floats:
+    """`bernoulli_kl` of arrays, unchecked: ``p e(d/p) + (1-p) e(-d/(1-p))``, d = q - p, e(x) = x - log(1 + x).
+
+    In this form nothing cancels where p and q are close.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        d = q - p
+        value = np.where(p > 0.0, p * _excess(d / p), d) + np.where(p < 1.0, (1.0 - p) * _excess(-d / (1.0 - p)), -d)
+    return np.where(d == 0.0, 0.0, value)
+
+
+def _excess(x: Floats) -> Floats:
+    """``x - log(1 + x)``, with a series where the difference would lose digits."""
+    series = np.zeros(())
+    for n in range(10, 1, -1):
+        series = 1.0 / n - x * series
+    return np.where(np.abs(x) < 0.02, x * x * series, x - np.log1p(np.maximum(x, -1.0)))
+
+
+def kl_upper(p: Floats, budget: Floats, steps: int = 100) -> Floats:
+    """`bernoulli_kl_upper` of arrays, unchecked.
+
+    Newton's method on a convex increasing function, started above the root (Pinsker's bound, or the divergence without
+    its term ``p log q`` if that is less): the iterates fall, and one that no longer falls is the root.
+    """
+    p, budget = np.broadcast_arrays(p, budget)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        entropy = xlogy(p, p) + xlogy(1.0 - p, 1.0 - p)
+        ceiling = 1.0 - np.exp((entropy - budget) / (1.0 - p))
+        q = np.minimum(p + np.sqrt(budget / 2.0), ceiling)
+        open_ = (q > p) & (q < 1.0)
+        for _ in range(steps):
+            step = (entropy - xlogy(p, q) - xlogy(1.0 - p, 1.0 - q) - budget) * q * (1.0 - q) / (q - p)
+            open_ &= step > 1e-15
+            if not open_.any():
+                break
+            q = np.where(open_, q - step, q)
+    return np.where((p >= 1.0) | (budget <= 0.0), np.minimum(p, 1.0), np.maximum(p, np.where(q > _TOP, 1.0, q)))
 
 
 def _check_unit(name: str, means: Floats) -> None:
     if not np.all((means >= 0.0) & (means <= 1.0)):
-        raise ValueError(f"{name} must lie in [0, 1]; got {means}")
-
-
-def _each(function: Callable[..., Floats], *arrays: Floats) -> Floats:
-    """The function of each entry; `numpy.vectorize` refuses arrays without entries.
-
-    Infinities on the way to a finite result are part of the method, so numpy is not to warn of them.
-    """
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return function(*arrays) if arrays[0].size else np.zeros(arrays[0].shape)
-
-
-def _scalar_or_array(value: NDArray[np.float64]) -> float | NDArray[np.float64]:
-    return float(value) if value.ndim == 0 else value
+        raise ValueError(f"{name} must lie in [0, 1]; got {shown(means)}")

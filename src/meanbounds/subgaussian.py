@@ -6,21 +6,22 @@ bounds on its mean, gives a smaller proxy, hence less exploration for the same g
 
 from __future__ import annotations
 
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from meanbounds.support.checks import LARGEST, SMALLEST_WIDTH, broadcast_floats, fits_range
+from meanbounds.support.types import Floats
 
-__all__ = ["unit_proxy", "variance_proxy", "variance_proxy_from_bounds"]
+__all__ = ["proxy_between", "variance_proxy", "variance_proxy_from_bounds"]
 
 
 @overload
 def variance_proxy(mean: float, *, low: float = 0.0, high: float = 1.0) -> float: ...
 @overload
-def variance_proxy(mean: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> float | NDArray[np.float64]: ...
-def variance_proxy(mean: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> float | NDArray[np.float64]:
+def variance_proxy(mean: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> float | Floats: ...
+def variance_proxy(mean: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> float | Floats:
     r"""Smallest variance proxy that every reward on [low, high] with this mean has.
 
     With ``m = (mean - low) / (high - low)`` it is ``(high - low)**2 * c(m)``, where
@@ -47,12 +48,12 @@ def variance_proxy(mean: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1
 
     Examples
     --------
-    >>> import meanbounds as mb
-    >>> round(mb.variance_proxy(0.9), 6)
+    >>> from meanbounds.theory import variance_proxy
+    >>> round(variance_proxy(0.9), 6)
     0.182048
-    >>> mb.variance_proxy([0.5, 1.0])
+    >>> variance_proxy([0.5, 1.0])
     array([0.25, 0.  ])
-    >>> mb.variance_proxy(3.0, low=1.0, high=5.0)
+    >>> variance_proxy(3.0, low=1.0, high=5.0)
     4.0
     """
     mean, low, high = broadcast_floats(mean=mean, low=low, high=high)
@@ -64,44 +65,28 @@ def variance_proxy(mean: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1
     return _proxy(mean, low, high)
 
 
-def _no_range(needs: str, low: NDArray[np.float64], high: NDArray[np.float64]) -> ValueError:
+def _no_range(needs: str, low: Floats, high: Floats) -> ValueError:
     return ValueError(
         f"{needs} and low < high, in a range that is at least {SMALLEST_WIDTH:g} wide and between {-LARGEST:g} and "
         f"{LARGEST:g}; got {low=}, {high=}"
     )
 
 
-def _proxy(
-    mean: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
-) -> float | NDArray[np.float64]:
+def _proxy(mean: Floats, low: Floats, high: Floats) -> float | Floats:
     """The proxy of means and ranges that were checked, all of one shape."""
     above, below, span = mean - low, high - mean, high - low
     tail = np.minimum(above, below) / span  # distance to the nearer end: exact where the proxy is steep
     skew = np.abs(below - above) / span  # |1 - 2m|: exact near the middle
     with np.errstate(divide="ignore", invalid="ignore"):
-        proxy = unit_proxy(tail, skew) * span**2
+        # 2 log((1-m)/m) = 4 artanh(1 - 2m): the first form is precise near the ends, the second near the middle.
+        log_odds = np.where(tail < 0.25, np.log1p(-tail) - np.log(tail), 2.0 * np.arctanh(skew))
+        proxy = np.where(skew > 0.0, skew / (2.0 * log_odds), 0.25) * span**2
     return float(proxy) if proxy.ndim == 0 else proxy
 
 
-def unit_proxy(tail: NDArray[np.float64] | np.float64, skew: NDArray[np.float64] | np.float64) -> NDArray[np.float64]:
-    """The proxy c(m) of `variance_proxy` for a mean m on [0, 1]; kernels compile this function too.
-
-    Parameters
-    ----------
-    tail
-        Distance of m to the nearer end, ``min(m, 1 - m)``.
-    skew
-        ``|1 - 2m|``. It is passed beside `tail`, although it follows from it, to keep full precision in the middle.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> unit_proxy(np.array([0.1, 0.4]), np.array([0.8, 0.2])).round(6)
-    array([0.182048, 0.24663 ])
-    """
-    # 2 log((1-m)/m) = 4 artanh(1 - 2m): the first form is precise near the ends, the second near the middle.
-    log_odds = np.where(tail < 0.25, np.log1p(-tail) - np.log(tail), 2.0 * np.arctanh(skew))
-    return np.where(skew > 0.0, skew / (2.0 * log_odds), 0.25)
+def proxy_between(lower: Floats, upper: Floats, low: Floats, high: Floats) -> Any:
+    """`variance_proxy_from_bounds` of numbers that were checked: the proxy at the point nearest to the middle."""
+    return _proxy(np.clip(low + (high - low) / 2.0, lower, upper), low, high)
 
 
 @overload
@@ -109,10 +94,10 @@ def variance_proxy_from_bounds(lower: float, upper: float, *, low: float = 0.0, 
 @overload
 def variance_proxy_from_bounds(
     lower: ArrayLike, upper: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1.0
-) -> float | NDArray[np.float64]: ...
+) -> float | Floats: ...
 def variance_proxy_from_bounds(
     lower: ArrayLike, upper: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1.0
-) -> float | NDArray[np.float64]:
+) -> float | Floats:
     """Smallest variance proxy that every reward on [low, high] with a mean in [lower, upper] has.
 
     The proxy grows towards the middle of the range, so this is `variance_proxy` at the point of [lower, upper]
@@ -129,10 +114,10 @@ def variance_proxy_from_bounds(
 
     Examples
     --------
-    >>> import meanbounds as mb
-    >>> mb.variance_proxy_from_bounds(0.2, 0.7)
+    >>> from meanbounds.theory import variance_proxy, variance_proxy_from_bounds
+    >>> variance_proxy_from_bounds(0.2, 0.7)
     0.25
-    >>> mb.variance_proxy_from_bounds(0.9, 1.0) == mb.variance_proxy(0.9)
+    >>> variance_proxy_from_bounds(0.9, 1.0) == variance_proxy(0.9)
     True
     """
     lower, upper, low, high = broadcast_floats(lower=lower, upper=upper, low=low, high=high)
@@ -141,4 +126,4 @@ def variance_proxy_from_bounds(
         if np.all(fits):
             raise ValueError(f"bounds need low <= lower <= upper <= high; got {lower=}, {upper=}, {low=}, {high=}")
         raise _no_range("bounds need low <= lower <= upper <= high", low, high)
-    return _proxy(np.clip(low + (high - low) / 2.0, lower, upper), low, high)
+    return proxy_between(lower, upper, low, high)

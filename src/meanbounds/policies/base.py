@@ -1,159 +1,307 @@
-"""The base of the policies for arms without features: data that turns bounds into a plan for a kernel."""
+"""What a policy is: a function from what is known and what was seen to scores, of which the largest is played."""
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 from abc import abstractmethod
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from meanbounds.bounds import MeanBounds
-from meanbounds.kernels.arms import textbook
-from meanbounds.knowledge import Knowledge
-from meanbounds.policies.described import Described
-from meanbounds.policies.doubted import doubted_plan
-from meanbounds.policies.exploration import DEFAULT, Exploration, log_f
-from meanbounds.policies.informed import check_prior, prior_code, with_prior, without_prior
-from meanbounds.policies.plan import Plan
-from meanbounds.support.types import Floats
+from meanbounds.known import Known, Seen
+from meanbounds.support.checks import as_mapping, shown, unknown
+from meanbounds.support.saving import Saved
+from meanbounds.support.streams import Draws
+from meanbounds.support.types import Floats, Integers
 
-__all__ = ["Policy"]
+__all__ = ["DEFAULT", "EXPLORATION", "Exploration", "IndexPolicy", "Policy", "choose", "chances"]
+
+Exploration = str | Callable[[Floats], Floats]
+"""How fast exploration grows: a name in `EXPLORATION`, or a function of the round."""
+
+DEFAULT = "1 + t log(t)^2"
+EXPLORATION: dict[str, Callable[[Floats], Floats]] = {
+    DEFAULT: lambda t: 1.0 + t * np.log(t) ** 2,
+    "t": lambda t: t,
+    "t + 1000": lambda t: t + 1000.0,
+    "t log(t)^3": lambda t: np.maximum(1.0, t * np.log(t) ** 3),
+}
+"""The named choices of f(t): the paper's, KL-UCB's, one that explores more in the first rounds, and OSSB's."""
+
+_TIE = 1e-12  # scores closer than this, relative to their size, are equal
+
+Cache = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Policy(Described):
-    """Base of the policies for arms without features; `LinearPolicy` is the base for arms with features.
+class Policy(Saved):
+    """Base of all policies for arms without features. The same object serves an `Agent` and `simulate`.
 
-    A policy is a frozen dataclass with a kernel (the compiled loop that plays it) and a method `prepare` that fills in
-    the plan; see "Add a policy" in CONTRIBUTING. The same policy object serves an `Agent` and `simulate`.
+    A policy is a frozen dataclass with one method, `scores`, over arrays of shape (rows, arms): the rows are the runs
+    of a simulation or the contexts of an agent. The arm with the largest score is played. Equal scores (to a relative
+    1e-12) are decided by the larger clipped mean, then at random.
 
     Parameters
     ----------
     f
-        How fast exploration grows with the round t: a name from `meanbounds.policies.EXPLORATION`, or a function from
-        an array of rounds to an array of values, each at least 1 and never falling.
+        How fast exploration grows with the round t: a name in `EXPLORATION`, or a function from an array of rounds to
+        an array of values, each at least 1 and never falling.
 
     Examples
     --------
+    A policy of your own: epsilon-greedy that skips what its bounds exclude.
+
+    >>> import numpy as np
     >>> import meanbounds as mb
-    >>> mb.GLUE(), mb.GLUE(f="t")
-    (GLUE(), GLUE(f='t'))
-    >>> mb.GLUE().plan(mb.MeanBounds([0.9, 0.1, 0.2], [1.0, 1.0, 0.8])).arms  # the third cannot be best
-    array([0, 1])
-
-    A policy of your own: UCB that prunes, but does not clip.
-
-    >>> class PrunedUCB(mb.Policy):
-    ...     def prepare(self, known: mb.Knowledge) -> mb.Plan:
-    ...         bounds = known.bounds
-    ...         return mb.make_plan(bounds, bounds.possible, proxy=bounds.worst_variance_proxy)
-    >>> mb.Agent(PrunedUCB(), mb.MeanBounds([0.7, 0.1], [0.9, 0.5]), seed=7).pull()
-    0
+    >>> @dataclass(frozen=True)
+    ... class EpsilonGreedy(mb.policies.Policy):
+    ...     epsilon: float = 0.1
+    ...
+    ...     def probabilities(self, known, seen, t, cache=None):
+    ...         means = np.where(known.possible, seen.clipped_mean(known), -np.inf)
+    ...         greedy = mb.policies.share_of_largest(means)
+    ...         return (1 - self.epsilon) * greedy + self.epsilon * known.possible / known.possible.sum(1, keepdims=True)
+    >>> agent = mb.Agent(EpsilonGreedy(), mb.MeanBounds([0.6, 0.1, 0.1], [0.9, 0.5, 0.8]), seed=7)
+    >>> agent.probabilities()
+    array([0.95, 0.  , 0.05])
     """
 
-    kernel: ClassVar[int] = textbook.GAUSSIAN
-    theorem: ClassVar[str] = ""
-    takes_prior: ClassVar[bool] = False
-    takes_mixture: ClassVar[bool] = False  # of priors
-    counts_pending: ClassVar[bool] = False  # True where that never made it worse, as docs/pending.md measures
+    source: ClassVar[str] = ""  # where the policy was published
+    takes_prior: ClassVar[bool] = False  # whether a `Prior` changes anything
+    counts_pending: ClassVar[bool] = False  # whether pulls without a reward count by default
 
     f: Exploration = DEFAULT
 
     def __post_init__(self) -> None:
-        self.log_f(1, 2)
+        kind = type(self)
+        if kind.scores is Policy.scores and kind.probabilities is Policy.probabilities:
+            raise TypeError(f"{kind.__name__} must define scores or probabilities; see mb.policies.Policy")
+        if not callable(self.f) and self.f not in EXPLORATION:
+            raise ValueError(
+                f"unknown f {shown(self.f)}; give a function of the round or one of {', '.join(map(repr, EXPLORATION))}"
+            )
+        values = self.log_f(np.arange(1.0, 9.0))
+        if values.shape != (8,) or not (
+            np.isfinite(values).all() and values[0] >= 0.0 and (np.diff(values) >= 0).all()
+        ):
+            raise ValueError(f"f must be at least 1, finite and never fall, for arrays of rounds; got {shown(self.f)}")
 
-    def plan(self, known: MeanBounds | Knowledge) -> Plan:
-        """Decide, before the first round, which arms may be played and which numbers the kernel uses for each.
+    def log_f(self, t: Floats) -> Floats:
+        """``log f(t)`` of these rounds, counted from 1."""
+        function = EXPLORATION[self.f] if isinstance(self.f, str) else self.f
+        return np.log(function(t))
+
+    def scores(
+        self, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None = None
+    ) -> Floats | tuple[Floats, Floats]:
+        """The score of each arm, the largest of which is played; minus infinity for one that must not be played.
+
+        A policy that is given by its `probabilities` need not define this method: it draws from them.
 
         Parameters
         ----------
-        known
-            The bounds on the arms on offer, as `MeanBounds` or `Knowledge`. If some are not fully trusted, the plan
-            is made of two: with the bounds, and without those that may be wrong. A prior is refused unless the policy
-            can use one.
+        known, seen
+            What is known of the arms and what was seen of them.
+        t
+            The round, counted from 1: one for each row, or one for all.
+        draws
+            Random numbers for policies that need them.
+        cache
+            A dictionary of the policy's own, which lives as long as the rows do; None or empty at first. A policy
+            decides the same with it and without.
+
+        Returns
+        -------
+        The scores, shape (rows, arms). If ties are not to be broken by clipped means: a pair of the scores and the
+        numbers that break ties.
+        """
+        chance = self.probabilities(known, seen, t, cache)
+        below = np.cumsum(chance, axis=1)
+        drawn = (draws.one()[:, None] * below[:, -1:] >= below).sum(axis=1)
+        scores = np.full(chance.shape, -np.inf)
+        scores[np.arange(len(drawn)), drawn] = 0.0
+        return scores
+
+    def probabilities(self, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:
+        """The probability of each arm to be played, shape (rows, arms).
+
+        A policy whose scores use no draws need not define this method.
+        """
+        return chances(self, known, seen, t, cache)
+
+    def score_size(self, known: Known) -> float:
+        """The size of the numbers that scores are, which says what is a tie: that of the rewards by default."""
+        return known.scale
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        given = [
+            f"{field.name}={_shown_parameter(getattr(self, field.name))}"
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The policy's class and parameters, in values that JSON can hold.
 
         Examples
         --------
         >>> import meanbounds as mb
-        >>> plan = mb.GLUE().plan(mb.MeanBounds([0.6, 0.1, 0.2], [0.9, 0.5, 0.8]))
-        >>> plan.arms, plan.cap  # arm 1 cannot be best; indices are at most 0.9 and 0.8
-        (array([0, 2]), array([0.9, 0.8]))
+        >>> mb.GLUE(f="t").to_dict()
+        {'policy': 'GLUE', 'f': 't'}
         """
-        known = Knowledge.of(known)
-        if known.prior is None:
-            return self.prepare(known) if known.is_certain else doubted_plan(self.prepare, known)
-        check_prior(self, known)
-        plan = self._informed(known) if known.is_certain else doubted_plan(self._informed, known)
-        return replace(plan, prior_code=prior_code(known))
+        kind = type(self)
+        name = kind.__name__ if kind.__module__.startswith("meanbounds.") else f"{kind.__module__}:{kind.__qualname__}"
+        if not all(isinstance(value, str | int | float | bool) for value in vars(self).values()):
+            raise ValueError(f"{self!r} cannot be saved: its parameters must be texts and numbers")
+        return {"policy": name, **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)}}
 
-    def _informed(self, known: Knowledge) -> Plan:
-        """The plan with rows for the prior."""
-        return with_prior(self.prepare(known), known)
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Make the policy that `to_dict` described.
 
-    def code(self, plan: Plan) -> int:
-        """The code by which kernels play this plan: that of the policy's kernel, marked for a prior and for doubt.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> bounds = mb.MeanBounds([0.6, 0.1], [0.9, 0.5])
-        >>> plans = [mb.GLUE().plan(mb.Knowledge(bounds, trust=trust)) for trust in (1.0, 0.99)]
-        >>> [mb.GLUE().code(plan) for plan in plans]
-        [0, 64]
+        A policy of your own is found by its module and name, which must have been imported before: reading a file never
+        imports anything.
         """
-        code = self.kernel + plan.prior_code
-        return code + textbook.DOUBTED if plan.is_doubted else code
+        data = dict(as_mapping("a saved policy", data))
+        kinds = _kinds(Policy)
+        name = data.pop("policy", None)
+        if name not in kinds:
+            hint = " (import the module that defines it first)" if ":" in str(name) else ""
+            raise ValueError(unknown("policy", name, list(kinds)) + hint)
+        kind = kinds[name]
+        fields = [field.name for field in dataclasses.fields(kind)]
+        if not issubclass(kind, cls) or not set(data) <= set(fields):
+            raise ValueError(f"a saved {name} has the parameters {', '.join(fields)}; got {sorted(data)}")
+        return kind(**data)
+
+
+def _kinds(base: type) -> dict[str, type]:
+    """All subclasses that were imported, by the names that `Policy.to_dict` gives them."""
+    importlib.import_module("meanbounds.policies")
+    found: dict[str, type] = {}
+    for kind in base.__subclasses__():
+        own = kind.__module__.startswith("meanbounds.")
+        found[kind.__name__ if own else f"{kind.__module__}:{kind.__qualname__}"] = kind
+        found |= _kinds(kind)
+    return found
+
+
+def _shown_parameter(value: Any) -> str:
+    return value.__name__ if callable(value) else repr(value)
+
+
+class IndexPolicy(Policy):
+    """A policy that plays the arm with the largest index: a number for each arm from what was seen of it alone.
+
+    A subclass defines `index`. Bounds that may be wrong are treated by one rule: a mean outside its bounds costs
+    ``log N = -log(1 - trust)``, so the index is the larger of the one with bounds at the level log f(t), and the one
+    without them at the level log f(t) - log N.
+    """
 
     @abstractmethod
-    def prepare(self, known: Knowledge) -> Plan:
-        """Fill in the plan. Each policy defines this method, usually with `meanbounds.make_plan`."""
-
-    @property
-    def parameters(self) -> Floats:
-        """Numbers that the kernel needs beyond the plan, such as how many moments count; none by default."""
-        return np.zeros(0)
-
-    def parameters_for(self, known: MeanBounds | Knowledge) -> Floats:
-        """The same for this knowledge: the prior of posteriors is uniform, unless the knowledge has one.
+    def index(self, known: Known, seen: Seen, level: Floats) -> Floats:
+        """The index of each arm, in reward units; minus infinity for one that must not be played.
 
         Parameters
         ----------
-        known
-            The bounds on the arms, as `MeanBounds` or `Knowledge`.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> bounds = mb.MeanBounds([0.6, 0.1], [0.9, 0.5])
-        >>> mb.IDS().parameters_for(bounds)
-        array([1. , 1. , 1. , 1.5])
-        >>> mb.IDS().parameters_for(mb.Knowledge(bounds, prior=mb.Prior(0.6, 10)))  # the plan has the prior
-        array([0. , 0. , 1. , 1.5])
+        known, seen
+            What is known of the arms and what was seen of them.
+        level
+            ``log f(t)``, which broadcasts to (rows, arms).
         """
-        draws = self.kernel in (textbook.THOMPSON, textbook.GITTINS, textbook.IDS)
-        informed = Knowledge.of(known).prior is not None
-        return without_prior(self.parameters) if draws and informed else self.parameters
 
-    @property
-    def has_index(self) -> bool:
-        """Whether the policy plays the arm with the largest index, so that `Agent.indices` can show it.
+    def scores(
+        self,
+        known: Known,
+        seen: Seen,
+        t: Floats,
+        draws: Draws | None = None,  # noqa: ARG002
+        cache: Cache | None = None,  # noqa: ARG002
+    ) -> Floats | tuple[Floats, Floats]:
+        """The index of each arm, and the larger index without its bounds where these may be wrong."""
+        level = self.log_f(t)[:, None]
+        index = self.index(known, seen, level)
+        if known.log_n is None:
+            return index
+        means, bare = seen.clipped_mean(known), known.without_doubted
+        # An arm may also be left out because of what another arm's bounds say: least is the price of the first doubt.
+        least = known.log_n.min(axis=1, keepdims=True)
+        own = np.where(level > known.log_n, self.index(bare, seen, np.maximum(level - known.log_n, 0.0)), -np.inf)
+        others = np.minimum(known.upper, self.index(bare, seen, np.maximum(level - least, 0.0)))
+        freed = np.where((least < known.log_n) & (level > least), np.maximum(own, others), own)
+        return np.maximum(index, freed), np.where(freed > index, seen.clipped_mean(bare), means)
 
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> mb.GLUE().has_index, mb.ThompsonSampling().has_index
-        (True, False)
-        """
-        return self.kernel in (textbook.GAUSSIAN, textbook.KL, textbook.BOOST, textbook.GITTINS)
 
-    def log_f(self, first: int, last: int) -> Floats:
-        """Log f(t) for the rounds t = first, ..., last.
+def choose(policy: Policy, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None = None) -> Integers:
+    """The arm that the policy plays in each row: the largest score, then the largest clipped mean, then at random."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found = policy.scores(known, seen, t, draws, cache)
+        scores, means = found if isinstance(found, tuple) else (found, None)
+        if known.eligible is not None:
+            scores = np.where(known.eligible, scores, -np.inf)
+        tied = _largest(scores, policy.score_size(known))
+        if np.count_nonzero(tied) == len(tied):
+            return tied.argmax(axis=1)
+        tied = _break_ties(tied, seen.clipped_mean(known) if means is None else means, known.scale)
+    ties = tied.sum(axis=1)
+    if (ties == 1).all():
+        return tied.argmax(axis=1)
+    skip = (draws.one() * ties).astype(np.int64)
+    return (tied.cumsum(axis=1) == skip[:, None] + 1).argmax(axis=1)
 
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> mb.GLUE().log_f(1, 3).round(3)  # f(t) = 1 + t log(t)^2
-        array([0.   , 0.673, 1.531])
-        """
-        return log_f(self.f, first, last)
+
+def chances(policy: Policy, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:
+    """The probability with which `choose` plays each arm, for a policy whose scores use no draws."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found = policy.scores(known, seen, t, _NoDraws(), cache)
+        scores, means = found if isinstance(found, tuple) else (found, None)
+        if known.eligible is not None:
+            scores = np.where(known.eligible, scores, -np.inf)
+        tied = _largest(scores, policy.score_size(known))
+        tied = _break_ties(tied, seen.clipped_mean(known) if means is None else means, known.scale)
+    return tied / tied.sum(axis=1, keepdims=True)
+
+
+def share_of_largest(values: Floats) -> Floats:
+    """A table with 1 at the largest value of each row, shared equally where several are largest.
+
+    Examples
+    --------
+    >>> share_of_largest(np.array([[0.2, 0.7, 0.7]]))
+    array([[0. , 0.5, 0.5]])
+    """
+    tied = _largest(values, 1.0)
+    return tied / tied.sum(axis=1, keepdims=True)
+
+
+class _NoDraws(Draws):
+    """Draws for policies that are said not to use any."""
+
+    def __init__(self) -> None:
+        pass
+
+    def one(self) -> Floats:
+        raise TypeError("the scores of this policy use draws, so it must define probabilities")
+
+    def table(self, columns: int) -> Floats:  # noqa: ARG002
+        return self.one()
+
+
+def _largest(scores: Floats, size: float) -> Any:
+    best = scores.max(axis=1, keepdims=True)
+    if not (best > -np.inf).all():
+        raise ValueError("a policy gave no arm a score above minus infinity, or one that is not a number")
+    with np.errstate(invalid="ignore"):
+        return (scores >= best - _TIE * size) | (scores == best)
+
+
+def _break_ties(tied: Any, means: Floats, size: float) -> Any:
+    means = np.where(tied, means, -np.inf)
+    return tied & (means >= means.max(axis=1, keepdims=True) - _TIE * size)

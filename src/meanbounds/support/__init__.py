@@ -1,4 +1,1 @@
-"""Helpers that every room may use: array types, seeds, progress bars, atomic writes, text tables, the version.
-
-Nothing here knows what a bandit is.
-"""
+"""What every other part of the package uses: checks of arguments, files, random streams, optional imports."""

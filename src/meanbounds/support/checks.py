@@ -1,8 +1,9 @@
-"""One way to read numbers that a caller gave, and to refuse everything that is no number with a readable error."""
+"""Read the numbers that a caller gave; refuse everything else with a message that shows it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import difflib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ __all__ = [
     "is_masked",
     "is_whole",
     "shown",
+    "unknown",
 ]
 
 LARGEST = 1e150
@@ -304,3 +306,18 @@ def shown(value: object) -> str:
     except (ValueError, RecursionError):  # a whole number of more than 4,300 digits, or lists that are too deep
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def unknown(what: str, name: object, names: Sequence[object]) -> str:
+    """The message about a name that does not exist: the closest one, and the names that do exist.
+
+    Examples
+    --------
+    >>> unknown("arm", "tpa", ["tPA", "watch"])
+    "unknown arm 'tpa', did you mean 'tPA'? The arms are 'tPA', 'watch'"
+    """
+    lowered = {str(known).lower(): known for known in reversed(names)}
+    close = difflib.get_close_matches(str(name).lower(), lowered, n=1)
+    listed = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+    hint = f", did you mean {lowered[close[0]]!r}? The" if close else "; the"
+    return f"unknown {what} {shown(name)}{hint} {what}s are {listed}"

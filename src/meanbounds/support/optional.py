@@ -2,74 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-__all__ = ["EXTRAS", "import_optional", "optional"]
-
-EXTRAS: dict[str, tuple[str, ...]] = {
-    "plots": ("matplotlib",),
-    "frames": ("pandas", "pyarrow"),
-    "worlds": ("pandas", "pyarrow", "scipy"),
-    "logs": ("duckdb", "pyarrow", "scipy"),
-    "spark": ("pyspark", "pyarrow"),
-    "postgres": ("psycopg",),
-    "service": ("starlette", "msgspec", "uvicorn", "httpx", "psycopg", "httptools", "uvloop"),
-    "distributed": ("dask", "distributed"),
-    "river": ("river",),
-    "gymnasium": ("gymnasium",),
-}
-"""The packages that each extra installs: ``pip install "meanbounds[plots]"`` brings matplotlib."""
+__all__ = ["import_optional"]
 
 
-@contextmanager
-def optional(extra: str, purpose: str) -> Iterator[None]:
-    """Import packages of an extra inside this block; if one is missing, the error says which extra to install.
-
-    Parameters
-    ----------
-    extra
-        One of `EXTRAS`.
-    purpose
-        What the packages are imported for, as the start of the message: "pictures need matplotlib: ...".
+def import_optional(module: str, extra: str, purpose: str) -> Any:
+    """Import a module of an extra; if it is missing, the error says which extra to install.
 
     Examples
     --------
-    >>> from meanbounds.support.optional import optional
-    >>> with optional("frames", "data frames"):
-    ...     import pandas as pd
-
-    Where pandas is missing, the import fails like this:
-
-    >>> with optional("frames", "data frames"):
-    ...     raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
+    >>> import_optional("nosuchmodule", "plots", "pictures")
     Traceback (most recent call last):
-    ModuleNotFoundError: data frames need pandas, which is not installed: pip install "meanbounds[frames]"
+    ModuleNotFoundError: pictures need nosuchmodule, which is not installed: pip install "meanbounds[plots]"
     """
-    packages = EXTRAS[extra]
+    package = module.split(".")[0]
     try:
-        yield
+        return import_module(module)
     except ModuleNotFoundError as error:
-        package = (error.name or "").split(".")[0]
-        if package not in packages:  # something else is missing, such as a package that pandas itself needs
+        if error.name != package:  # something else is missing, such as a package that it needs itself
             raise
         raise ModuleNotFoundError(
             f'{purpose} need {package}, which is not installed: pip install "meanbounds[{extra}]"', name=package
         ) from error
-
-
-def import_optional(module: str, extra: str, purpose: str) -> Any:
-    """Import one module of an extra by its name; if it is missing, the error says which extra to install.
-
-    For modules that are imported without their types; otherwise use an import statement inside `optional`.
-
-    Examples
-    --------
-    >>> from meanbounds.support.optional import import_optional
-    >>> import_optional("pyarrow", "logs", "tables in memory").__name__
-    'pyarrow'
-    """
-    with optional(extra, purpose):
-        return import_module(module)

@@ -1,27 +1,25 @@
-"""One way to save objects: as a dictionary that JSON can hold, and as a JSON file."""
+"""Save objects as JSON files that are complete or not there, and read them with errors that name the file."""
 
 from __future__ import annotations
 
 import json
+import os
+import secrets
+import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from meanbounds.support.writing import write_text_atomically
-
-__all__ = ["Saved", "read_saved"]
+__all__ = ["Saved", "read_saved", "write_atomically"]
 
 
 class Saved(ABC):
-    """Base of the objects that can be saved: `to_dict` and `from_dict`, `save` and `load`.
-
-    A subclass defines `to_dict` and `from_dict`; `save` and `load` write and read JSON files.
+    """Base of the objects that can be saved: a subclass defines `to_dict` and `from_dict`.
 
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
     >>> import meanbounds as mb
     >>> bounds = mb.MeanBounds([0.2, 0.3], [0.9, 0.8])
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -40,69 +38,56 @@ class Saved(ABC):
         """Make the object that `to_dict` described."""
 
     def save(self, path: str | Path) -> None:
-        """Write the object to a JSON file.
-
-        An interrupted write, or one for which there is no space, leaves the old file as it was.
-
-        Parameters
-        ----------
-        path
-            The file to write; one that exists is replaced.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import meanbounds as mb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder) / "policy.json"
-        ...     mb.OSSB(gamma=0.1).save(path)
-        ...     print(path.read_text(encoding="utf-8"))
-        {
-          "policy": "OSSB",
-          "f": "t",
-          "epsilon": 0.01,
-          "gamma": 0.1
-        }
-        <BLANKLINE>
-        """
-        text = json.dumps(self.to_dict(), indent=2) + "\n"
-        write_text_atomically(path, text)
+        """Write the object to a JSON file; an interrupted write leaves the old file as it was."""
+        text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        write_atomically(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read the object from a file that `save` wrote.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import meanbounds as mb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     mb.OSSB(gamma=0.1).save(Path(folder) / "policy.json")
-        ...     mb.Policy.load(Path(folder) / "policy.json")
-        OSSB(gamma=0.1)
-        """
+        """Read the object from a file that `save` wrote."""
         return cls.from_dict(read_saved(path, cls.__name__))
 
 
 def read_saved(path: str | Path, what: str) -> Mapping[str, Any]:
-    """The dictionary in a file that `Saved.save` wrote; `what` it holds is for messages.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import meanbounds as mb
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     mb.OSSB(gamma=0.1).save(Path(folder) / "policy.json")
-    ...     read_saved(Path(folder) / "policy.json", "policy")["gamma"]
-    0.1
-    """
+    """The dictionary in a file that `Saved.save` wrote; `what` it holds is for messages."""
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, or brackets that are too deep
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or nested too deep
         raise ValueError(f"{path} holds no saved {what}: it is not JSON ({error})") from None
     if not isinstance(data, Mapping):
         raise ValueError(f"{path} holds no saved {what}: expected a JSON object, got {type(data).__name__}")
     return data
+
+
+def write_atomically(path: str | Path, write: Callable[[Path], object]) -> None:
+    """Write to a temporary name, then rename, so that an interrupted write leaves no partial file.
+
+    If the file exists, it stays as it was until the rename; if writing fails, for example because the disk is full, the
+    temporary file is removed. A link is followed, permissions of a replaced file are kept, and what is not a regular
+    file, such as ``/dev/stdout``, is written directly.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    write
+        A function that writes the whole file to the path it is given, which has the same suffix.
+    """
+    path = Path(path)
+    if path.is_symlink():
+        path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        write(path)
+        return
+    partial = path.with_name(f".meanbounds-partial-{secrets.token_hex(8)}{path.suffix}")
+    try:
+        write(partial)
+        if path.exists():
+            shutil.copymode(path, partial)
+        partial.replace(path)
+    except OSError as error:
+        if error.errno is None or partial.name not in str(error):
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error  # names the file that was asked for
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,14 +1,13 @@
-"""Short names for the array types: `Booleans`, `Bytes`, `Floats`, `Integers` and `Keys` are numpy arrays of these."""
+"""Short names for the array types: `Booleans`, `Floats`, `Integers` and `Keys` are numpy arrays of these."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Booleans", "Bytes", "Floats", "Integers", "Keys"]
+__all__ = ["Booleans", "Floats", "Integers", "Keys"]
 
 Booleans = NDArray[np.bool_]
-Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Keys = NDArray[np.uint64]

@@ -1,1 +1,0 @@
-"""Programs for those who work on meanbounds; nothing here is installed with it."""
