@@ -24,7 +24,7 @@ from meanbounds.support.checks import (
 )
 from meanbounds.support.saving import Saved
 
-__all__ = ["Arm", "BoundsError", "MeanBounds", "UnknownArmError"]
+__all__ = ["Arm", "BoundsError", "MeanBounds", "RewardError", "UnknownArmError"]
 
 Arm = str | int
 """The name of an arm."""
@@ -62,6 +62,19 @@ class UnknownArmError(LookupError):
     >>> agent.update("tpa", 1.0)
     Traceback (most recent call last):
     meanbounds.bounds.UnknownArmError: unknown arm 'tpa', did you mean 'tPA'? The arms are 'tPA', 'watch'
+    """
+
+
+class RewardError(ValueError):
+    """Raised for a reward that is not a number, or lies outside the arm's reward range. The agent stays as it was.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.7, 0.4], [0.9, 0.6], arms=["tPA", "watch"]), seed=7)
+    >>> agent.update("tPA", 5)
+    Traceback (most recent call last):
+    meanbounds.bounds.RewardError: arm 'tPA': the reward 5 is not a number in its range [0.0, 1.0]
     """
 
 
