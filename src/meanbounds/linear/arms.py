@@ -1,0 +1,118 @@
+"""Arms with features, and the bounds on their means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meanbounds.bounds import Arm, MeanBounds, check_bounds
+from meanbounds.support.checks import LARGEST, as_float, as_floats, shown
+from meanbounds.support.types import Floats
+
+__all__ = ["LinearArms", "as_features", "check_norms"]
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class LinearArms:
+    """Arms whose means are ``offset + features . parameter``, with one parameter for all.
+
+    Parameters
+    ----------
+    features
+        One row for each arm, one column for each feature.
+    bounds
+        Bounds on the means, offsets included; names and reward ranges come from here.
+    offset
+        The known part of each arm's mean, in reward units: one number or one for each arm.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> arms = LinearArms([[1.0, 0.0], [0.6, 0.8]], mb.MeanBounds.vacuous(2))
+    >>> arms.dimension, arms.length
+    (2, array([1., 1.]))
+    """
+
+    features: Floats
+    bounds: MeanBounds
+    offset: Floats
+
+    def __init__(self, features: ArrayLike, bounds: MeanBounds, *, offset: ArrayLike = 0.0) -> None:
+        check_bounds(bounds)
+        known = as_floats("offset", offset)
+        if known.shape not in ((), (len(bounds),)) or not np.all(np.abs(known) < LARGEST):
+            raise ValueError(
+                f"offset must be one finite number, or one for each of {len(bounds)} arms; got {shown(offset)}"
+            )
+        object.__setattr__(self, "features", as_features(features, bounds.arms))
+        object.__setattr__(self, "bounds", bounds)
+        object.__setattr__(self, "offset", np.broadcast_to(known, len(bounds)).copy())
+
+    @property
+    def dimension(self) -> int:
+        """The number of features of an arm."""
+        return int(self.features.shape[1])
+
+    @cached_property
+    def length(self) -> Floats:
+        """The Euclidean norm of each arm's features."""
+        length: Floats = np.linalg.norm(self.features, axis=1)
+        return length
+
+
+def as_features(features: ArrayLike, arms: Iterable[Arm]) -> Floats:
+    """Check features and return them as a matrix with one row for each of these arms.
+
+    Parameters
+    ----------
+    features
+        One row of finite numbers for each arm.
+    arms
+        The names of the arms, for error messages.
+
+    Examples
+    --------
+    >>> as_features([[1, 0], [0, 1]], ["a", "b"]).shape
+    (2, 2)
+    >>> as_features([[1, 0], [0, float("nan")]], ["a", "b"])
+    Traceback (most recent call last):
+    ValueError: arm 'b': its features [0.0, nan] are not all finite numbers
+    """
+    names = tuple(arms)
+    rows = np.array(as_floats("features", features), order="C")
+    if rows.ndim != 2 or rows.shape[0] != len(names) or rows.shape[1] == 0:
+        raise ValueError(f"features must have a row of numbers for each of {len(names)} arms; got shape {rows.shape}")
+    for k in np.flatnonzero(~np.all(np.abs(rows) < LARGEST, axis=1)):  # the norm of longer ones would overflow
+        raise ValueError(f"arm {names[k]!r}: its features {rows[k].tolist()} are not all finite numbers")
+    return rows
+
+
+def check_norms(norm_high: float, norm_low: float = 0.0) -> tuple[float, float]:
+    """Check limits on the norm of the shared parameter and return them as floats.
+
+    Examples
+    --------
+    >>> check_norms(2, 1)
+    (2.0, 1.0)
+    >>> check_norms(1, 2)
+    Traceback (most recent call last):
+    ValueError: the norms must satisfy 0 <= norm_low <= norm_high; got norm_low=2, norm_high=1
+    """
+    for name, value in (("norm_high", norm_high), ("norm_low", norm_low)):
+        if isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} must be a number; got {value!r}")
+    high, low = as_float("norm_high", norm_high), as_float("norm_low", norm_low)
+    if not 1.0 / LARGEST <= high < LARGEST:
+        raise ValueError(
+            f"norm_high must be a positive number from {1.0 / LARGEST:g} to {LARGEST:g}; got {shown(norm_high)}"
+        )
+    if not 0.0 <= low <= high:
+        raise ValueError(
+            f"the norms must satisfy 0 <= norm_low <= norm_high; got norm_low={shown(norm_low)}, "
+            f"norm_high={shown(norm_high)}"
+        )
+    return high, low
