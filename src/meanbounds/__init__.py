@@ -6,3 +6,17 @@ from meanbounds.knowledge import Knowledge, Prior
 from meanbounds.policies import BKLUCB, BUCB, GLUE, KLUCB, UCB, ImprovedUCB
 
 __version__ = "0.3.0.dev0"
+
+__all__ = [
+    "BKLUCB",
+    "BUCB",
+    "GLUE",
+    "KLUCB",
+    "UCB",
+    "BoundsError",
+    "ImprovedUCB",
+    "Knowledge",
+    "MeanBounds",
+    "Prior",
+    "policies",
+]

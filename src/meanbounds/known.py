@@ -112,6 +112,11 @@ class Known:
         lower, upper = np.where(certain, self.lower, self.low), np.where(certain, self.upper, self.high)
         return replace(self, lower=lower, upper=upper, log_n=None)
 
+    @cached_property
+    def vacuous(self) -> Known:
+        """The same as if nothing were known but the ranges."""
+        return replace(self, lower=self.low, upper=self.high, log_n=None)
+
     def among(self, eligible: Booleans | None) -> Known:
         """The same with only these arms eligible."""
         return replace(self, eligible=eligible)
@@ -170,10 +175,11 @@ class Seen:
         roundings
             Uniform random numbers, which round the rewards to 0 or 1.
         """
-        self.plays[rows, arms] += 1.0
-        self.total[rows, arms] += rewards
-        self.squares[rows, arms] += rewards * rewards
-        self.ones[rows, arms] += roundings < rewards
+        place = rows * self.plays.shape[1] + arms
+        self.plays.reshape(-1)[place] += 1.0
+        self.total.reshape(-1)[place] += rewards
+        self.squares.reshape(-1)[place] += rewards * rewards
+        self.ones.reshape(-1)[place] += roundings < rewards
 
     def row(self, row: int) -> Seen:
         """One row, as views of shape (1, arms)."""

@@ -17,7 +17,7 @@ from meanbounds.support.saving import Saved
 from meanbounds.support.streams import Draws
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["DEFAULT", "EXPLORATION", "Exploration", "IndexPolicy", "Policy", "choose", "chances"]
+__all__ = ["DEFAULT", "EXPLORATION", "Exploration", "IndexPolicy", "Policy", "chances", "choose"]
 
 Exploration = str | Callable[[Floats], Floats]
 """How fast exploration grows: a name in `EXPLORATION`, or a function of the round."""
@@ -63,13 +63,15 @@ class Policy(Saved):
     ...     def probabilities(self, known, seen, t, cache=None):
     ...         means = np.where(known.possible, seen.clipped_mean(known), -np.inf)
     ...         greedy = mb.policies.share_of_largest(means)
-    ...         return (1 - self.epsilon) * greedy + self.epsilon * known.possible / known.possible.sum(1, keepdims=True)
+    ...         spread = known.possible / known.possible.sum(1, keepdims=True)
+    ...         return (1 - self.epsilon) * greedy + self.epsilon * spread
     >>> agent = mb.Agent(EpsilonGreedy(), mb.MeanBounds([0.6, 0.1, 0.1], [0.9, 0.5, 0.8]), seed=7)
     >>> agent.probabilities()
     array([0.95, 0.  , 0.05])
     """
 
     source: ClassVar[str] = ""  # where the policy was published
+    uses_bounds: ClassVar[bool] = True  # False for a policy that must see ranges only
     takes_prior: ClassVar[bool] = False  # whether a `Prior` changes anything
     counts_pending: ClassVar[bool] = False  # whether pulls without a reward count by default
 
@@ -175,7 +177,7 @@ class Policy(Saved):
         if name not in kinds:
             hint = " (import the module that defines it first)" if ":" in str(name) else ""
             raise ValueError(unknown("policy", name, list(kinds)) + hint)
-        kind = kinds[name]
+        kind: Any = kinds[name]
         fields = [field.name for field in dataclasses.fields(kind)]
         if not issubclass(kind, cls) or not set(data) <= set(fields):
             raise ValueError(f"a saved {name} has the parameters {', '.join(fields)}; got {sorted(data)}")
@@ -241,6 +243,7 @@ class IndexPolicy(Policy):
 
 def choose(policy: Policy, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None = None) -> Integers:
     """The arm that the policy plays in each row: the largest score, then the largest clipped mean, then at random."""
+    known = known if policy.uses_bounds else known.vacuous
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found = policy.scores(known, seen, t, draws, cache)
         scores, means = found if isinstance(found, tuple) else (found, None)
@@ -259,6 +262,7 @@ def choose(policy: Policy, known: Known, seen: Seen, t: Floats, draws: Draws, ca
 
 def chances(policy: Policy, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:
     """The probability with which `choose` plays each arm, for a policy whose scores use no draws."""
+    known = known if policy.uses_bounds else known.vacuous
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found = policy.scores(known, seen, t, _NoDraws(), cache)
         scores, means = found if isinstance(found, tuple) else (found, None)

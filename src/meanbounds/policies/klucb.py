@@ -37,6 +37,7 @@ class KLUCB(IndexPolicy):
     """
 
     source = "Garivier and Cappe 2011"
+    uses_bounds: ClassVar[bool] = False
     counts_pending: ClassVar[bool] = True
 
     def index(self, known: Known, seen: Seen, level: Floats) -> Floats:
@@ -63,6 +64,7 @@ class BKLUCB(KLUCB):
     """
 
     source = "Zhang and Bareinboim 2017"
+    uses_bounds: ClassVar[bool] = True
 
     def index(self, known: Known, seen: Seen, level: Floats) -> Floats:
         """The clipped upper confidence bound; the upper bound of an arm that was never played."""

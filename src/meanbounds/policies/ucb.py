@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +35,7 @@ class UCB(IndexPolicy):
     """
 
     source = "Auer et al. 2002"
+    uses_bounds: ClassVar[bool] = False
 
     def index(self, known: Known, seen: Seen, level: Floats) -> Floats:
         """The upper confidence bound; infinite for an arm that was never played."""

@@ -69,7 +69,7 @@ def child(keys: Keys, numbers: ArrayLike) -> Keys:
 def uniform(keys: Keys, numbers: ArrayLike) -> Floats:
     """The numbers at these places of the streams, uniform on [0, 1) with 53 bits."""
     bits = mix(keys + np.asarray(numbers).astype(np.uint64) * _STEP) >> _S11
-    return bits * _BELOW_ONE
+    return np.multiply(bits, _BELOW_ONE, dtype=np.float64)
 
 
 def stream(seed: int, rows: ArrayLike, purpose: str) -> Keys:

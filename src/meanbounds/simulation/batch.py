@@ -1,0 +1,130 @@
+"""Play a policy in many runs side by side: one step of numpy for each round, one row for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from meanbounds.known import Known, Seen
+from meanbounds.policies.base import Policy, choose
+from meanbounds.simulation.delays import Delay
+from meanbounds.simulation.players import Played, Task
+from meanbounds.support.streams import Draws, child, stream, uniform
+from meanbounds.support.types import Floats, Integers
+
+__all__ = ["Late", "Rewards", "play_batch"]
+
+_TICK = 256  # rounds between two words on progress
+
+
+def play_batch(task: Task, first: int, runs: int, tick: Callable[[int], None]) -> Played:
+    """Play these runs of a policy for arms without features.
+
+    Parameters
+    ----------
+    task
+        What to play.
+    first, runs
+        The number of the first run, and how many there are.
+    tick
+        Called with the number of rounds done since the last call.
+    """
+    policy: Policy = task.player
+    known, environment = Known.of([task.knowledge]), task.environment
+    rows, arms = np.arange(runs), len(environment)
+    rewards, keys = Rewards(task, first, runs), stream(task.seed, first + rows, "policy")
+    seen, pulls, cache = Seen.empty(runs, arms), np.zeros((runs, arms)), dict[str, Any]()
+    late = None if task.delay is None else Late(task.delay, task, first, runs)
+    gaps, changes = environment.gaps_from(1)
+    regret, before = np.zeros(runs), np.zeros((runs, arms))  # of the stages that are over, and the pulls until then
+    result, width, place = Played.empty(task, runs), np.zeros(runs), 0
+    if task.considered:
+        result.measures["considered"] = np.empty_like(result.curves)
+    for t in range(1, task.horizon + 1):
+        if t == changes:
+            regret, before = regret + (pulls - before) @ gaps, pulls.copy()
+            gaps, changes = environment.gaps_from(t)
+        clock, supposed = np.array([float(t)]), seen
+        if late is not None:
+            late.deliver(t, seen, rewards)
+            if task.counts:
+                supposed = seen.with_pending(pulls - seen.plays, known)
+            else:
+                clock = seen.plays.sum(axis=1) + 1.0
+        draws = Draws(keys, t - 1)
+        chosen = choose(policy, known, supposed, clock, draws, cache)
+        if task.considered:
+            width += _considered(policy, known, supposed, clock, draws, cache)
+        flat = rows * arms + chosen
+        numbers = pulls.reshape(-1)[flat]
+        if late is None:
+            rewards.pay(seen, rows, chosen, numbers, t)
+        else:
+            late.send(t, chosen, numbers)
+        pulls.reshape(-1)[flat] += 1.0
+        if t == task.checkpoints[place]:
+            result.curves[:, place] = regret + (pulls - before) @ gaps
+            if task.considered:
+                result.measures["considered"][:, place] = width / t
+            place += 1
+        if t % _TICK == 0:
+            tick(_TICK * runs)
+    tick(task.horizon % _TICK * runs)
+    result.plays[:] = pulls
+    return result
+
+
+class Rewards:
+    """The rewards of a block of runs: each follows from the seed, the run, the arm and the number of its pull."""
+
+    def __init__(self, task: Task, first: int, runs: int) -> None:
+        numbers, bounds = first + np.arange(runs), task.knowledge.bounds
+        self._environment = task.environment
+        self._keys = child(stream(task.seed, numbers, "rewards")[:, None], np.arange(len(bounds)))
+        self._roundings = stream(task.seed, numbers, "rounding")
+        self._updates = np.zeros(runs)
+        self._low, self._width = bounds.low, bounds.high - bounds.low
+
+    def one(self, run: int, arm: int, number: int, t: int) -> float:
+        """The reward of one pull, in reward units."""
+        arms = np.array([arm])
+        return float(self._environment.at(t).reward(arms, uniform(self._keys[run, arms], number))[0])
+
+    def pay(self, seen: Seen, rows: Integers, arms: Integers, numbers: Floats, t: int) -> None:
+        """Add the rewards of these pulls to the statistics, in units of each arm's range."""
+        reward = self._environment.at(t).reward(arms, uniform(self._keys[rows, arms], numbers))
+        reward = (reward - self._low[arms]) / self._width[arms]
+        graded = ((reward > 0.0) & (reward < 1.0)).any()  # others need no rounding
+        seen.add(rows, arms, reward, uniform(self._roundings[rows], self._updates[rows]) if graded else 0.0 * reward)
+        self._updates[rows] += 1.0
+
+
+class Late:
+    """Pulls of a block of runs whose rewards have not come yet."""
+
+    def __init__(self, delay: Delay, task: Task, first: int, runs: int) -> None:
+        self._runs = np.arange(runs)
+        self._delays = np.stack([delay.delays(task.seed, first + run, task.horizon) for run in range(runs)])
+        self._due: dict[int, list[tuple[Integers, Integers, Floats]]] = {}
+
+    def send(self, t: int, arms: Integers, numbers: Floats) -> None:
+        """Keep the pulls of round t until their rewards are due; a delay below 0 means never."""
+        delays = self._delays[:, t - 1]
+        for delay in np.unique(delays[delays >= 0]):
+            some = self._runs[delays == delay]
+            self._due.setdefault(t + 1 + int(delay), []).append((some, arms[some], numbers[some]))
+
+    def deliver(self, t: int, seen: Seen, rewards: Rewards) -> None:
+        """Pay the rewards that are due in round t, in the order of their pulls."""
+        for some, arms, numbers in self._due.pop(t, ()):
+            rewards.pay(seen, some, arms, numbers, t)
+
+
+def _considered(policy: Policy, known: Known, seen: Seen, t: Floats, draws: Draws, cache: dict[str, Any]) -> Floats:
+    """How many arms had a score above minus infinity."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found = policy.scores(known, seen, t, draws, cache)
+    scores = found[0] if isinstance(found, tuple) else found
+    return np.count_nonzero(np.broadcast_to(scores, seen.plays.shape) > -np.inf, axis=1).astype(np.float64)

@@ -1,0 +1,169 @@
+"""Who plays in a simulation: a policy in many runs side by side, a compiled loop, or any object with pull and update."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from meanbounds.knowledge import Knowledge
+from meanbounds.policies.base import Policy
+from meanbounds.simulation.delays import Delay
+from meanbounds.simulation.environments import Environment
+from meanbounds.support.checks import shown
+from meanbounds.support.types import Floats, Integers
+
+__all__ = ["Play", "Played", "Task", "check_player", "play_for"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to play, and how long.
+
+    Attributes
+    ----------
+    label
+        What the result is called.
+    player
+        A policy, an object with `pull` and `update`, or a function from a seed to such an object.
+    environment, knowledge
+        Where rewards come from, and what the policy knows.
+    seed, checkpoints
+        The seed of the simulation, and the rounds at which the regret is kept; the last one is the horizon.
+    delay, counts
+        How late rewards come, and whether pending pulls count.
+    considered
+        Whether to record how many arms were considered in a round.
+    compiled
+        Whether a compiled loop may play.
+    """
+
+    label: str
+    player: Any
+    environment: Environment
+    knowledge: Knowledge
+    seed: int
+    checkpoints: Integers
+    delay: Delay | None = None
+    counts: bool = False
+    considered: bool = False
+    compiled: bool = False
+
+    @property
+    def horizon(self) -> int:
+        """How many rounds a run has."""
+        return int(self.checkpoints[-1])
+
+
+@dataclass
+class Played:
+    """The result of a block of runs.
+
+    Attributes
+    ----------
+    curves
+        Regret, shape (runs, checkpoints).
+    plays
+        How often each arm was played, shape (runs, arms).
+    measures
+        What else was recorded, each of the shape of `curves`.
+    """
+
+    curves: Floats
+    plays: Integers
+    measures: dict[str, Floats] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, task: Task, runs: int) -> Played:
+        """Room for the result of these runs."""
+        arms = len(task.environment)
+        return cls(np.zeros((runs, len(task.checkpoints))), np.zeros((runs, arms), dtype=np.int64))
+
+
+Play = Callable[[Task, int, int, Callable[[int], None]], Played]
+"""Plays runs of a task: takes the number of the first run, how many there are, and what to call with rounds done."""
+
+
+def check_player(player: Any, labelled: bool = True) -> None:
+    """Refuse what cannot play, with a word on what to give instead."""
+    if isinstance(player, str):
+        raise TypeError(f"policies are objects, not names: did you mean mb.{player}()? Got {player!r}")
+    if isinstance(player, type) and issubclass(player, Policy | _linear_base()):
+        raise TypeError(f"give an object, not the class: did you mean mb.{player.__name__}()?")
+    if isinstance(player, Policy | _linear_base()):
+        return
+    plays = not isinstance(player, type) and hasattr(player, "pull") and hasattr(player, "update")
+    if not (plays or callable(player)):
+        raise TypeError(
+            f"{shown(player)} cannot play: give a policy such as mb.GLUE(), an object with pull() and "
+            f"update(arm, reward), or a function from a seed to such an object"
+        )
+    if not labelled:
+        raise TypeError(f"{shown(player)} needs a label: give a mapping such as {{'mine': ...}}")
+
+
+def play_for(task: Task) -> Play:
+    """How to play a task: by a compiled loop where there is one and it is wanted."""
+    if isinstance(task.player, Policy):
+        from meanbounds.simulation.batch import play_batch
+
+        if task.compiled:
+            from meanbounds.simulation.loops import loop_for
+
+            loop = loop_for(task)
+            if loop is not None:
+                return loop
+        return play_batch
+    if isinstance(task.player, _linear_base()):
+        from meanbounds.simulation.linear import play_linear
+
+        return play_linear
+    return play_object
+
+
+def _linear_base() -> Any:
+    """The base of the linear policies, if anything has imported them; whoever has one, has."""
+    module = sys.modules.get("meanbounds.linear")
+    return () if module is None else module.LinearPolicy
+
+
+def play_object(task: Task, first: int, runs: int, tick: Callable[[int], None]) -> Played:
+    """Play objects with `pull` and `update`, one for each run."""
+    from meanbounds.simulation.batch import Rewards
+
+    environment, result = task.environment, Played.empty(task, runs)
+    names = task.knowledge.bounds.arms
+    positions = {arm: k for k, arm in enumerate(names)}
+    rewards = Rewards(task, first, runs)
+    for run in range(runs):
+        own = task.player
+        made = copy.deepcopy(own) if hasattr(own, "pull") else own(task.seed + first + run)
+        pulls, regret, place = np.zeros(len(names)), 0.0, 0
+        queue: dict[int, list[tuple[int, int]]] = {}
+        delays = None if task.delay is None else task.delay.delays(task.seed, first + run, task.horizon)
+        for t in range(1, task.horizon + 1):
+            for k, number in queue.pop(t, ()):
+                made.update(names[k], rewards.one(run, k, number, t))
+            arm = made.pull()
+            if arm not in positions:
+                raise ValueError(f"{task.label}: pull() returned {shown(arm)}; the arms are {shown(list(names))}")
+            k = positions[arm]
+            gaps, _ = environment.gaps_from(t)
+            regret += gaps[k]
+            if delays is None:
+                made.update(arm, rewards.one(run, k, int(pulls[k]), t))
+            elif delays[t - 1] >= 0:
+                queue.setdefault(t + 1 + int(delays[t - 1]), []).append((k, int(pulls[k])))
+            pulls[k] += 1
+            if t == task.checkpoints[place]:
+                result.curves[run, place] = regret
+                place += 1
+        result.plays[run] = pulls
+        tick(task.horizon)
+    return result
+
+

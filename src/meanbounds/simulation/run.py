@@ -1,0 +1,234 @@
+"""Simulate policies in an environment, many runs each, and collect the regret."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from meanbounds.bounds import MeanBounds
+from meanbounds.knowledge import Knowledge
+from meanbounds.simulation.blocks import Block, finished
+from meanbounds.simulation.delays import Delay
+from meanbounds.simulation.environments import Environment
+from meanbounds.simulation.players import Task, check_player, play_for
+from meanbounds.simulation.regret import Regret
+from meanbounds.support.checks import as_list, as_whole, is_whole, shown
+from meanbounds.support.progress import Progress
+from meanbounds.support.streams import Seed, as_seed
+from meanbounds.support.types import Floats, Integers
+
+__all__ = ["simulate"]
+
+_LONGEST = 10**9  # rounds, and runs
+_ROWS = 256  # runs side by side
+_WORTH_COMPILING = 3e6  # decisions: fewer take less time than to load or compile a loop
+
+
+def simulate(
+    policies: Any,
+    environment: Environment,
+    known: MeanBounds | Knowledge | None = None,
+    *,
+    horizon: int = 10_000,
+    runs: int = 200,
+    seed: Seed = None,
+    checkpoints: int | Sequence[int] = 200,
+    delay: int | Delay | None = None,
+    pending: Literal["ignore", "count"] = "ignore",
+    considered: bool = False,
+    compiled: bool | None = None,
+    backend: str | None = None,
+    workers: int | None = None,
+    resume: str | Path | None = None,
+    progress: bool | None = None,
+) -> Regret:
+    """Play every policy in the environment, many times, and record the regret.
+
+    The n-th pull of an arm in a run gives the same reward under every policy, so comparisons are paired; the first runs
+    of a longer simulation are the runs of a shorter one. The result depends on `seed` alone, not on how it is computed.
+
+    Parameters
+    ----------
+    policies
+        One policy, several, or a mapping from labels to policies. Without a label a policy is called by its name and
+        by the parameters that differ from their defaults: ``"GLUE"``, ``"GLUE(f='t')"``. Beside policies: any object
+        with ``pull()`` and ``update(arm, reward)``, which is copied for each run, or a function from a seed to such an
+        object, which is called once for each run; both need a label.
+    environment
+        Where rewards come from, such as `meanbounds.Bernoulli`.
+    known
+        Bounds on the arms' means, or `Knowledge`, in the order of the environment's arms; vacuous bounds by default.
+    horizon
+        Rounds in a run.
+    runs
+        Independent runs of each policy.
+    seed
+        Whole number, numpy Generator or None for a fresh one; ``Regret.seed`` reproduces the result.
+    checkpoints
+        How many evenly spaced rounds to keep the regret at, or the rounds themselves.
+    delay
+        How many rounds late rewards come: with 10, the reward of round t can be used from round t + 11 on. A
+        `meanbounds.simulation.Delay` makes delays random or loses some of the rewards.
+    pending
+        How a policy treats pulls whose reward has not come yet: ``"ignore"`` them, or ``"count"`` them as if each had
+        returned the arm's mean so far.
+    considered
+        Whether to record how many arms were considered in a round, on average up to each checkpoint.
+    compiled
+        True plays the policies that have a compiled loop with it, False plays all in numpy; decisions are the same. By
+        default loops play where numba is installed and the simulation is long enough to be worth loading them.
+    backend
+        Name of a joblib backend ("loky", "threading", "dask") that plays blocks of runs.
+    workers
+        How many blocks to play at once: every core by default, or the choice of the joblib backend.
+    resume
+        A folder that keeps finished blocks of runs. If the simulation is interrupted, call it again with the same
+        folder: it continues where it stopped. The folder may be deleted afterwards.
+    progress
+        True shows how far it is, False does not; by default it is shown on a terminal, after two seconds.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> bounds = mb.MeanBounds([0.8, 0.1, 0.1], [0.95, 0.95, 0.7])
+    >>> environment = mb.Bernoulli([0.9, 0.8, 0.5])
+    >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], environment, bounds, horizon=1000, runs=50, seed=7)
+    >>> bool(regret.final["GLUE"].mean() < regret.final["UCB"].mean())
+    True
+    """
+    named = _labelled(policies)
+    if not isinstance(environment, Environment):
+        hint = f"; did you mean mb.{environment.__name__}(...)?" if isinstance(environment, type) else ""
+        raise TypeError(
+            f"environment must be one such as mb.Bernoulli([0.9, 0.8]), or an object of a class of your own that "
+            f"derives from mb.simulation.Environment; got {shown(environment)}{hint}"
+        )
+    if known is None:
+        known = MeanBounds.vacuous(len(environment), low=environment.low, high=environment.high)
+    knowledge = Knowledge.of(known)
+    _check_fit(environment, knowledge)
+    horizon, runs = (_size(name, value) for name, value in (("horizon", horizon), ("runs", runs)))
+    if pending not in ("ignore", "count"):
+        raise ValueError(f'pending must be "ignore" or "count"; got {shown(pending)}')
+    number, rounds = as_seed(seed), _rounds(checkpoints, horizon)
+    late = delay if isinstance(delay, Delay) else Delay(delay) if delay else None
+    if compiled is None:
+        compiled = runs * horizon >= _WORTH_COMPILING and find_spec("numba") is not None
+    parts = []
+    for label, policy in named.items():
+        task = Task(
+            label, policy, environment, knowledge, number, rounds, late, pending == "count", considered, compiled
+        )
+        play = play_for(task)
+        parts += [Block(play, task, first, min(_ROWS, runs - first)) for first in range(0, runs, _ROWS)]
+    curves = {label: np.empty((runs, rounds.size)) for label in named}
+    plays = {label: np.empty((runs, len(environment)), dtype=np.int64) for label in named}
+    measures: dict[str, dict[str, Floats]] = {}
+    shown_progress = Progress(float(len(named)) * runs * horizon, "simulating", progress)
+    try:
+        for block, played in finished(parts, resume, backend, workers, shown_progress):
+            own, part = block.task.label, slice(block.first, block.first + block.runs)
+            curves[own][part], plays[own][part] = played.curves, played.plays
+            for name, table in played.measures.items():
+                measures.setdefault(name, {}).setdefault(own, np.empty((runs, rounds.size)))[part] = table
+    finally:
+        shown_progress.close()
+    _warn_of_contradictions(measures.get("contradictions", {}), runs)
+    settings = {
+        "policies": {label: _described(policy) for label, policy in named.items()},
+        "environment": environment.settings(),
+        "known": knowledge.to_dict(),
+        "horizon": horizon,
+        "runs": runs,
+        "seed": number,
+        "pending": pending,
+        "delay": None if late is None else late.settings(),
+        "versions": {"numpy": np.__version__, "python": platform.python_version()},
+    }
+    return Regret(rounds, curves, plays, settings, measures)
+
+
+def _labelled(policies: Any) -> dict[str, Any]:
+    """Policies by label; each is checked."""
+    if isinstance(policies, Mapping):
+        named = dict(policies)
+        for label, policy in named.items():
+            if not isinstance(label, str):
+                raise TypeError(f"the label of a policy must be a text; got {shown(label)}")
+            check_player(policy)
+    else:
+        one = isinstance(policies, type) or not hasattr(policies, "__iter__") or isinstance(policies, str)
+        several = [policies] if one else list(policies)
+        for policy in several:
+            check_player(policy, labelled=False)
+        named = {str(policy): policy for policy in several}
+        if len(named) < len(several):
+            raise ValueError("the same policy is given twice; a mapping from labels to policies tells them apart")
+    if not named:
+        raise ValueError("give at least one policy")
+    return named
+
+
+def _check_fit(environment: Environment, knowledge: Knowledge) -> None:
+    """Refuse bounds that do not fit the environment; warn of means outside them."""
+    bounds = knowledge.bounds
+    if len(environment) != len(bounds):
+        raise ValueError(f"the environment has {len(environment)} arms, the bounds have {len(bounds)}")
+    inside, trusts = bounds.contains(environment.means), np.broadcast_to(knowledge.trust, len(bounds))
+    for k, arm in enumerate(bounds.arms):
+        if environment.low[k] < bounds.low[k] or environment.high[k] > bounds.high[k]:
+            raise ValueError(
+                f"arm {arm!r}: rewards in [{environment.low[k]:g}, {environment.high[k]:g}] leave the range of the "
+                f"bounds, [{bounds.low[k]:g}, {bounds.high[k]:g}]; give the bounds low= and high="
+            )
+        if not inside[k]:
+            so = "no policy that uses them has a guarantee" if trusts[k] == 1.0 else f"their trust is {trusts[k]:g}"
+            warnings.warn(
+                f"arm {arm!r}: its mean {environment.means[k]:g} is outside its bounds [{bounds.lower[k]:g}, "
+                f"{bounds.upper[k]:g}]; {so}",
+                stacklevel=3,
+            )
+
+
+def _size(name: str, value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():
+        raise TypeError(f"{name} must be a whole number; got {value!r}: write {int(value):_}")
+    size = as_whole(name, value)
+    if size > _LONGEST:
+        raise ValueError(f"{name} must be at most {_LONGEST:,}; got {size:,}")
+    return size
+
+
+def _rounds(checkpoints: Any, horizon: int) -> Integers:
+    """The rounds at which the regret is kept; the last one is the horizon."""
+    if is_whole(checkpoints):
+        several = min(as_whole("checkpoints", checkpoints), horizon)
+        return np.unique(-(-horizon * np.arange(1, several + 1) // several)).astype(np.int64)
+    rounds = np.asarray(as_list("checkpoints", checkpoints))
+    if rounds.size == 0 or rounds.dtype.kind not in "iu" or rounds[0] < 1 or (np.diff(rounds) <= 0).any():
+        raise ValueError(f"checkpoints must be whole numbers that increase from 1 on; got {shown(checkpoints)}")
+    if rounds[-1] != horizon:
+        raise ValueError(f"the last checkpoint must be the horizon, {horizon}; got {rounds[-1]}")
+    return rounds.astype(np.int64)
+
+
+def _described(policy: Any) -> Any:
+    return policy.to_dict() if hasattr(policy, "to_dict") and not hasattr(policy, "pull") else str(policy)
+
+
+def _warn_of_contradictions(tables: Mapping[str, Floats], runs: int) -> None:
+    """Say under which policies rewards contradicted bounds."""
+    for label, table in tables.items():
+        several = int(np.count_nonzero(table[:, -1]))
+        if several:
+            warnings.warn(
+                f"{label}: in {several} of {runs} runs, rewards contradicted bounds on the means. The bounds are wrong, "
+                f"or the rewards are not what the policy assumes",
+                stacklevel=3,
+            )
