@@ -1,0 +1,397 @@
+"""Environments: where the rewards of a simulation come from."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from meanbounds.bounds import MeanBounds
+from meanbounds.support.checks import (
+    LARGEST,
+    SMALLEST_WIDTH,
+    as_float,
+    as_floats,
+    as_list,
+    as_whole,
+    fits_range,
+    is_whole,
+    shown,
+    unknown,
+)
+from meanbounds.support.streams import child, stream, uniform
+from meanbounds.support.types import Floats, Integers
+
+__all__ = ["Bernoulli", "Beta", "ClippedGaussian", "Environment", "Table", "Uniform"]
+
+_SMALLEST_SHAPE = 1e-300  # of a Beta distribution: with a smaller one the inverse of its function is not accurate
+_CHECKED = 100_000  # uniform numbers that `Environment.check` tries for each arm
+
+
+class Environment(ABC):
+    """Base of all environments: independent rewards of each arm, with known means.
+
+    A reward law of your own is a subclass with one method, `reward`, which turns uniform random numbers into rewards.
+
+    Parameters
+    ----------
+    means
+        Mean reward of each arm.
+    low, high
+        Range of the rewards, one number for all arms or one for each; [0, 1] by default.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> environment = mb.Bernoulli([3.0, 4.5], low=1.0, high=5.0)
+    >>> len(environment), environment.gaps
+    (2, array([1.5, 0. ]))
+
+    A law of your own: U**(1/m - 1) has the mean m if U is uniform. `check` compares rewards with means and range:
+
+    >>> class Power(mb.simulation.Environment):
+    ...     def reward(self, arms, u):
+    ...         return u ** (1 / self.means[arms] - 1)
+    >>> environment = Power([0.9, 0.8]).check()
+    >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], environment, horizon=100, runs=10, seed=7)
+
+    The same, with a mistake:
+
+    >>> class Wrong(mb.simulation.Environment):
+    ...     def reward(self, arms, u):
+    ...         return u ** (1 / self.means[arms])
+    >>> Wrong([0.9, 0.8]).check()
+    Traceback (most recent call last):
+    ValueError: arm 0: the mean of Wrong.reward is 0.4737, but means[0] is 0.9
+    """
+
+    means: Floats
+    low: Floats
+    high: Floats
+
+    def __init__(self, means: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> None:
+        given, values = means, as_floats("means", means).copy()
+        if values.ndim != 1 or values.size == 0:
+            raise ValueError(f"means must be a sequence with one number for each arm; got {shown(given)}")
+        self.means, self.low, self.high = values, *(_per_arm(*end, values.size) for end in (("low", low), ("high", high)))
+        for k in np.flatnonzero(~fits_range(self.low, self.high)):
+            raise ValueError(
+                f"arm {k}: the reward range [{self.low[k]}, {self.high[k]}] must be finite, with low below high, at "
+                f"least {SMALLEST_WIDTH:g} wide, and between {-LARGEST:g} and {LARGEST:g}"
+            )
+        for k in np.flatnonzero(~((self.low <= values) & (values <= self.high))):
+            raise ValueError(
+                f"arm {k}: its mean {values[k]} is not inside its reward range [{self.low[k]}, {self.high[k]}]"
+            )
+        for array in (self.means, self.low, self.high):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return int(self.means.size)
+
+    def __repr__(self) -> str:
+        unit = not self.low.any() and bool(np.all(self.high == 1.0))
+        ends = "" if unit else f", low={shown(self.low.tolist())}, high={shown(self.high.tolist())}"
+        return f"{type(self).__name__}({shown(self.means.tolist())}{ends})"
+
+    @abstractmethod
+    def reward(self, arms: Integers, u: Floats) -> Floats:
+        """Rewards of these arms, in reward units.
+
+        Parameters
+        ----------
+        arms
+            Positions of the arms that are pulled, one for each run.
+        u
+            Uniform random numbers in [0, 1), one for each pull; the same number gives the same reward.
+        """
+
+    @property
+    def gaps(self) -> Floats:
+        """How far each arm's mean is below the best one: the regret of playing it once, in reward units."""
+        return self.means.max() - self.means
+
+    def at(self, round: int) -> Environment:  # noqa: ARG002
+        """The environment that pays in this round, counted from 1: this one, unless it is `Changing`."""
+        return self
+
+    def gaps_from(self, round: int) -> tuple[Floats, int]:
+        """The gaps from this round on, and the next round from which on they are others: 0 for never."""
+        return self.at(round).gaps, 0
+
+    def settings(self) -> dict[str, Any]:
+        """The parameters, in values that JSON can hold; a simulation keeps them with its result.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.Bernoulli([0.9, 0.8]).settings()
+        {'kind': 'Bernoulli', 'means': [0.9, 0.8], 'low': [0.0, 0.0], 'high': [1.0, 1.0]}
+        """
+        arrays = {name: getattr(self, name).tolist() for name in ("means", "low", "high")}
+        return {"kind": type(self).__name__, **arrays}
+
+    def check(self) -> Environment:
+        """Compare the rewards with the means and the range, for a law of your own; returns the environment itself.
+
+        Raises
+        ------
+        ValueError
+            If a reward is outside its range, or if the rewards of an arm have another mean; the message says which.
+        """
+        u, name = (np.arange(_CHECKED) + 0.5) / _CHECKED, f"{type(self).__name__}.reward"
+        for k, (mean, low, high) in enumerate(zip(self.means, self.low, self.high, strict=True)):
+            rewards = np.asarray(self.reward(np.full(_CHECKED, k), u))
+            if rewards.shape != u.shape:
+                raise ValueError(f"{name} must return one reward for each of {u.shape} arms; got shape {rewards.shape}")
+            for reward in rewards[~((rewards >= low) & (rewards <= high))]:
+                raise ValueError(f"arm {k}: {name} returned {reward}, outside its range [{low}, {high}]")
+            if abs(rewards.mean() - mean) > 1e-3 * (high - low):
+                raise ValueError(f"arm {k}: the mean of {name} is {rewards.mean():.4g}, but means[{k}] is {mean:.4g}")
+        return self
+
+
+class Bernoulli(Environment):
+    """Rewards at the two ends of the range, with the given means: 0 and 1 by default.
+
+    Parameters
+    ----------
+    means
+        Mean reward of each arm; in [0, 1] this is the probability of a 1.
+    low, high
+        The two rewards, one number for all arms or one for each.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.Bernoulli([0.9, 0.8]).gaps.round(3)
+    array([0. , 0.1])
+    """
+
+    @cached_property
+    def share(self) -> Floats:
+        """Probability of the higher reward of each arm."""
+        return (self.means - self.low) / (self.high - self.low)
+
+    def reward(self, arms: Integers, u: Floats) -> Floats:
+        """The higher reward where the number is below its probability."""
+        return np.where(u < self.share[arms], self.high[arms], self.low[arms])
+
+
+class Uniform(Environment):
+    """Uniform rewards on the widest interval around each mean that stays in the range (the paper's clipped uniform).
+
+    Parameters
+    ----------
+    means
+        Mean reward of each arm, the middle of its interval.
+    low, high
+        Range of the rewards, one number for all arms or one for each.
+
+    Examples
+    --------
+    Rewards between 0.8 and 1, and between 0 and 1:
+
+    >>> from meanbounds.simulation import Uniform
+    >>> Uniform([0.9, 0.5]).gaps.round(3)
+    array([0. , 0.4])
+    """
+
+    @cached_property
+    def interval(self) -> tuple[Floats, Floats]:
+        """Start and width of the interval of each arm's rewards."""
+        reach = np.minimum(self.means - self.low, self.high - self.means)
+        return self.means - reach, 2.0 * reach
+
+    def reward(self, arms: Integers, u: Floats) -> Floats:
+        """The point that divides the interval in this ratio."""
+        start, width = self.interval
+        return start[arms] + u * width[arms]
+
+
+class Beta(Environment):
+    """Beta-distributed rewards, stretched to the range.
+
+    Parameters
+    ----------
+    means, low, high
+        As for `Environment`; the means lie strictly inside the range.
+    concentration
+        Sum of the two shape parameters: the larger, the closer rewards are to their mean. On [0, 1] the variance is
+        ``mean * (1 - mean) / (1 + concentration)``.
+
+    Examples
+    --------
+    >>> from meanbounds.simulation import Beta
+    >>> Beta([3.5, 2.0], concentration=8.0, low=1.0, high=5.0).gaps
+    array([0. , 1.5])
+    """
+
+    def __init__(
+        self, means: ArrayLike, *, concentration: float = 5.0, low: ArrayLike = 0.0, high: ArrayLike = 1.0
+    ) -> None:
+        super().__init__(means, low=low, high=high)
+        self.concentration = _positive("concentration", concentration)
+        share = (self.means - self.low) / (self.high - self.low)
+        self._shapes = share * self.concentration, (1.0 - share) * self.concentration
+        for k in np.flatnonzero(np.minimum(*self._shapes) < _SMALLEST_SHAPE):
+            raise ValueError(
+                f"arm {k}: the mean of a Beta reward is strictly inside its range, not as close to an end as "
+                f"{self.means[k]} is with concentration={self.concentration}; use Bernoulli"
+            )
+
+    def reward(self, arms: Integers, u: Floats) -> Floats:
+        """The quantile of the Beta distribution, in the range of the arm."""
+        a, b = self._shapes
+        return self.low[arms] + (self.high - self.low)[arms] * special.betaincinv(a[arms], b[arms], u)
+
+    def settings(self) -> dict[str, Any]:
+        """The parameters, with the concentration."""
+        return {**super().settings(), "concentration": self.concentration}
+
+
+class ClippedGaussian(Environment):
+    """Gaussian rewards, clipped to the range: the noise of the paper's experiments with linear bandits.
+
+    Clipping moves the mean. `means` are the true means, after clipping.
+
+    Parameters
+    ----------
+    centres
+        Mean of each arm's Gaussian variable before it is clipped: any number.
+    variance
+        Variance before clipping; 0.8 is the paper's.
+    low, high
+        Range of the rewards, one number for all arms or one for each.
+
+    Examples
+    --------
+    >>> from meanbounds.simulation import ClippedGaussian
+    >>> ClippedGaussian([0.9, 0.5]).means.round(3)
+    array([0.661, 0.5  ])
+    """
+
+    def __init__(
+        self, centres: ArrayLike, *, variance: float = 0.8, low: ArrayLike = 0.0, high: ArrayLike = 1.0
+    ) -> None:
+        self.centres = as_floats("centres", centres).copy()
+        if self.centres.ndim != 1 or not self.centres.size or not np.all(np.abs(self.centres) < LARGEST):
+            raise ValueError(f"centres must be a sequence with one finite number for each arm; got {shown(centres)}")
+        self.variance = _positive("variance", variance)
+        low, high = _per_arm("low", low, self.centres.size), _per_arm("high", high, self.centres.size)
+        deviation = np.sqrt(self.variance)
+        start, end = (low - self.centres) / deviation, (high - self.centres) / deviation
+        inside = special.ndtr(end) - special.ndtr(start)
+        slope = (np.exp(-0.5 * start**2) - np.exp(-0.5 * end**2)) / np.sqrt(2.0 * np.pi)
+        means = low * special.ndtr(start) + high * special.ndtr(-end) + self.centres * inside + deviation * slope
+        super().__init__(np.clip(means, low, high), low=low, high=high)
+
+    def reward(self, arms: Integers, u: Floats) -> Floats:
+        """The quantile of the Gaussian distribution, clipped."""
+        drawn = self.centres[arms] + np.sqrt(self.variance) * special.ndtri(u)
+        return np.clip(drawn, self.low[arms], self.high[arms])
+
+    def settings(self) -> dict[str, Any]:
+        """The parameters, with centres and variance before clipping."""
+        return {**super().settings(), "centres": self.centres.tolist(), "variance": self.variance}
+
+
+class Table(Environment):
+    """Rewards drawn from a list of values for each arm, for example the rewards seen in a trial.
+
+    Parameters
+    ----------
+    values
+        One sequence of rewards for each arm; lengths may differ.
+    weights
+        How likely each value is (they are scaled to sum to 1); equally likely by default.
+    low, high
+        Range of the rewards; by default from the smallest value of all to the largest.
+
+    Examples
+    --------
+    >>> from meanbounds.simulation import Table
+    >>> Table([[0, 1, 1, 1], [0.5, 0.7]], low=0, high=1).means
+    array([0.75, 0.6 ])
+    >>> Table([[0, 1], [0.5, 0.7]], weights=[[1, 9], [1, 1]]).means
+    array([0.9, 0.6])
+    """
+
+    values: tuple[Floats, ...]
+    weights: tuple[Floats, ...]
+
+    def __init__(
+        self,
+        values: Sequence[ArrayLike],
+        *,
+        weights: Sequence[ArrayLike] | None = None,
+        low: ArrayLike | None = None,
+        high: ArrayLike | None = None,
+    ) -> None:
+        lists = as_list("values", values)
+        shares = [None] * len(lists) if weights is None else as_list("weights", weights)
+        if not lists or len(lists) != len(shares):
+            raise ValueError(
+                f"give one list of values, and perhaps one of weights, for each arm; got {len(lists)} and {len(shares)}"
+            )
+        pairs = [_distribution(k, *pair) for k, pair in enumerate(zip(lists, shares, strict=True))]
+        self.values, self.weights = tuple(v for v, _ in pairs), tuple(w for _, w in pairs)
+        # A mean of equal values may be rounded to a number above all of them.
+        means = [np.clip(w @ v, v[0], v[-1]) for v, w in pairs]
+        least, most = min(v[0] for v in self.values), max(v[-1] for v in self.values)
+        super().__init__(means, low=least if low is None else low, high=most if high is None else high)
+        for k, v in enumerate(self.values):
+            if v[0] < self.low[k] or v[-1] > self.high[k]:
+                raise ValueError(f"arm {k}: values from {v[0]} to {v[-1]} leave the range [{self.low[k]}, {self.high[k]}]")
+        sizes = [v.size for v in self.values]
+        self._ends = np.cumsum(sizes) - 1  # where the values of each arm end in the following
+        self._all = np.concatenate(self.values)
+        self._below = np.concatenate([k + np.cumsum(w) for k, w in enumerate(self.weights)])
+
+    def reward(self, arms: Integers, u: Floats) -> Floats:
+        """The quantile: the smallest value such that the values up to it are more likely than this number."""
+        return self._all[np.minimum(np.searchsorted(self._below, arms + u, side="right"), self._ends[arms])]
+
+    def settings(self) -> dict[str, Any]:
+        """The parameters, with the values and their weights, which sum to 1."""
+        lists = {"values": self.values, "weights": self.weights}
+        return {**super().settings(), **{name: [part.tolist() for part in parts] for name, parts in lists.items()}}
+
+
+def _per_arm(name: str, value: ArrayLike, arms: int) -> Floats:
+    """One number for each arm, from one for all or one for each."""
+    numbers = as_floats(name, value)
+    if numbers.shape not in ((), (1,), (arms,)):
+        raise ValueError(f"{name} must be one number, or one for each of the {arms} arms; got shape {numbers.shape}")
+    return np.broadcast_to(numbers, arms).copy()
+
+
+def _positive(name: str, value: float) -> float:
+    """A positive number whose root and quotients stay finite."""
+    number = as_float(name, value)
+    if not 0.0 < number < LARGEST:
+        raise ValueError(f"{name} must be a positive number below {LARGEST:g}; got {shown(value)}")
+    return number
+
+
+def _distribution(arm: int, values: Any, weights: Any) -> tuple[Floats, Floats]:
+    """The values of an arm that can occur, in ascending order, and their probabilities."""
+    v = as_floats(f"arm {arm}: values", values).ravel()
+    w = np.ones(v.size) if weights is None else as_floats(f"arm {arm}: weights", weights).ravel()
+    if v.size == 0 or not np.all(np.abs(v) < LARGEST):
+        raise ValueError(f"arm {arm}: values must be finite numbers, at least one; got {shown(values)}")
+    if v.size != w.size or not (np.all((w >= 0.0) & (w < np.inf)) and np.any(w > 0.0)):
+        raise ValueError(
+            f"arm {arm}: weights must be one for each of its {v.size} values, none negative and not all 0; got "
+            f"{shown(weights)}"
+        )
+    order = np.argsort(v, kind="stable")
+    v, w = v[order][w[order] > 0.0], w[order][w[order] > 0.0]
+    w = w / w.max()  # sums of very large weights stay finite
+    return v, w / w.sum()
