@@ -139,15 +139,15 @@ class Policy(Saved):
         return known.scale
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         given = [
             f"{field.name}={_shown_parameter(getattr(self, field.name))}"
             for field in dataclasses.fields(self)
             if getattr(self, field.name) != field.default
         ]
         return f"{type(self).__name__}({', '.join(given)})"
+
+    def __str__(self) -> str:
+        return Policy.__repr__(self).removesuffix("()")
 
     def to_dict(self) -> dict[str, Any]:
         """The policy's class and parameters, in values that JSON can hold.

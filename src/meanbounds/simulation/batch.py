@@ -9,12 +9,11 @@ import numpy as np
 
 from meanbounds.known import Known, Seen
 from meanbounds.policies.base import Policy, choose
-from meanbounds.simulation.delays import Delay
 from meanbounds.simulation.players import Played, Task
 from meanbounds.support.streams import Draws, child, stream, uniform
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["Late", "Rewards", "play_batch"]
+__all__ = ["Rewards", "play_batch"]
 
 _TICK = 256  # rounds between two words on progress
 
@@ -36,7 +35,7 @@ def play_batch(task: Task, first: int, runs: int, tick: Callable[[int], None]) -
     rows, arms = np.arange(runs), len(environment)
     rewards, keys = Rewards(task, first, runs), stream(task.seed, first + rows, "policy")
     seen, pulls, cache = Seen.empty(runs, arms), np.zeros((runs, arms)), dict[str, Any]()
-    late = None if task.delay is None else Late(task.delay, task, first, runs)
+    late = None if task.delay is None else task.delay.queue(task.seed, first, runs, task.horizon)
     gaps, changes = environment.gaps_from(1)
     regret, before = np.zeros(runs), np.zeros((runs, arms))  # of the stages that are over, and the pulls until then
     result, width, place = Played.empty(task, runs), np.zeros(runs), 0
@@ -48,7 +47,8 @@ def play_batch(task: Task, first: int, runs: int, tick: Callable[[int], None]) -
             gaps, changes = environment.gaps_from(t)
         clock, supposed = np.array([float(t)]), seen
         if late is not None:
-            late.deliver(t, seen, rewards)
+            for some, which, numbers in late.due(t):
+                rewards.pay(seen, some, which, numbers, t)
             if task.counts:
                 supposed = seen.with_pending(pulls - seen.plays, known)
             else:
@@ -99,27 +99,6 @@ class Rewards:
         graded = ((reward > 0.0) & (reward < 1.0)).any()  # others need no rounding
         seen.add(rows, arms, reward, uniform(self._roundings[rows], self._updates[rows]) if graded else 0.0 * reward)
         self._updates[rows] += 1.0
-
-
-class Late:
-    """Pulls of a block of runs whose rewards have not come yet."""
-
-    def __init__(self, delay: Delay, task: Task, first: int, runs: int) -> None:
-        self._runs = np.arange(runs)
-        self._delays = np.stack([delay.delays(task.seed, first + run, task.horizon) for run in range(runs)])
-        self._due: dict[int, list[tuple[Integers, Integers, Floats]]] = {}
-
-    def send(self, t: int, arms: Integers, numbers: Floats) -> None:
-        """Keep the pulls of round t until their rewards are due; a delay below 0 means never."""
-        delays = self._delays[:, t - 1]
-        for delay in np.unique(delays[delays >= 0]):
-            some = self._runs[delays == delay]
-            self._due.setdefault(t + 1 + int(delay), []).append((some, arms[some], numbers[some]))
-
-    def deliver(self, t: int, seen: Seen, rewards: Rewards) -> None:
-        """Pay the rewards that are due in round t, in the order of their pulls."""
-        for some, arms, numbers in self._due.pop(t, ()):
-            rewards.pay(seen, some, arms, numbers, t)
 
 
 def _considered(policy: Policy, known: Known, seen: Seen, t: Floats, draws: Draws, cache: dict[str, Any]) -> Floats:

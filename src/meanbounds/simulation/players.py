@@ -128,7 +128,7 @@ def play_for(task: Task) -> Play:
 def _linear_base() -> Any:
     """The base of the linear policies, if anything has imported them; whoever has one, has."""
     module = sys.modules.get("meanbounds.linear")
-    return () if module is None else module.LinearPolicy
+    return getattr(module, "LinearPolicy", Policy)
 
 
 def play_object(task: Task, first: int, runs: int, tick: Callable[[int], None]) -> Played:
@@ -143,21 +143,20 @@ def play_object(task: Task, first: int, runs: int, tick: Callable[[int], None]) 
         own = task.player
         made = copy.deepcopy(own) if hasattr(own, "pull") else own(task.seed + first + run)
         pulls, regret, place = np.zeros(len(names)), 0.0, 0
-        queue: dict[int, list[tuple[int, int]]] = {}
-        delays = None if task.delay is None else task.delay.delays(task.seed, first + run, task.horizon)
+        late = None if task.delay is None else task.delay.queue(task.seed, first + run, 1, task.horizon)
         for t in range(1, task.horizon + 1):
-            for k, number in queue.pop(t, ()):
-                made.update(names[k], rewards.one(run, k, number, t))
+            for _, which, numbers in () if late is None else late.due(t):
+                made.update(names[which[0]], rewards.one(run, int(which[0]), int(numbers[0]), t))
             arm = made.pull()
             if arm not in positions:
                 raise ValueError(f"{task.label}: pull() returned {shown(arm)}; the arms are {shown(list(names))}")
             k = positions[arm]
             gaps, _ = environment.gaps_from(t)
             regret += gaps[k]
-            if delays is None:
+            if late is None:
                 made.update(arm, rewards.one(run, k, int(pulls[k]), t))
-            elif delays[t - 1] >= 0:
-                queue.setdefault(t + 1 + int(delays[t - 1]), []).append((k, int(pulls[k])))
+            else:
+                late.send(t, np.array([k]), pulls[k : k + 1].copy())
             pulls[k] += 1
             if t == task.checkpoints[place]:
                 result.curves[run, place] = regret
