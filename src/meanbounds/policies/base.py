@@ -17,7 +17,7 @@ from meanbounds.support.saving import Saved
 from meanbounds.support.streams import Draws
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["DEFAULT", "EXPLORATION", "Exploration", "IndexPolicy", "Policy", "chances", "choose"]
+__all__ = ["DEFAULT", "EXPLORATION", "Described", "Exploration", "IndexPolicy", "Policy", "chances", "choose"]
 
 Exploration = str | Callable[[Floats], Floats]
 """How fast exploration grows: a name in `EXPLORATION`, or a function of the round."""
@@ -37,7 +37,57 @@ Cache = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Policy(Saved):
+class Described(Saved):
+    """Base of all policies, with features or without: the class and its parameters describe the object."""
+
+    def __repr__(self) -> str:
+        given = [
+            f"{field.name}={_shown_parameter(getattr(self, field.name))}"
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def __str__(self) -> str:
+        return Described.__repr__(self).removesuffix("()")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The policy's class and parameters, in values that JSON can hold.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> mb.GLUE(f="t").to_dict()
+        {'policy': 'GLUE', 'f': 't'}
+        """
+        kind = type(self)
+        name = kind.__name__ if kind.__module__.startswith("meanbounds.") else f"{kind.__module__}:{kind.__qualname__}"
+        if not all(isinstance(value, str | int | float | bool) for value in vars(self).values()):
+            raise ValueError(f"{self!r} cannot be saved: its parameters must be texts and numbers")
+        return {"policy": name, **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)}}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Make the policy that `to_dict` described.
+
+        A policy of your own is found by its module and name, which must have been imported before: reading a file never
+        imports anything.
+        """
+        data = dict(as_mapping("a saved policy", data))
+        kinds = _kinds(Described)
+        name = data.pop("policy", None)
+        if name not in kinds:
+            hint = " (import the module that defines it first)" if ":" in str(name) else ""
+            raise ValueError(unknown("policy", name, list(kinds)) + hint)
+        kind: Any = kinds[name]
+        fields = [field.name for field in dataclasses.fields(kind)]
+        if not issubclass(kind, cls) or not set(data) <= set(fields):
+            raise ValueError(f"a saved {name} has the parameters {', '.join(fields)}; got {sorted(data)}")
+        return kind(**data)
+
+
+@dataclass(frozen=True, repr=False)
+class Policy(Described):
     """Base of all policies for arms without features. The same object serves an `Agent` and `simulate`.
 
     A policy is a frozen dataclass with one method, `scores`, over arrays of shape (rows, arms): the rows are the runs
@@ -138,55 +188,11 @@ class Policy(Saved):
         """The size of the numbers that scores are, which says what is a tie: that of the rewards by default."""
         return known.scale
 
-    def __repr__(self) -> str:
-        given = [
-            f"{field.name}={_shown_parameter(getattr(self, field.name))}"
-            for field in dataclasses.fields(self)
-            if getattr(self, field.name) != field.default
-        ]
-        return f"{type(self).__name__}({', '.join(given)})"
-
-    def __str__(self) -> str:
-        return Policy.__repr__(self).removesuffix("()")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The policy's class and parameters, in values that JSON can hold.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> mb.GLUE(f="t").to_dict()
-        {'policy': 'GLUE', 'f': 't'}
-        """
-        kind = type(self)
-        name = kind.__name__ if kind.__module__.startswith("meanbounds.") else f"{kind.__module__}:{kind.__qualname__}"
-        if not all(isinstance(value, str | int | float | bool) for value in vars(self).values()):
-            raise ValueError(f"{self!r} cannot be saved: its parameters must be texts and numbers")
-        return {"policy": name, **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)}}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Make the policy that `to_dict` described.
-
-        A policy of your own is found by its module and name, which must have been imported before: reading a file never
-        imports anything.
-        """
-        data = dict(as_mapping("a saved policy", data))
-        kinds = _kinds(Policy)
-        name = data.pop("policy", None)
-        if name not in kinds:
-            hint = " (import the module that defines it first)" if ":" in str(name) else ""
-            raise ValueError(unknown("policy", name, list(kinds)) + hint)
-        kind: Any = kinds[name]
-        fields = [field.name for field in dataclasses.fields(kind)]
-        if not issubclass(kind, cls) or not set(data) <= set(fields):
-            raise ValueError(f"a saved {name} has the parameters {', '.join(fields)}; got {sorted(data)}")
-        return kind(**data)
-
 
 def _kinds(base: type) -> dict[str, type]:
     """All subclasses that were imported, by the names that `Policy.to_dict` gives them."""
-    importlib.import_module("meanbounds.policies")
+    for package in ("meanbounds.policies", "meanbounds.linear"):
+        importlib.import_module(package)
     found: dict[str, type] = {}
     for kind in base.__subclasses__():
         own = kind.__module__.startswith("meanbounds.")
