@@ -1,16 +1,32 @@
 """Simulation: environments, instances to try policies on, and the regret of policies in many runs."""
 
 from meanbounds.simulation.delays import Delay
-from meanbounds.simulation.environments import Bernoulli, Beta, ClippedGaussian, Environment, Table, Uniform
+from meanbounds.simulation.environments import (
+    Bernoulli,
+    Beta,
+    Changing,
+    ClippedGaussian,
+    Environment,
+    Linear,
+    Table,
+    Uniform,
+)
+from meanbounds.simulation.instances import INSTANCES, Instance, paper_linear, random_instance
 from meanbounds.simulation.regret import Regret
 
 __all__ = [
+    "INSTANCES",
     "Bernoulli",
     "Beta",
+    "Changing",
     "ClippedGaussian",
     "Delay",
     "Environment",
+    "Instance",
+    "Linear",
     "Regret",
     "Table",
     "Uniform",
+    "paper_linear",
+    "random_instance",
 ]

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from meanbounds.bounds import MeanBounds
+from meanbounds.linear.arms import LinearArms
 from meanbounds.support.checks import (
     LARGEST,
     SMALLEST_WIDTH,
@@ -28,7 +29,7 @@ from meanbounds.support.checks import (
 from meanbounds.support.streams import child, stream, uniform
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["Bernoulli", "Beta", "ClippedGaussian", "Environment", "Table", "Uniform"]
+__all__ = ["LAWS", "Bernoulli", "Beta", "Changing", "ClippedGaussian", "Environment", "Linear", "Table", "Uniform"]
 
 _SMALLEST_SHAPE = 1e-300  # of a Beta distribution: with a smaller one the inverse of its function is not accurate
 _CHECKED = 100_000  # uniform numbers that `Environment.check` tries for each arm
@@ -79,7 +80,10 @@ class Environment(ABC):
         given, values = means, as_floats("means", means).copy()
         if values.ndim != 1 or values.size == 0:
             raise ValueError(f"means must be a sequence with one number for each arm; got {shown(given)}")
-        self.means, self.low, self.high = values, *(_per_arm(*end, values.size) for end in (("low", low), ("high", high)))
+        self.means, self.low, self.high = (
+            values,
+            *(_per_arm(*end, values.size) for end in (("low", low), ("high", high))),
+        )
         for k in np.flatnonzero(~fits_range(self.low, self.high)):
             raise ValueError(
                 f"arm {k}: the reward range [{self.low[k]}, {self.high[k]}] must be finite, with low below high, at "
@@ -274,7 +278,7 @@ class ClippedGaussian(Environment):
     --------
     >>> from meanbounds.simulation import ClippedGaussian
     >>> ClippedGaussian([0.9, 0.5]).means.round(3)
-    array([0.661, 0.5  ])
+    array([0.665, 0.5  ])
     """
 
     def __init__(
@@ -348,7 +352,9 @@ class Table(Environment):
         super().__init__(means, low=least if low is None else low, high=most if high is None else high)
         for k, v in enumerate(self.values):
             if v[0] < self.low[k] or v[-1] > self.high[k]:
-                raise ValueError(f"arm {k}: values from {v[0]} to {v[-1]} leave the range [{self.low[k]}, {self.high[k]}]")
+                raise ValueError(
+                    f"arm {k}: values from {v[0]} to {v[-1]} leave the range [{self.low[k]}, {self.high[k]}]"
+                )
         sizes = [v.size for v in self.values]
         self._ends = np.cumsum(sizes) - 1  # where the values of each arm end in the following
         self._all = np.concatenate(self.values)
@@ -362,6 +368,194 @@ class Table(Environment):
         """The parameters, with the values and their weights, which sum to 1."""
         lists = {"values": self.values, "weights": self.weights}
         return {**super().settings(), **{name: [part.tolist() for part in parts] for name, parts in lists.items()}}
+
+
+LAWS: dict[str, Callable[..., Environment]] = {
+    "two-point": Bernoulli,
+    "uniform": Uniform,
+    "beta": Beta,
+    "clipped-gaussian": ClippedGaussian,
+}
+"""Reward laws by name, for `Linear`."""
+
+
+class Linear(Environment):
+    """Arms with features, whose means are ``offset + features . theta``; some of them are on offer in each round.
+
+    Parameters
+    ----------
+    features
+        One row for each arm.
+    theta
+        The parameter that a policy has to learn.
+    offered
+        How many arms are drawn at random in each round, the same ones for every policy; None for all.
+    law
+        How rewards are distributed: a name in `LAWS`, or an environment's class or another function that makes one of
+        means, ``low=`` and ``high=``. ``"two-point"`` (the ends of the range), ``"uniform"`` and ``"beta"`` have
+        exactly these means. ``"clipped-gaussian"`` is the paper's: Gaussian around the mean, then clipped to the range.
+    low, high
+        Range of the rewards; by default that of the paper, [0, 1] for an arm with a positive mean and [-1, 0] else.
+    offset
+        The known part of each arm's mean, one number for all arms or one for each.
+
+    Attributes
+    ----------
+    rewards
+        The environment that pays. With ``"clipped-gaussian"`` its means are others, because clipping moves them. Regret
+        is nevertheless computed from the linear means, as the paper prints it.
+
+    Examples
+    --------
+    >>> from meanbounds.simulation import Linear
+    >>> environment = Linear([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]], theta=[0.5, 0.5], offered=2)
+    >>> environment.means.round(3), environment.low
+    (array([ 0.5,  0.7, -0.5]), array([ 0.,  0., -1.]))
+    >>> environment.offers(seed=7, runs=[0, 1], round=1)  # positions of the arms on offer in each run
+    array([...])
+    """
+
+    def __init__(
+        self,
+        features: ArrayLike,
+        theta: ArrayLike,
+        *,
+        offered: int | None = None,
+        law: str | Callable[..., Environment] = "two-point",
+        low: ArrayLike | None = None,
+        high: ArrayLike | None = None,
+        offset: ArrayLike = 0.0,
+    ) -> None:
+        rows, parameter = as_floats("features", features).copy(), as_floats("theta", theta).copy()
+        if rows.ndim != 2 or parameter.shape != (rows.shape[1],) or not parameter.size:
+            raise ValueError(
+                f"features need a row for each arm and a column for each entry of theta; got shapes {rows.shape} "
+                f"and {parameter.shape}"
+            )
+        known = _per_arm("offset", offset, len(rows))
+        for name, array in (("features", rows), ("theta", parameter), ("offset", known)):
+            if not np.all(np.abs(array) < LARGEST):
+                raise ValueError(f"{name} must be finite numbers; got {shown(array.tolist())}")
+        means = known + rows @ parameter
+        if low is None and high is None:
+            low = np.where(means > 0.0, 0.0, -1.0)
+            high = low + 1.0
+            for k in np.flatnonzero(np.abs(means) > 1.0):
+                raise ValueError(f"arm {k}: its mean {means[k]} is outside [-1, 1]; give low= and high=")
+        super().__init__(means, low=0.0 if low is None else low, high=1.0 if high is None else high)
+        if isinstance(law, str) and law not in LAWS:
+            raise ValueError(unknown("law", law, list(LAWS)))
+        self.features, self.theta, self.offset = rows, parameter, known
+        self.offered = None if offered is None else as_whole("offered", offered, most=len(rows))
+        self.law = law if isinstance(law, str) else getattr(law, "__name__", shown(law))
+        self.rewards = (LAWS[law] if isinstance(law, str) else law)(self.means, low=self.low, high=self.high)
+
+    def reward(self, arms: Integers, u: Floats) -> Floats:
+        """Rewards by the law."""
+        return self.rewards.reward(arms, u)
+
+    def arms(self, bounds: MeanBounds | None = None) -> LinearArms:
+        """What a linear policy knows of the arms: features, offset, and bounds on the means, by default vacuous."""
+        if bounds is None:
+            bounds = MeanBounds.vacuous(len(self), low=self.low, high=self.high)
+        return LinearArms(self.features, bounds, offset=self.offset)
+
+    def offers(self, seed: int, runs: ArrayLike, round: int) -> Integers:
+        """Positions of the arms on offer in this round, counted from 1: a row for each of these runs.
+
+        They are drawn without replacement (Fisher and Yates), and follow from seed, run and round alone.
+        """
+        keys = child(stream(seed, runs, "offers"), round)
+        order = np.tile(np.arange(len(self)), (len(keys), 1))
+        if self.offered is None:
+            return order
+        rows = np.arange(len(keys))
+        for k in range(self.offered):
+            other = k + (uniform(keys, k) * (len(self) - k)).astype(np.int64)
+            order[rows, other], order[:, k] = order[:, k].copy(), order[rows, other]
+        return order[:, : self.offered]
+
+    def settings(self) -> dict[str, Any]:
+        """The parameters, with features, theta, offset, and the law with its own settings."""
+        arrays = {name: getattr(self, name).tolist() for name in ("features", "theta", "offset")}
+        return {
+            **super().settings(),
+            **arrays,
+            "offered": self.offered,
+            "law": self.law,
+            "rewards": self.rewards.settings(),
+        }
+
+
+class Changing(Environment):
+    """An environment that becomes another one in some round, and perhaps another one later.
+
+    Regret is measured against the best arm of the moment. The n-th reward of an arm in a run is drawn with the same
+    random number in every stage, so comparisons stay paired. Policies are not told of the change.
+
+    Parameters
+    ----------
+    stages
+        Pairs of a round and the environment that pays from that round on: ``[(1, before), (5_001, after)]``. Rounds are
+        counted from 1. All have the same number of arms. The range of an arm's rewards is the smallest that contains
+        those of all stages; means and gaps are those of the first.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.simulation import Changing
+    >>> environment = Changing([(1, mb.Bernoulli([0.9, 0.5])), (1_001, mb.Bernoulli([0.3, 0.5]))])
+    >>> regret = mb.simulate(mb.UCB(), environment, horizon=2_000, runs=20, seed=7, checkpoints=[1_000, 2_000])
+    >>> before, after = regret.mean["UCB"]
+    >>> bool(before < 60 and after > before + 40)  # the old best arm has to be unlearnt
+    True
+    """
+
+    stages: tuple[tuple[int, Environment], ...]
+
+    def __init__(self, stages: Iterable[tuple[int, Environment]]) -> None:
+        pairs = as_list("stages", stages)
+        if not pairs or not all(_is_stage(pair) for pair in pairs):
+            raise TypeError(
+                f"stages must be pairs of a round and an environment that offers the same arms in each round, such as "
+                f"[(1, mb.Bernoulli([0.9])), (5_001, mb.Bernoulli([0.2]))]; got {shown(stages)}"
+            )
+        self.stages = tuple((as_whole("the first round of a stage", first), own) for first, own in pairs)
+        starts, environments = [first for first, _ in self.stages], [own for _, own in self.stages]
+        if starts[0] != 1 or any(later <= first for first, later in itertools.pairwise(starts)):
+            raise ValueError(f"stages must start in round 1, and each later than the one before; got {starts}")
+        if len({len(own) for own in environments}) > 1:
+            raise ValueError(f"all stages need the same number of arms; got {[len(own) for own in environments]}")
+        low, high = (
+            np.min([own.low for own in environments], axis=0),
+            np.max([own.high for own in environments], axis=0),
+        )
+        super().__init__(environments[0].means, low=low, high=high)
+
+    def reward(self, arms: Integers, u: Floats) -> Floats:
+        """Rewards of the first stage; `at` has the others."""
+        return self.stages[0][1].reward(arms, u)
+
+    def at(self, round: int) -> Environment:
+        """The environment that pays in this round, counted from 1."""
+        return next(own for first, own in reversed(self.stages) if first <= round)
+
+    def gaps_from(self, round: int) -> tuple[Floats, int]:
+        """The gaps from this round on, and the next round from which on they are others: 0 for never."""
+        return self.at(round).gaps, next((first for first, _ in self.stages if first > round), 0)
+
+    def settings(self) -> dict[str, Any]:
+        """The parameters, with the first round and the parameters of each stage."""
+        return {**super().settings(), "stages": [[first, own.settings()] for first, own in self.stages]}
+
+
+def _is_stage(pair: Any) -> bool:
+    """Whether this is a round and an environment in which all arms are on offer and nothing changes."""
+    if not (
+        isinstance(pair, tuple | list) and len(pair) == 2 and is_whole(pair[0]) and isinstance(pair[1], Environment)
+    ):
+        return False
+    return not isinstance(pair[1], Changing) and getattr(pair[1], "offered", None) is None
 
 
 def _per_arm(name: str, value: ArrayLike, arms: int) -> Floats:
