@@ -53,18 +53,31 @@ class Known:
         lower, upper, low, high = (
             np.stack([getattr(own, name) for own in bounds]) for name in ("lower", "upper", "low", "high")
         )
-        log_n = None
-        if not all(item.is_certain for item in knowledge):
-            log_n = np.stack([item.log_n for item in knowledge])
-            lower, upper = np.where(log_n == 0.0, low, lower), np.where(log_n == 0.0, high, upper)
-            log_n = np.where(log_n == 0.0, np.inf, log_n)  # vacuous bounds are certain
-            log_n = None if np.isinf(log_n).all() else log_n
+        trust = np.stack([np.broadcast_to(item.trust, len(item.bounds)) for item in knowledge])
         prior = None
         if any(item.prior is not None for item in knowledge):
             ones = np.ones((2, lower.shape[1]))
             pairs = [ones if item.prior is None else item.prior.parameters(item.bounds) for item in knowledge]
             prior = np.stack([pair[0] for pair in pairs]), np.stack([pair[1] for pair in pairs])
-        return cls(lower, upper, low, high, log_n, prior)
+        return cls.trusted(trust, lower, upper, low, high, prior)
+
+    @classmethod
+    def trusted(
+        cls,
+        trust: Floats,
+        lower: Floats,
+        upper: Floats,
+        low: Floats,
+        high: Floats,
+        prior: tuple[Floats, Floats] | None = None,
+    ) -> Known:
+        """The same from arrays, which nobody checks; bounds with a trust of 0 are left out."""
+        if (trust == 1.0).all():
+            return cls(lower, upper, low, high, None, prior)
+        lower, upper = np.where(trust == 0.0, low, lower), np.where(trust == 0.0, high, upper)
+        with np.errstate(divide="ignore"):
+            log_n = -np.log1p(-np.where(trust == 0.0, 1.0, trust))  # vacuous bounds are certain
+        return cls(lower, upper, low, high, None if np.isinf(log_n).all() else log_n, prior)
 
     @property
     def is_certain(self) -> bool:
