@@ -13,6 +13,7 @@ from meanbounds.simulation.environments import (
 )
 from meanbounds.simulation.instances import INSTANCES, Instance, paper_linear, random_instance
 from meanbounds.simulation.regret import Regret
+from meanbounds.simulation.run import simulate
 
 __all__ = [
     "INSTANCES",
@@ -29,4 +30,5 @@ __all__ = [
     "Uniform",
     "paper_linear",
     "random_instance",
+    "simulate",
 ]

@@ -32,6 +32,7 @@ def play_batch(task: Task, first: int, runs: int, tick: Callable[[int], None]) -
     """
     policy: Policy = task.player
     known, environment = Known.of([task.knowledge]), task.environment
+    known = known if policy.uses_bounds else known.vacuous
     rows, arms = np.arange(runs), len(environment)
     rewards, keys = Rewards(task, first, runs), stream(task.seed, first + rows, "policy")
     seen, pulls, cache = Seen.empty(runs, arms), np.zeros((runs, arms)), dict[str, Any]()

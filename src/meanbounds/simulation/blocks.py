@@ -76,8 +76,11 @@ def _played(
     for block in blocks:
         if block not in compiled:
             label = block.task.label
-            yield block, block.play(
-                block.task, block.first, block.runs, lambda rounds, label=label: progress.advance(rounds, label)
+            yield (
+                block,
+                block.play(
+                    block.task, block.first, block.runs, lambda rounds, label=label: progress.advance(rounds, label)
+                ),
             )
 
 

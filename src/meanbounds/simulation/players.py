@@ -1,4 +1,4 @@
-"""Who plays in a simulation: a policy in many runs side by side, a compiled loop, or any object with pull and update."""
+"""Who plays in a simulation: policies in many runs side by side, compiled loops, or objects with pull and update."""
 
 from __future__ import annotations
 
@@ -164,5 +164,3 @@ def play_object(task: Task, first: int, runs: int, tick: Callable[[int], None]) 
         result.plays[run] = pulls
         tick(task.horizon)
     return result
-
-

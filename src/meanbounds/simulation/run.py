@@ -228,7 +228,7 @@ def _warn_of_contradictions(tables: Mapping[str, Floats], runs: int) -> None:
         several = int(np.count_nonzero(table[:, -1]))
         if several:
             warnings.warn(
-                f"{label}: in {several} of {runs} runs, rewards contradicted bounds on the means. The bounds are wrong, "
-                f"or the rewards are not what the policy assumes",
+                f"{label}: in {several} of {runs} runs, rewards contradicted bounds on the means. The bounds are "
+                f"wrong, or the rewards are not what the policy assumes",
                 stacklevel=3,
             )

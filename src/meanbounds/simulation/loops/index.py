@@ -1,10 +1,10 @@
-"""A compiled loop for index policies: look at all arms, then play the leader for as long as nothing can overtake it.
+"""A compiled loop for index policies: look at all arms, then play the leader while nothing can overtake it.
 
-UCB, B-UCB, ImprovedUCB, GLUE, KL-UCB, B-KL-UCB and BIMED share it. After a look at all arms the loop fixes a level q
-between the best and the second best index. An arm that is not played keeps its rewards, so it reaches q at a value of
-log f(t) that is known in advance. Until the first of these wake-ups only the leader is tested: is its index still above
-q? To look at an arm, a line above its index is enough: in sqrt(log f) for UCB, where the line is the index, and in
-log f for KL-UCB, whose index is concave there. Decisions are those of the policies, which the tests check play for play.
+UCB, B-UCB, ImprovedUCB, GLUE, KL-UCB and B-KL-UCB share it. After a look at all arms the loop fixes a level q between
+the best and the second best index. An arm that is not played keeps its rewards, so it reaches q at a value of log f(t) that
+is known in advance. Until the first of these wake-ups only the leader is tested: is its index still above q? To look at
+an arm, a line above its index is enough: in sqrt(log f) for UCB, where the line is the index, and in log f for KL-UCB,
+whose index is concave there. Decisions are those of the policies, which the tests check play for play.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _hold(kind, n, s, t, stop, wake, aim, floor, spread, log_f, law, arm, key):
 
 
 @njit(cache=True, nogil=True)
-def play_index(kind, arms, size, law, places, log_f, stops, gaps, seed, first, curves, out):
+def play_index(kind, arms, size, places, law, log_f, stops, gaps, seed, first, curves, out):
     """Play whole runs of a policy with an index.
 
     Parameters
@@ -189,8 +189,8 @@ def play_index(kind, arms, size, law, places, log_f, stops, gaps, seed, first, c
         For each arm that may be played: low, width, lower, upper, what clips its index, and its variance proxy.
     size
         The size of the numbers that scores are, for ties.
-    law, places
-        Rewards of all arms, see `streams.reward`, and the positions among all arms of those that may be played.
+    places, law
+        The positions of these arms among all, and the rewards of all arms, see `streams.reward`.
     log_f, stops, gaps
         ``log f(t)`` from t = 1 on, the checkpoints, and the regret of a play of each arm.
     seed, first

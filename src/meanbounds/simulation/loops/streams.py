@@ -42,10 +42,10 @@ def uniform(key, number):
 
 @njit(cache=True, inline="always")
 def reward(law, arm, u):
-    """The reward of this arm in units of its range: rows of `law` are kind (0 Bernoulli, 1 uniform) and parameters."""
+    """The reward of this arm in units of its range, from the rows of `loops.law_of`."""
     if law[0, arm] == 0.0:
         return law[2, arm] if u < law[1, arm] else law[3, arm]
-    return law[1, arm] + law[2, arm] * u
+    return (law[1, arm] + law[2, arm] * u - law[3, arm]) / law[4, arm]
 
 
 @njit(cache=True)

@@ -1,0 +1,93 @@
+"""Compiled loops: play whole runs as the policies would, decision for decision, some ten to hundred times faster.
+
+There are loops for the package's own policies with certain bounds, the uniform prior and rewards of 0 and 1 or uniform
+ones that come at once. Everything else is played in numpy. The loops need numba: ``pip install "meanbounds[fast]"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from meanbounds.known import Known
+from meanbounds.policies import BKLUCB, BUCB, GLUE, KLUCB, UCB, ImprovedUCB
+from meanbounds.simulation.environments import Bernoulli, Environment, Uniform
+from meanbounds.simulation.players import Play, Played, Task
+from meanbounds.support.optional import import_optional
+from meanbounds.support.types import Floats
+
+__all__ = ["law_of", "loop_for"]
+
+_INDEX: dict[type, tuple[int, Callable[[Any, Known], Floats]]] = {
+    UCB: (0, lambda _, known: known.worst_proxy),
+    BUCB: (0, lambda _, known: known.worst_proxy),
+    ImprovedUCB: (0, lambda _, known: known.proxy),
+    GLUE: (0, lambda policy, known: policy.proxy(known)),
+    KLUCB: (1, lambda _, known: known.worst_proxy),
+    BKLUCB: (1, lambda _, known: known.worst_proxy),
+}
+
+
+def loop_for(task: Task) -> Play | None:
+    """The loop that plays this task; None if there is none."""
+    policy, knowledge = task.player, task.knowledge
+    plain = knowledge.is_certain and knowledge.prior is None and task.delay is None and not task.considered
+    if not plain or type(task.environment) not in (Bernoulli, Uniform) or getattr(policy, "moments", 1) != 1:
+        return None
+    if type(policy) in _INDEX:
+        return _Loop("index", _index_arguments)
+    return None
+
+
+class _Loop:
+    """Plays runs of a task by one of the compiled functions."""
+
+    releases_lock = True  # blocks can be played on threads
+
+    def __init__(self, module: str, arguments: Callable[[Task, Known], tuple[Any, ...]]) -> None:
+        self._module, self._arguments = module, arguments
+
+    def __call__(self, task: Task, first: int, runs: int, tick: Callable[[int], None]) -> Played:
+        """Play the runs; see `meanbounds.simulation.players.Play`."""
+        import_optional("numba", "fast", "compiled loops")
+        loop = getattr(import_optional(f"{__name__}.{self._module}", "fast", "compiled loops"), f"play_{self._module}")
+        known = Known.of([task.knowledge])
+        known = known if task.player.uses_bounds else known.vacuous
+        law, played = law_of(task.environment, known), Played.empty(task, runs)
+        rounds = np.arange(1.0, task.horizon + 1.0)
+        log_f = np.ascontiguousarray(np.broadcast_to(task.player.log_f(rounds), rounds.shape))
+        loop(
+            *self._arguments(task, known),
+            law,
+            log_f,
+            task.checkpoints,
+            task.environment.gaps,
+            np.uint64(task.seed),
+            first,
+            played.curves,
+            played.plays,
+        )
+        tick(runs * task.horizon)
+        return played
+
+
+def _index_arguments(task: Task, known: Known) -> tuple[Any, ...]:
+    kind, proxy_of = _INDEX[type(task.player)]
+    places = np.flatnonzero(known.possible[0])
+    cap = np.full(known.upper.shape, np.inf) if isinstance(task.player, UCB) else known.upper
+    columns = (known.low, known.width, known.lower, known.upper, cap, proxy_of(task.player, known))
+    arms = np.stack([np.broadcast_to(column, known.low.shape)[0, places] for column in columns])
+    return kind, arms, known.scale, places
+
+
+def law_of(environment: Environment, known: Known) -> Floats:
+    """The law of each arm's rewards, as `streams.reward` reads it: a column for each arm."""
+    low, width = known.low[0], known.width[0]
+    if isinstance(environment, Uniform):
+        start, reach = environment.interval
+        return np.stack([np.ones_like(low), start, reach, low, width])
+    share = environment.share if isinstance(environment, Bernoulli) else low
+    ends = (environment.high - low) / width, (environment.low - low) / width
+    return np.stack([np.zeros_like(low), share, *ends, width])

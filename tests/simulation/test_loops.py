@@ -1,0 +1,47 @@
+"""Compiled loops play as the policies do, play for play."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import meanbounds as mb
+from meanbounds.simulation import Bernoulli, Uniform
+
+pytest.importorskip("numba")
+
+POLICIES = [mb.UCB(), mb.BUCB(), mb.ImprovedUCB(), mb.GLUE(), mb.KLUCB(), mb.BKLUCB(f="t")]
+
+
+def worlds(count: int) -> list[tuple[mb.MeanBounds, object]]:
+    """Random means and bounds: narrow, wide, with one cap for all, in other units, with bounds that are wrong."""
+    rng, made = np.random.default_rng(2), []
+    for number in range(count):
+        arms = int(rng.integers(2, 8))
+        means, reach = rng.uniform(0.05, 0.95, arms), rng.choice([0.05, 0.3, 1.0])
+        lower, upper = (np.clip(means + sign * reach * rng.random(arms), 0.0, 1.0) for sign in (-1, 1))
+        if number % 3 == 1:
+            upper[:] = upper.max()
+        if number % 4 == 3:
+            upper = np.maximum(lower, upper - 0.1)
+        low, high = (-3.0, 7.0) if number % 4 == 2 else (0.0, 1.0)
+        lower, upper, means = (low + (high - low) * array for array in (lower, upper, means))
+        law = Uniform if number % 2 else Bernoulli
+        made.append((mb.MeanBounds(lower, upper, low=low, high=high), law(means, low=low, high=high)))
+    return made
+
+
+@pytest.mark.parametrize("world", worlds(12), ids=range(12))
+def test_loops_play_as_the_policies_do(world: tuple[mb.MeanBounds, mb.Bernoulli]) -> None:
+    bounds, environment = world
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of means outside their bounds
+        by_loop, by_numpy = (
+            mb.simulate(POLICIES, environment, bounds, horizon=1_000, runs=4, seed=9, compiled=compiled)
+            for compiled in (True, False)
+        )
+    for label in by_loop.labels:
+        np.testing.assert_array_equal(by_loop.plays[label], by_numpy.plays[label], label)
+        np.testing.assert_allclose(by_loop.curves[label], by_numpy.curves[label], atol=1e-9)

@@ -1,0 +1,197 @@
+"""Simulations: pairing, prefixes, delays, objects that are not policies, blocks that resume, messages."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanbounds as mb
+from meanbounds.simulation import Bernoulli, Changing, Delay, Uniform
+
+MEANS = [0.9, 0.8, 0.5]
+BOUNDS = mb.MeanBounds([0.8, 0.1, 0.1], [0.95, 0.95, 0.7], arms=["a", "b", "c"])
+ENVIRONMENT = Bernoulli(MEANS)
+
+
+@dataclass
+class First:
+    """Pulls one arm for ever, and remembers what came."""
+
+    arm: str = "a"
+
+    def __post_init__(self) -> None:
+        self.rewards: list[float] = []
+
+    def pull(self) -> str:
+        return self.arm
+
+    def update(self, arm: str, reward: float) -> None:
+        assert arm == self.arm
+        self.rewards.append(reward)
+
+
+def test_the_first_runs_of_a_longer_simulation_are_the_runs_of_a_shorter_one() -> None:
+    long = mb.simulate(
+        [mb.GLUE(), mb.UCB()], ENVIRONMENT, BOUNDS, horizon=300, runs=300, seed=3, checkpoints=[100, 300]
+    )
+    short = mb.simulate(mb.GLUE(), ENVIRONMENT, BOUNDS, horizon=100, runs=20, seed=3, checkpoints=[100])
+    np.testing.assert_array_equal(long.curves["GLUE"][:20, 0], short.curves["GLUE"][:, 0])
+
+
+def test_the_nth_pull_of_an_arm_gives_the_same_reward_under_every_policy() -> None:
+    kept: dict[str, list[First]] = {"a": [], "b": []}
+
+    def make(arm: str) -> object:
+        def player(seed: int) -> First:
+            assert seed >= 11
+            kept[arm].append(First(arm))
+            return kept[arm][-1]
+
+        return player
+
+    uniform = Uniform(MEANS)
+    mb.simulate({"a": make("a"), "b": make("b")}, uniform, BOUNDS, horizon=50, runs=2, seed=11)
+    mb.simulate({"a": make("a")}, uniform, BOUNDS, horizon=20, runs=2, seed=11)
+    assert kept["a"][0].rewards[:20] == kept["a"][2].rewards
+    assert kept["a"][0].rewards != kept["a"][1].rewards  # another run
+    assert 0.8 <= min(kept["a"][0].rewards) <= max(kept["a"][0].rewards) <= 1.0
+    assert len(set(kept["b"][0].rewards)) == 50
+
+
+def test_an_agent_plays_as_its_policy_does() -> None:
+    agents = {"agent": lambda seed: mb.Agent(mb.BKLUCB(), BOUNDS, seed=seed)}
+    by_agent = mb.simulate(agents, ENVIRONMENT, BOUNDS, horizon=300, runs=3, seed=5)
+    by_policy = mb.simulate(mb.BKLUCB(), ENVIRONMENT, BOUNDS, horizon=300, runs=3, seed=5)
+    # Ties alone are decided by other numbers: these bounds leave none that matter after the first pulls.
+    assert abs(by_agent.final["agent"].mean() - by_policy.final["BKLUCB"].mean()) < 2.0
+
+
+def test_an_object_is_copied_for_each_run() -> None:
+    player = First()
+    regret = mb.simulate({"first": player}, ENVIRONMENT, BOUNDS, horizon=10, runs=3, seed=1)
+    assert player.rewards == []
+    np.testing.assert_array_equal(regret.plays["first"], [[10, 0, 0]] * 3)
+    np.testing.assert_array_equal(regret.final["first"], 0.0)
+
+
+@pytest.mark.parametrize("pending", ["ignore", "count"])
+def test_late_rewards_come_in_time(pending: str) -> None:
+    def final(delay: object) -> np.ndarray:
+        late = mb.simulate(mb.UCB(), ENVIRONMENT, BOUNDS, horizon=400, runs=50, seed=2, delay=delay, pending=pending)
+        return late.final["UCB"]
+
+    for same in (0, Delay(0)):
+        np.testing.assert_array_equal(final(None), final(same))
+    assert final(None).mean() < final(100).mean() < final(400).mean()
+    assert abs(final(400).mean() - 400 * (0.1 + 0.4) / 3) < 10.0  # nothing is ever learnt: every arm a third
+
+
+def test_lost_rewards_never_come() -> None:
+    lost = mb.simulate(mb.UCB(), ENVIRONMENT, horizon=200, runs=20, seed=2, delay=Delay(0, lost=1.0), pending="ignore")
+    assert (lost.plays["UCB"] > 30).all()  # all arms tie for ever
+
+
+def test_regret_is_against_the_best_arm_of_the_moment() -> None:
+    world = Changing([(1, Bernoulli([0.9, 0.1])), (51, Bernoulli([0.1, 0.9]))])
+    players = {"first": First("a"), "second": First("b")}
+    bounds = mb.MeanBounds.vacuous(["a", "b"])
+    regret = mb.simulate(players, world, bounds, horizon=100, runs=2, seed=1, checkpoints=[50, 100])
+    np.testing.assert_allclose(regret.curves["first"], [[0.0, 40.0]] * 2)
+    np.testing.assert_allclose(regret.curves["second"], [[40.0, 40.0]] * 2)
+    batch = mb.simulate(mb.UCB(), world, bounds, horizon=100, runs=2, seed=1, checkpoints=[50, 100])
+    assert (batch.curves["UCB"][:, 1] > batch.curves["UCB"][:, 0]).all()
+
+
+def test_considered_counts_the_arms_with_a_score() -> None:
+    pruning = mb.MeanBounds([0.8, 0.1, 0.1], [0.95, 0.95, 0.7])
+    regret = mb.simulate([mb.UCB(), mb.GLUE()], ENVIRONMENT, pruning, horizon=20, runs=2, seed=1, considered=True)
+    np.testing.assert_array_equal(regret.measures["considered"]["UCB"], 3.0)
+    np.testing.assert_array_equal(regret.measures["considered"]["GLUE"], 2.0)
+
+
+def test_a_simulation_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+    arguments = {"horizon": 5, "runs": 300, "seed": 4, "resume": tmp_path}
+    first = mb.simulate([mb.UCB(), mb.GLUE()], ENVIRONMENT, BOUNDS, **arguments)
+    kept = sorted(tmp_path.glob("block-*.npz"))
+    assert len(kept) == 4  # two blocks of runs for each policy
+    kept[0].unlink()
+    before = {path: path.stat().st_mtime_ns for path in kept[1:]}
+    again = mb.simulate([mb.UCB(), mb.GLUE()], ENVIRONMENT, BOUNDS, **arguments)
+    assert kept[0].exists()
+    assert before == {path: path.stat().st_mtime_ns for path in kept[1:]}
+    for label in first.labels:
+        np.testing.assert_array_equal(first.curves[label], again.curves[label])
+
+
+def test_a_backend_changes_nothing() -> None:
+    here = mb.simulate(mb.GLUE(), ENVIRONMENT, BOUNDS, horizon=50, runs=300, seed=4)
+    there = mb.simulate(mb.GLUE(), ENVIRONMENT, BOUNDS, horizon=50, runs=300, seed=4, backend="threading", workers=2)
+    np.testing.assert_array_equal(here.curves["GLUE"], there.curves["GLUE"])
+
+
+def test_a_dask_cluster_changes_nothing() -> None:
+    distributed = pytest.importorskip("distributed")
+    here = mb.simulate(mb.GLUE(), ENVIRONMENT, BOUNDS, horizon=50, runs=300, seed=4)
+    with (
+        warnings.catch_warnings(),
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        warnings.simplefilter("ignore")
+        there = mb.simulate(mb.GLUE(), ENVIRONMENT, BOUNDS, horizon=50, runs=300, seed=4, backend="dask")
+    np.testing.assert_array_equal(here.curves["GLUE"], there.curves["GLUE"])
+
+
+def test_means_outside_their_bounds_are_said() -> None:
+    wrong = mb.MeanBounds([0.1, 0.1, 0.1], [0.5, 0.95, 0.7])
+    with pytest.warns(UserWarning, match=r"arm 0: its mean 0\.9 is outside its bounds \[0\.1, 0\.5\]; no policy"):
+        mb.simulate(mb.UCB(), ENVIRONMENT, wrong, horizon=2, runs=1, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("GLUE", ENVIRONMENT), r"did you mean mb\.GLUE\(\)"),
+        ((mb.GLUE, ENVIRONMENT), r"did you mean mb\.GLUE\(\)"),
+        (([mb.GLUE], ENVIRONMENT), r"did you mean mb\.GLUE\(\)"),
+        (([], ENVIRONMENT), "at least one policy"),
+        ((3, ENVIRONMENT), r"cannot play: give a policy such as mb\.GLUE\(\), an object with pull"),
+        ((First(), ENVIRONMENT), "needs a label"),
+        (({1: mb.GLUE()}, ENVIRONMENT), "label of a policy must be a text"),
+        (([mb.GLUE(), mb.GLUE()], ENVIRONMENT), "given twice"),
+        ((mb.GLUE(), [0.9, 0.8]), r"environment must be one such as mb\.Bernoulli"),
+        ((mb.GLUE(), Bernoulli), r"did you mean mb\.Bernoulli\(\.\.\.\)"),
+        ((mb.GLUE(), ENVIRONMENT, mb.MeanBounds([0.1], [0.9])), "the environment has 3 arms, the bounds have 1"),
+    ],
+)
+def test_what_cannot_be_played_is_refused_with_a_way_forward(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        mb.simulate(*arguments, horizon=5, runs=1, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"horizon": 1e4}, "horizon must be a whole number; got 10000.0: write 10_000"),
+        ({"runs": 0}, "runs must be a whole number, at least 1"),
+        ({"checkpoints": [3, 2]}, "increase"),
+        ({"checkpoints": [3]}, "the last checkpoint must be the horizon, 5"),
+        ({"pending": "wait"}, 'pending must be "ignore" or "count"'),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"delay": -1}, "delay"),
+    ],
+)
+def test_options_are_checked(options: dict[str, object], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        mb.simulate(mb.GLUE(), ENVIRONMENT, BOUNDS, **{"horizon": 5, "runs": 1, "seed": 1, **options})
+
+
+def test_an_unknown_arm_is_named() -> None:
+    with pytest.raises(ValueError, match=r"first: pull\(\) returned 'z'; the arms are \['a', 'b', 'c'\]"):
+        mb.simulate({"first": First("z")}, ENVIRONMENT, BOUNDS, horizon=5, runs=1, seed=1)
