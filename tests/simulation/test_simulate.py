@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,8 +80,8 @@ def test_an_object_is_copied_for_each_run() -> None:
 
 
 @pytest.mark.parametrize("pending", ["ignore", "count"])
-def test_late_rewards_come_in_time(pending: str) -> None:
-    def final(delay: object) -> np.ndarray:
+def test_late_rewards_come_in_time(pending: Any) -> None:
+    def final(delay: Any) -> Any:
         late = mb.simulate(mb.UCB(), ENVIRONMENT, BOUNDS, horizon=400, runs=50, seed=2, delay=delay, pending=pending)
         return late.final["UCB"]
 
@@ -114,7 +115,7 @@ def test_considered_counts_the_arms_with_a_score() -> None:
 
 
 def test_a_simulation_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
-    arguments = {"horizon": 5, "runs": 300, "seed": 4, "resume": tmp_path}
+    arguments: dict[str, Any] = {"horizon": 5, "runs": 300, "seed": 4, "resume": tmp_path}
     first = mb.simulate([mb.UCB(), mb.GLUE()], ENVIRONMENT, BOUNDS, **arguments)
     kept = sorted(tmp_path.glob("block-*.npz"))
     assert len(kept) == 4  # two blocks of runs for each policy
@@ -170,7 +171,7 @@ def test_means_outside_their_bounds_are_said() -> None:
         ((mb.GLUE(), ENVIRONMENT, mb.MeanBounds([0.1], [0.9])), "the environment has 3 arms, the bounds have 1"),
     ],
 )
-def test_what_cannot_be_played_is_refused_with_a_way_forward(arguments: tuple[object, ...], message: str) -> None:
+def test_what_cannot_be_played_is_refused_with_a_way_forward(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         mb.simulate(*arguments, horizon=5, runs=1, seed=1)
 
@@ -187,7 +188,7 @@ def test_what_cannot_be_played_is_refused_with_a_way_forward(arguments: tuple[ob
         ({"delay": -1}, "delay"),
     ],
 )
-def test_options_are_checked(options: dict[str, object], message: str) -> None:
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         mb.simulate(mb.GLUE(), ENVIRONMENT, BOUNDS, **{"horizon": 5, "runs": 1, "seed": 1, **options})
 

@@ -13,9 +13,10 @@ from meanbounds.simulation.players import Played, Task
 from meanbounds.support.streams import Draws, child, stream, uniform
 from meanbounds.support.types import Floats, Integers
 
-__all__ = ["Rewards", "play_batch"]
+__all__ = ["TICK", "Rewards", "play_batch"]
 
-_TICK = 256  # rounds between two words on progress
+TICK = 256
+"""Rounds between two words on progress."""
 
 
 def play_batch(task: Task, first: int, runs: int, tick: Callable[[int], None]) -> Played:
@@ -70,9 +71,9 @@ def play_batch(task: Task, first: int, runs: int, tick: Callable[[int], None]) -
             if task.considered:
                 result.measures["considered"][:, place] = width / t
             place += 1
-        if t % _TICK == 0:
-            tick(_TICK * runs)
-    tick(task.horizon % _TICK * runs)
+        if t % TICK == 0:
+            tick(TICK * runs)
+    tick(task.horizon % TICK * runs)
     result.plays[:] = pulls
     return result
 
@@ -88,15 +89,13 @@ class Rewards:
         self._updates = np.zeros(runs)
         self._low, self._width = bounds.low, bounds.high - bounds.low
 
-    def one(self, run: int, arm: int, number: int, t: int) -> float:
-        """The reward of one pull, in reward units."""
-        arms = np.array([arm])
-        return float(self._environment.at(t).reward(arms, uniform(self._keys[run, arms], number))[0])
+    def draw(self, rows: Integers, arms: Integers, numbers: Floats, t: int) -> Floats:
+        """The rewards of these pulls, in reward units."""
+        return self._environment.at(t).reward(arms, uniform(self._keys[rows, arms], numbers))
 
     def pay(self, seen: Seen, rows: Integers, arms: Integers, numbers: Floats, t: int) -> None:
         """Add the rewards of these pulls to the statistics, in units of each arm's range."""
-        reward = self._environment.at(t).reward(arms, uniform(self._keys[rows, arms], numbers))
-        reward = (reward - self._low[arms]) / self._width[arms]
+        reward = (self.draw(rows, arms, numbers, t) - self._low[arms]) / self._width[arms]
         graded = ((reward > 0.0) & (reward < 1.0)).any()  # others need no rounding
         seen.add(rows, arms, reward, uniform(self._roundings[rows], self._updates[rows]) if graded else 0.0 * reward)
         self._updates[rows] += 1.0

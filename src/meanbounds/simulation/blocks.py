@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
@@ -75,12 +76,9 @@ def _played(
                 future.cancel()
     for block in blocks:
         if block not in compiled:
-            label = block.task.label
             yield (
                 block,
-                block.play(
-                    block.task, block.first, block.runs, lambda rounds, label=label: progress.advance(rounds, label)
-                ),
+                block.play(block.task, block.first, block.runs, partial(progress.advance, what=block.task.label)),
             )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from meanbounds.knowledge import Knowledge
+from meanbounds.linear.oful import LinearPolicy
 from meanbounds.policies.base import Policy
 from meanbounds.simulation.delays import Delay
 from meanbounds.simulation.environments import Environment
@@ -92,9 +92,9 @@ def check_player(player: Any, labelled: bool = True) -> None:
     """Refuse what cannot play, with a word on what to give instead."""
     if isinstance(player, str):
         raise TypeError(f"policies are objects, not names: did you mean mb.{player}()? Got {player!r}")
-    if isinstance(player, type) and issubclass(player, Policy | _linear_base()):
+    if isinstance(player, type) and issubclass(player, Policy | LinearPolicy):
         raise TypeError(f"give an object, not the class: did you mean mb.{player.__name__}()?")
-    if isinstance(player, Policy | _linear_base()):
+    if isinstance(player, Policy | LinearPolicy):
         return
     plays = not isinstance(player, type) and hasattr(player, "pull") and hasattr(player, "update")
     if not (plays or callable(player)):
@@ -118,17 +118,11 @@ def play_for(task: Task) -> Play:
             if loop is not None:
                 return loop
         return play_batch
-    if isinstance(task.player, _linear_base()):
+    if isinstance(task.player, LinearPolicy):
         from meanbounds.simulation.linear import play_linear
 
         return play_linear
     return play_object
-
-
-def _linear_base() -> Any:
-    """The base of the linear policies, if anything has imported them; whoever has one, has."""
-    module = sys.modules.get("meanbounds.linear")
-    return getattr(module, "LinearPolicy", Policy)
 
 
 def play_object(task: Task, first: int, runs: int, tick: Callable[[int], None]) -> Played:
@@ -142,11 +136,11 @@ def play_object(task: Task, first: int, runs: int, tick: Callable[[int], None]) 
     for run in range(runs):
         own = task.player
         made = copy.deepcopy(own) if hasattr(own, "pull") else own(task.seed + first + run)
-        pulls, regret, place = np.zeros(len(names)), 0.0, 0
+        pulls, regret, place, own_row = np.zeros(len(names)), 0.0, 0, np.array([run])
         late = None if task.delay is None else task.delay.queue(task.seed, first + run, 1, task.horizon)
         for t in range(1, task.horizon + 1):
             for _, which, numbers in () if late is None else late.due(t):
-                made.update(names[which[0]], rewards.one(run, int(which[0]), int(numbers[0]), t))
+                made.update(names[which[0]], float(rewards.draw(own_row, which, numbers, t)[0]))
             arm = made.pull()
             if arm not in positions:
                 raise ValueError(f"{task.label}: pull() returned {shown(arm)}; the arms are {shown(list(names))}")
@@ -154,7 +148,7 @@ def play_object(task: Task, first: int, runs: int, tick: Callable[[int], None]) 
             gaps, _ = environment.gaps_from(t)
             regret += gaps[k]
             if late is None:
-                made.update(arm, rewards.one(run, k, int(pulls[k]), t))
+                made.update(arm, float(rewards.draw(own_row, np.array([k]), pulls[k : k + 1], t)[0]))
             else:
                 late.send(t, np.array([k]), pulls[k : k + 1].copy())
             pulls[k] += 1
