@@ -70,7 +70,7 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
         raise ValueError(f"{policy!r}: the theorem is for f = {' or '.join(map(repr, _RATES))}")
     mu = check_means(means, bounds)
     gap = mu.max() - mu
-    with np.errstate(divide="ignore", over="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         often = 1.0 / _divergence(mu, bounds) if proxy is None else 2.0 * proxy / gap / gap
     return np.where(kept & (gap > 0.0) & (cap >= mu.max()), often, 0.0)
 
@@ -288,10 +288,14 @@ def arm_status(means: ArrayLike, bounds: MeanBounds) -> list[ArmStatus]:
         elif mu[k] == best:
             kind, why = "best", f"its mean {best:.6g} is the largest"
         elif bounds.upper[k] < best:
-            times = f"it is played at most {seldom[k]:.3g} times in expectation, however long GLUE runs"
+            times = f"it is played at most {_short(seldom[k])} times in expectation, however long GLUE runs"
             kind, why = "meta-pruned", f"{upper} below the best mean {best:.6g}, so {times}"
         else:
-            times = f"it is played at most about {often[k]:.3g} log n times in the long run"
+            times = f"it is played at most about {_short(often[k])} log n times in the long run"
             kind, why = "explored", f"{upper} not below the best mean {best:.6g}, so {times}"
         found.append(ArmStatus(arm, kind, why))
     return found
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100.0 else f"{number:.3g}"

@@ -22,7 +22,6 @@ _PROXIES: dict[type[Policy], str] = {
     ImprovedUCB: "variance_proxy",
     GLUE: "best_variance_proxy",
 }
-_IGNORE_BOUNDS = (UCB, KLUCB)
 
 
 def check_form(form: str) -> None:
@@ -110,8 +109,8 @@ def index_form(policy: Any, bounds: MeanBounds) -> IndexForm:
             f"and BKLUCB{hint}"
         )
     kept, cap = bounds.possible, bounds.upper
-    if kind in _IGNORE_BOUNDS:
+    if not policy.uses_bounds:
         bounds = MeanBounds.vacuous(bounds.arms, low=bounds.low, high=bounds.high)
-        kept, cap = np.ones(len(bounds), dtype=bool), np.full(len(bounds), np.inf)
+        kept, cap = np.ones(len(bounds), dtype=bool), np.where(kind is UCB, np.inf, bounds.high)
     proxy = getattr(bounds, _PROXIES[kind]) if kind in _PROXIES else None
     return IndexForm(bounds, kept, cap, proxy)
