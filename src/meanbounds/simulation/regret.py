@@ -6,7 +6,7 @@ import csv
 import json
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -163,7 +163,7 @@ class Regret:
 
     @cached_property
     def interval(self) -> ByLabel[tuple[Floats, Floats]]:
-        """For each label both ends of the 95% confidence interval of the mean regret (Student's), at each checkpoint."""
+        """For each label both ends of the 95% confidence interval of the mean regret (Student's t)."""
         return self._each(_interval)
 
     def quantiles(self, levels: ArrayLike = (0.05, 0.5, 0.95)) -> ByLabel[Floats]:
@@ -233,7 +233,7 @@ class Regret:
         )
 
     def beside(self, *others: Regret) -> Regret:
-        """This result together with those of other simulations in the same environment, with the same checkpoints.
+        """Put results of simulations in the same environment together; they have the same checkpoints.
 
         Settings that all share are kept; those of each simulation are in ``settings["parts"]``.
 
@@ -275,7 +275,7 @@ class Regret:
 
     def summary(self) -> str:
         """A table of the regret at the last checkpoint as text, the best policy first; `Regret` shows one."""
-        rows = [("label", "mean", "+- (95%)", "median", "95th pct.", "best arm played")]
+        rows: list[tuple[str, ...]] = [("label", "mean", "+- (95%)", "median", "95th pct.", "best arm played")]
         for label in sorted(self.labels, key=lambda label: float(self.mean[label][-1])):
             final, share = self.final[label], self._best_share(label)
             half = self.interval[label][1][-1] - final.mean()
@@ -298,7 +298,7 @@ class Regret:
             return "-"
         return f"{plays[:, means == means.max()].sum() / max(plays.sum(), 1):.1%}"
 
-    def _columns(self, chosen: Integers) -> dict[str, Sequence[Any]]:
+    def _columns(self, chosen: Integers) -> dict[str, list[Any]]:
         """The means at these of the checkpoints, as columns of a table."""
         return {
             "label": [label for label in self.labels for _ in chosen],
@@ -423,9 +423,9 @@ class Regret:
         >>> figure.axes[0].get_ylabel()
         'regret'
         """
-        from meanbounds.simulation.plots import draw_regret
+        from meanbounds.simulation.plots import plot_regret
 
-        return draw_regret(self, path, log=log, band=band, bounds=bounds, title=title, measure=measure)
+        return plot_regret(self, path, log=log, band=band, bounds=bounds, title=title, measure=measure)
 
 
 def _deviation(curve: Floats) -> Floats:
