@@ -53,7 +53,7 @@ _KINDS = {
     "pruned": "Pruned: an upper bound below the largest lower bound.",
     "meta-pruned": "Meta-pruned: an upper bound below the best mean.",
 }
-_COINCIDE = "Dashes of two colours: lines that coincide."
+_COINCIDE = "Dashes of several colours: lines that coincide."
 
 
 def plot_regret(
@@ -101,7 +101,7 @@ def plot_bounds(
     >>> instance = mb.simulation.INSTANCES["high-lower-bound"]
     >>> figure = plot_bounds(instance.bounds, instance.means)
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    ['can be best', 'meta-pruned', 'true mean', 'largest lower bound']
+    ['true mean', 'largest lower bound', 'can be best', 'meta-pruned']
     """
     check_bounds(bounds)
     figure, (ax,) = _column([_bounds_height(bounds)], title)

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from meanbounds.support.checks import as_floats, as_list, as_mapping, shown, unknown
-from meanbounds.support.optional import import_optional
 from meanbounds.support.saving import write_atomically
 from meanbounds.support.types import Floats, Integers
 
@@ -65,7 +64,7 @@ class Regret:
     """Cumulative pseudo-regret of each policy in every run, at checkpoints.
 
     The pseudo-regret of a run up to round t is the sum over its rounds of the best mean minus the mean of the arm
-    played. Everything is indexed by the label of a policy: ``regret.curves["GLUE"]``, ``regret.mean["GLUE"]``.
+    played. All values are indexed by the label of a policy: ``regret.curves["GLUE"]``, ``regret.mean["GLUE"]``.
 
     Parameters
     ----------
@@ -216,21 +215,15 @@ class Regret:
         (Regret(GLUE: 10 runs of 100 rounds), Regret(GLUE, from nothing: 10 runs of 100 rounds))
         """
         new = dict(labels) if isinstance(labels, Mapping) else {label: label for label in as_list("labels", labels)}
-        if len(set(new.values())) < len(new):
-            raise ValueError(f"two policies would have one label; got {shown(new)}")
-        settings = dict(self.settings)
-        if "policies" in settings:
-            settings["policies"] = {new[label]: own for label, own in settings["policies"].items() if label in new}
-        return Regret(
-            self.checkpoints,
-            {name: self.curves[label] for label, name in new.items()},
-            {name: self.plays[label] for label, name in new.items()},
-            settings,
-            {
-                what: {name: part[label] for label, name in new.items() if label in part}
-                for what, part in self.measures.items()
-            },
-        )
+        if not new or len(set(new.values())) < len(new):
+            raise ValueError(f"give at least one label, and no two policies the same; got {shown(new)}")
+
+        def chosen(part: Mapping[str, _T]) -> dict[str, _T]:
+            return {name: part[label] for label, name in new.items() if label in part}
+
+        curves, plays = ({name: part[label] for label, name in new.items()} for part in (self.curves, self.plays))
+        settings = {name: chosen(own) if name == "policies" else own for name, own in self.settings.items()}
+        return Regret(self.checkpoints, curves, plays, settings, {k: chosen(own) for k, own in self.measures.items()})
 
     def beside(self, *others: Regret) -> Regret:
         """Put results of simulations in the same environment together; they have the same checkpoints.
@@ -254,23 +247,17 @@ class Regret:
                 raise ValueError("the results have other checkpoints; simulate with the same horizon and checkpoints")
             if part.settings.get("environment") != self.settings.get("environment"):
                 raise ValueError("the results are of different environments, so their regret cannot be compared")
-        labels = [label for part in parts for label in part.labels]
-        for label in labels:
-            if labels.count(label) > 1:
-                raise ValueError(
-                    f"{label!r} is in two of the results; rename one: .select({{{label!r}: 'a new label'}})"
-                )
-        shared = {
-            name: value for name, value in self.settings.items() if all(p.settings.get(name) == value for p in parts)
-        }
-        policies = {label: own for part in parts for label, own in part.settings.get("policies", {}).items()}
-        names = dict.fromkeys(name for part in parts for name in part.measures)
+        for label in _merged(part.curves for part in parts):
+            if sum(label in part.labels for part in parts) > 1:
+                raise ValueError(f"two results have {label!r}; rename one: .select({{{label!r}: 'another label'}})")
+        shared = {k: own for k, own in self.settings.items() if all(part.settings.get(k) == own for part in parts)}
+        policies = _merged(part.settings.get("policies", {}) for part in parts)
         return Regret(
             self.checkpoints,
-            {label: own for part in parts for label, own in part.curves.items()},
-            {label: own for part in parts for label, own in part.plays.items()},
+            _merged(part.curves for part in parts),
+            _merged(part.plays for part in parts),
             {**shared, "policies": policies, "parts": [part.settings for part in parts]},
-            {name: {k: own for part in parts for k, own in part.measures.get(name, {}).items()} for name in names},
+            {k: _merged(part.measures.get(k, {}) for part in parts) for k in _merged(part.measures for part in parts)},
         )
 
     def summary(self) -> str:
@@ -284,10 +271,8 @@ class Regret:
         if all(row[-1] == "-" for row in rows[1:]):
             rows = [row[:-1] for row in rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
-            for row in rows
-        ]
+        form = "  ".join(f"{{:{'>' if k else '<'}{width}}}" for k, width in enumerate(widths))
+        lines = [form.format(*row) for row in rows]
         return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
 
     def _best_share(self, label: str) -> str:
@@ -308,28 +293,19 @@ class Regret:
             "upper": np.concatenate([self.interval[label][1][chosen] for label in self.labels]).tolist(),
         }
 
-    def to_frame(self, *, runs: bool = False) -> Any:
-        """The mean regret and its 95% confidence interval, or the regret of every run, as a pandas data frame.
+    def to_frame(self) -> Any:
+        """The mean regret and its 95% confidence interval at each checkpoint, as a pandas data frame.
 
         Examples
         --------
         >>> import meanbounds as mb
         >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], mb.Bernoulli([0.9, 0.8]), horizon=100, runs=10, seed=7)
-        >>> regret.to_frame().columns.tolist(), regret.to_frame(runs=True).columns.tolist()
-        (['label', 'checkpoint', 'mean', 'lower', 'upper'], ['label', 'run', 'checkpoint', 'regret'])
+        >>> regret.to_frame().columns.tolist()
+        ['label', 'checkpoint', 'mean', 'lower', 'upper']
         """
-        pandas: Any = import_optional("pandas", "plots", "data frames")
-        if not runs:
-            return pandas.DataFrame(self._columns(np.arange(self.checkpoints.size)))
-        rows = [(label, run) for label, curve in self.curves.items() for run in range(len(curve))]
-        return pandas.DataFrame(
-            {
-                "label": [label for label, _ in rows for _ in self.checkpoints],
-                "run": [run for _, run in rows for _ in self.checkpoints],
-                "checkpoint": np.tile(self.checkpoints, len(rows)),
-                "regret": np.concatenate([curve.ravel() for curve in self.curves.values()]),
-            }
-        )
+        import pandas as pd
+
+        return pd.DataFrame(self._columns(np.arange(self.checkpoints.size)))
 
     def to_csv(self, path: str | Path) -> None:
         """Write the mean regret and its 95% confidence interval, at no more than 200 checkpoints of each policy."""
@@ -358,8 +334,12 @@ class Regret:
         ...     mb.Regret.load(Path(folder) / "regret.npz")
         Regret(UCB, GLUE: 10 runs of 100 rounds)
         """
-        parts = {"curves": self.curves, "plays": self.plays, **{f"measure {k}": v for k, v in self.measures.items()}}
-        labels = {name: list(part) for name, part in parts.items()}
+        parts: dict[str, ByLabel[Any]] = {
+            "curves": self.curves,
+            "plays": self.plays,
+            **{f"measure {k}": v for k, v in self.measures.items()},
+        }
+        labels = {name: [*part] for name, part in parts.items()}
         header = json.dumps({"format": _FORMAT, "settings": self.settings, "labels": labels})
         arrays = {f"{name} {k}": own for name, part in parts.items() for k, own in enumerate(part.values())}
 
@@ -382,8 +362,7 @@ class Regret:
                     for name, labels in header["labels"].items()
                 }
                 curves, plays = parts.pop("curves"), parts.pop("plays")
-                measures = {name.removeprefix("measure "): part for name, part in parts.items()}
-                return cls(data["checkpoints"], curves, plays, header["settings"], measures)
+                return cls(data["checkpoints"], curves, plays, header["settings"], parts)
         except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise ValueError(f"{path} holds no saved Regret, or is damaged: {error}") from None
 
@@ -402,7 +381,7 @@ class Regret:
         Parameters
         ----------
         path
-            A file to write the picture to, such as ``"regret.png"`` or ``"regret.svg"``; none by default.
+            A file to write the picture to, such as ``"regret.png"``; none by default.
         log
             Which scales are logarithmic: ``"x"``, ``"y"``, ``"xy"`` or neither.
         band
@@ -426,6 +405,10 @@ class Regret:
         from meanbounds.simulation.plots import plot_regret
 
         return plot_regret(self, path, log=log, band=band, bounds=bounds, title=title, measure=measure)
+
+
+def _merged(parts: Iterable[Mapping[str, _T]]) -> dict[str, _T]:
+    return {label: own for part in parts for label, own in part.items()}
 
 
 def _deviation(curve: Floats) -> Floats:
