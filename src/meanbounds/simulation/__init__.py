@@ -11,6 +11,7 @@ from meanbounds.simulation.environments import (
     Table,
     Uniform,
 )
+from meanbounds.simulation.hidden_contexts import HiddenContexts
 from meanbounds.simulation.instances import INSTANCES, Instance, paper_linear, random_instance
 from meanbounds.simulation.regret import Regret
 from meanbounds.simulation.run import simulate
@@ -23,6 +24,7 @@ __all__ = [
     "ClippedGaussian",
     "Delay",
     "Environment",
+    "HiddenContexts",
     "Instance",
     "Linear",
     "Regret",
