@@ -22,10 +22,13 @@ from meanbounds.theory.asymptotic import (
 )
 from meanbounds.theory.expert_log import linear_log_bounds, log_bounds
 from meanbounds.theory.finite_time import glue_plays, glue_regret, meta_pruned_plays, uncertain_regret
+from meanbounds.theory.guarantees import RegretBound, regret_bounds, regret_slopes
+from meanbounds.theory.linear_bound import linear_regret
 
 __all__ = [
     "ArmStatus",
     "ComparisonRow",
+    "RegretBound",
     "arm_status",
     "asymptotic_constant",
     "asymptotic_plays",
@@ -35,9 +38,12 @@ __all__ = [
     "glue_plays",
     "glue_regret",
     "linear_log_bounds",
+    "linear_regret",
     "log_bounds",
     "lower_bound",
     "meta_pruned_plays",
+    "regret_bounds",
+    "regret_slopes",
     "uncertain_regret",
     "variance_proxy",
     "variance_proxy_from_bounds",

@@ -59,11 +59,6 @@ def asymptotic_plays(policy: Policy, means: ArrayLike, bounds: MeanBounds) -> Fl
     >>> from meanbounds.theory import asymptotic_plays
     >>> asymptotic_plays(mb.UCB(), [0.9, 0.8], mb.MeanBounds.vacuous(2)).round(6)
     array([ 0., 50.])
-
-    With an upper bound below the best mean, B-UCB stops playing the second arm after a while:
-
-    >>> asymptotic_plays(mb.BUCB(), [0.9, 0.8], mb.MeanBounds([0.5, 0.5], [1.0, 0.85]))
-    array([0., 0.])
     """
     bounds, kept, cap, proxy = index_form(policy, bounds)
     if policy.f not in _RATES:
@@ -98,8 +93,6 @@ def asymptotic_constant(policy: Policy, means: ArrayLike, bounds: MeanBounds) ->
 
     Examples
     --------
-    Bounds on the means save GLUE a fifth of the regret that UCB, which ignores them, has in the long run:
-
     >>> import meanbounds as mb
     >>> from meanbounds.theory import asymptotic_constant
     >>> bounds = mb.MeanBounds([0.85, 0.4], [0.98, 0.97])
@@ -233,17 +226,7 @@ def comparison(means: ArrayLike, bounds: MeanBounds, *, form: Form = "corrected"
 
 
 class ArmStatus(NamedTuple):
-    """How often GLUE plays one arm, and why: one line of `arm_status`.
-
-    Attributes
-    ----------
-    arm
-        Name of the arm.
-    kind
-        ``"best"``, ``"explored"``, ``"meta-pruned"`` or ``"pruned"``; see `arm_status`.
-    reason
-        Why, with the numbers.
-    """
+    """How often GLUE plays one arm: its name, the kind as `arm_status` says it, and the reason, with the numbers."""
 
     arm: Arm
     kind: str

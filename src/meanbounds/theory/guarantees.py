@@ -1,0 +1,199 @@
+"""Find the theorem that applies to each policy of a simulation, and evaluate it at the checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meanbounds.bounds import MeanBounds
+from meanbounds.knowledge import Knowledge
+from meanbounds.linear.oful import OFUL
+from meanbounds.linear.roful import ROFUL
+from meanbounds.policies.base import Described
+from meanbounds.support.checks import shown
+from meanbounds.support.types import Booleans, Floats, Integers
+from meanbounds.theory.asymptotic import asymptotic_constant
+from meanbounds.theory.conditions import Form, check_form, check_means
+from meanbounds.theory.finite_time import glue_regret
+from meanbounds.theory.linear_bound import bound_and_width
+
+__all__ = ["RegretBound", "Simulated", "regret_bounds", "regret_slopes"]
+
+
+class Simulated(Protocol):
+    """A result with its checkpoints and settings; `meanbounds.Regret` is one."""
+
+    @property
+    def checkpoints(self) -> Integers:
+        """After how many rounds regret was recorded."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The policies, environment and knowledge of the simulation, as plain dictionaries."""
+
+
+@dataclass(frozen=True, eq=False)
+class RegretBound:
+    """A theorem's bound on the regret of one policy in a simulation, or the reason why no theorem applies.
+
+    Attributes
+    ----------
+    values
+        The bound at each checkpoint, in reward units; None if no theorem applies.
+    kind
+        ``"expectation"``: compare with the mean over runs. ``"high probability"``: compare with every run, at all
+        checkpoints at once; a share of at most `failure` may exceed it. ``"asymptotic"``: the constant times log n,
+        whose slope is that of the curve in the long run, at most. ``""`` if no theorem applies.
+    failure
+        Probability with which a bound of high probability may fail; 0 for the others.
+    theorem
+        Its number in the paper.
+    reason
+        Why there is none; empty otherwise.
+    certain
+        The most that regret can be whatever is played: the number of rounds times the largest regret of one round.
+        Where `values` are not below this, the theorem says nothing. None for slopes.
+    """
+
+    values: Floats | None
+    kind: str = ""
+    failure: float = 0.0
+    theorem: str = ""
+    reason: str = ""
+    certain: Floats | None = None
+
+    @property
+    def informative(self) -> Booleans:
+        """At which checkpoints the bound is below `certain`, the most that regret can be in any case."""
+        if self.values is None or self.certain is None:
+            return np.zeros(0 if self.values is None else self.values.shape, dtype=bool)
+        return np.asarray(self.values < self.certain * (1.0 - 1e-9))
+
+
+_Theorem = Callable[[Any, Mapping[str, Any], MeanBounds], RegretBound]
+
+
+def regret_bounds(regret: Simulated, *, form: Form = "corrected") -> dict[str, RegretBound]:
+    """Compute the bound on each policy's regret at the checkpoints of a simulation, or say why no theorem applies.
+
+    Parameters
+    ----------
+    regret
+        The result of `meanbounds.simulate`.
+    form
+        ``"corrected"``, or ``"paper"`` for the bounds as printed, which can be too small.
+
+    Returns
+    -------
+    A `RegretBound` for each label.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> from meanbounds.theory import regret_bounds
+    >>> policies = {"GLUE": mb.GLUE(), "KL-UCB": mb.KLUCB()}
+    >>> regret = mb.simulate(policies, mb.Bernoulli([0.9, 0.8]), horizon=1000, runs=10, seed=7, checkpoints=2)
+    >>> bounds = regret_bounds(regret)
+    >>> bounds["GLUE"].values, bounds["GLUE"].kind, bounds["GLUE"].theorem
+    (array([ 50., 100.]), 'expectation', 'Theorem 6')
+    >>> bounds["KL-UCB"].reason
+    'the theorem is for UCB, BUCB, ImprovedUCB and GLUE with f = 1 + t log(t)^2; got KLUCB()'
+    """
+    check_form(form)
+    rounds = np.asarray(regret.checkpoints)
+
+    def guarantee(policy: Any, environment: Mapping[str, Any], bounds: MeanBounds) -> RegretBound:
+        if isinstance(policy, OFUL):
+            values, width = _linear(policy, environment, bounds, rounds, form)
+            return RegretBound(
+                values,
+                "high probability",
+                policy.failure,
+                "Theorem 4",
+                certain=np.asarray(width * rounds, dtype=np.float64),
+            )
+        found = np.asarray(glue_regret(environment["means"], bounds, rounds, policy=policy, form=form))
+        certain = np.asarray(np.ptp(environment["means"]) * rounds, dtype=np.float64)
+        return RegretBound(found, "expectation", theorem="Theorem 6", certain=certain)
+
+    return _for_each(regret, guarantee)
+
+
+def regret_slopes(regret: Simulated) -> dict[str, RegretBound]:
+    """Compute how each policy's regret grows in the long run: `asymptotic_constant` times log n at the checkpoints.
+
+    Compare only the slope with a simulated curve: the regret itself may be larger.
+
+    Parameters
+    ----------
+    regret
+        The result of `meanbounds.simulate`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanbounds as mb
+    >>> from meanbounds.theory import regret_slopes
+    >>> regret = mb.simulate(mb.UCB(), mb.Bernoulli([0.9, 0.8]), horizon=1000, runs=10, seed=7, checkpoints=2)
+    >>> slope = regret_slopes(regret)["UCB"]
+    >>> (slope.values / np.log(regret.checkpoints)).round(6), slope.kind
+    (array([5., 5.]), 'asymptotic')
+    """
+    rounds = np.asarray(regret.checkpoints)
+
+    def guarantee(policy: Any, environment: Mapping[str, Any], bounds: MeanBounds) -> RegretBound:
+        constant = asymptotic_constant(policy, environment["means"], bounds)
+        return RegretBound(constant * np.log(rounds), "asymptotic", theorem=policy.source)
+
+    return _for_each(regret, guarantee)
+
+
+def _for_each(regret: Simulated, guarantee: _Theorem) -> dict[str, RegretBound]:
+    """Apply to each policy; a theorem that does not apply leaves its reason."""
+    if isinstance(regret, type) or not isinstance(getattr(regret, "settings", None), Mapping):
+        raise TypeError(f"regret must be the result of mb.simulate; got {shown(regret)}")
+    settings, found = regret.settings, {}
+    for label, saved in settings["policies"].items():
+        try:
+            own = next((part for part in settings.get("parts", ()) if label in part["policies"]), settings)
+            if not isinstance(saved, Mapping):
+                raise ValueError(f"no theorem is known for {saved}")
+            policy = Described.from_dict(saved)
+            found[label] = guarantee(policy, own["environment"], _applies(policy, own))
+        except ValueError as error:
+            found[label] = RegretBound(None, reason=str(error))
+    return found
+
+
+def _applies(policy: Described, settings: Mapping[str, Any]) -> MeanBounds:
+    """The bounds that a policy was given, if the setting of the simulation is that of the theorems."""
+    environment = settings["environment"]
+    if "stages" in environment:
+        raise ValueError("the theorems are for means that do not change")
+    if settings.get("delay") is not None:
+        raise ValueError("the theorems are for rewards that come at once")
+    paid = environment.get("rewards")
+    if isinstance(paid, Mapping) and not np.allclose(paid["means"], environment["means"], rtol=0.0, atol=1e-9):
+        raise ValueError("the means of the rewards are not linear in the features: clipping moves them")
+    if "known" not in settings:
+        raise ValueError("the settings do not say which bounds it had")
+    knowledge = Knowledge.from_dict(settings["known"])
+    uses = getattr(policy, "uses_bounds", not isinstance(policy, OFUL) or isinstance(policy, ROFUL))
+    if uses and not knowledge.is_certain:
+        raise ValueError("the theorems are for bounds that are certain")
+    return knowledge.bounds
+
+
+def _linear(
+    policy: OFUL, environment: Mapping[str, Any], bounds: MeanBounds, rounds: NDArray[np.int64], form: Form
+) -> tuple[Floats, float]:
+    norm = float(np.linalg.norm(environment["theta"]))
+    if norm > policy.norm_high * (1.0 + 1e-9):
+        raise ValueError(f"the norm of the parameter, {norm:.6g}, is above norm_high={policy.norm_high:g}")
+    if isinstance(policy, ROFUL):
+        check_means(environment["means"], bounds)
+    return bound_and_width(policy, environment["features"], bounds, rounds, environment["offset"], form)
