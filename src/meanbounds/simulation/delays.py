@@ -73,21 +73,12 @@ class Delay:
         return {"mean": self.mean, "law": self.law, "lost": self.lost}
 
     def delays(self, seed: int, runs: ArrayLike, round: int) -> Integers:
-        """How many rounds late the reward of this round is in each of these runs, or `LOST`.
-
-        Parameters
-        ----------
-        seed
-            The seed of the simulation, from `as_seed`.
-        runs
-            Numbers of the runs.
-        round
-            The round in which the arm is pulled, counted from 1.
+        """How many rounds late the reward of this round, counted from 1, is in each of these runs, or `LOST`.
 
         Examples
         --------
-        >>> Delay(3.5, "geometric", lost=0.2).delays(7, [0, 1, 2, 3], 1)
-        array([...])
+        >>> Delay(3.5, "geometric", lost=0.2).delays(seed=7, runs=[0, 1, 2, 3], round=1)
+        array([7, 3, 6, 0])
         """
         keys = stream(seed, runs, "delays")
         if self.law == "fixed" or self.mean == 0:
@@ -104,17 +95,7 @@ class Delay:
 
 
 class Queue:
-    """Pulls that wait for their reward, by the round in which it comes.
-
-    Parameters
-    ----------
-    delay
-        How late rewards come.
-    seed, runs
-        The seed of the simulation, and the numbers of its runs.
-    horizon
-        The last round: what comes later is forgotten.
-    """
+    """Pulls that wait for their reward, by the round in which it comes; what comes after the horizon is forgotten."""
 
     def __init__(self, delay: Delay, seed: int, runs: Integers, horizon: int) -> None:
         self._delay, self._seed, self._runs, self._horizon = delay, seed, runs, horizon

@@ -6,7 +6,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,6 @@ from meanbounds.support.checks import (
     as_list,
     as_whole,
     fits_range,
-    is_whole,
     shown,
     unknown,
 )
@@ -31,8 +30,7 @@ from meanbounds.support.types import Floats, Integers
 
 __all__ = ["LAWS", "Bernoulli", "Beta", "Changing", "ClippedGaussian", "Environment", "Linear", "Table", "Uniform"]
 
-_SMALLEST_SHAPE = 1e-300  # of a Beta distribution: with a smaller one the inverse of its function is not accurate
-_CHECKED = 100_000  # uniform numbers that `Environment.check` tries for each arm
+_CHECKED = 100_000  # uniform numbers that `check` tries for each arm
 
 
 class Environment(ABC):
@@ -61,16 +59,9 @@ class Environment(ABC):
     ...         return u ** (1 / self.means[arms] - 1)
     >>> environment = Power([0.9, 0.8]).check()
     >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], environment, horizon=100, runs=10, seed=7)
-
-    The same, with a mistake:
-
-    >>> class Wrong(mb.simulation.Environment):
-    ...     def reward(self, arms, u):
-    ...         return u ** (1 / self.means[arms])
-    >>> Wrong([0.9, 0.8]).check()
-    Traceback (most recent call last):
-    ValueError: arm 0: the mean of Wrong.reward is 0.4737, but means[0] is 0.9
     """
+
+    parameters: ClassVar[tuple[str, ...]] = ()  # further attributes, which `settings` keeps
 
     means: Floats
     low: Floats
@@ -80,19 +71,14 @@ class Environment(ABC):
         given, values = means, as_floats("means", means).copy()
         if values.ndim != 1 or values.size == 0:
             raise ValueError(f"means must be a sequence with one number for each arm; got {shown(given)}")
-        self.means, self.low, self.high = (
-            values,
-            *(_per_arm(*end, values.size) for end in (("low", low), ("high", high))),
-        )
+        self.means, self.low, self.high = values, _per_arm("low", low, values.size), _per_arm("high", high, values.size)
         for k in np.flatnonzero(~fits_range(self.low, self.high)):
             raise ValueError(
                 f"arm {k}: the reward range [{self.low[k]}, {self.high[k]}] must be finite, with low below high, at "
                 f"least {SMALLEST_WIDTH:g} wide, and between {-LARGEST:g} and {LARGEST:g}"
             )
         for k in np.flatnonzero(~((self.low <= values) & (values <= self.high))):
-            raise ValueError(
-                f"arm {k}: its mean {values[k]} is not inside its reward range [{self.low[k]}, {self.high[k]}]"
-            )
+            raise ValueError(f"arm {k}: its mean {values[k]} is not in its range [{self.low[k]}, {self.high[k]}]")
         for array in (self.means, self.low, self.high):
             array.flags.writeable = False
 
@@ -106,14 +92,10 @@ class Environment(ABC):
 
     @abstractmethod
     def reward(self, arms: Integers, u: Floats) -> Floats:
-        """Rewards of these arms, in reward units.
+        """Rewards of these arms, in reward units: the inverse of each arm's distribution function, or like it.
 
-        Parameters
-        ----------
-        arms
-            Positions of the arms that are pulled, one for each run.
-        u
-            Uniform random numbers in [0, 1), one for each pull; the same number gives the same reward.
+        `arms` are positions of arms, `u` as many uniform random numbers in [0, 1). The same number gives the same
+        reward.
         """
 
     @property
@@ -138,17 +120,11 @@ class Environment(ABC):
         >>> mb.Bernoulli([0.9, 0.8]).settings()
         {'kind': 'Bernoulli', 'means': [0.9, 0.8], 'low': [0.0, 0.0], 'high': [1.0, 1.0]}
         """
-        arrays = {name: getattr(self, name).tolist() for name in ("means", "low", "high")}
-        return {"kind": type(self).__name__, **arrays}
+        names = ("means", "low", "high", *self.parameters)
+        return {"kind": type(self).__name__, **{name: _plain(getattr(self, name)) for name in names}}
 
     def check(self) -> Environment:
-        """Compare the rewards with the means and the range, for a law of your own; returns the environment itself.
-
-        Raises
-        ------
-        ValueError
-            If a reward is outside its range, or if the rewards of an arm have another mean; the message says which.
-        """
+        """Refuse rewards outside their range, or with another mean than `means` says; returns the environment."""
         u, name = (np.arange(_CHECKED) + 0.5) / _CHECKED, f"{type(self).__name__}.reward"
         for k, (mean, low, high) in enumerate(zip(self.means, self.low, self.high, strict=True)):
             rewards = np.asarray(self.reward(np.full(_CHECKED, k), u))
@@ -200,10 +176,8 @@ class Uniform(Environment):
 
     Examples
     --------
-    Rewards between 0.8 and 1, and between 0 and 1:
-
     >>> from meanbounds.simulation import Uniform
-    >>> Uniform([0.9, 0.5]).gaps.round(3)
+    >>> Uniform([0.9, 0.5]).gaps.round(3)  # rewards between 0.8 and 1, and between 0 and 1
     array([0. , 0.4])
     """
 
@@ -237,6 +211,8 @@ class Beta(Environment):
     array([0. , 1.5])
     """
 
+    parameters = ("concentration",)
+
     def __init__(
         self, means: ArrayLike, *, concentration: float = 5.0, low: ArrayLike = 0.0, high: ArrayLike = 1.0
     ) -> None:
@@ -244,20 +220,13 @@ class Beta(Environment):
         self.concentration = _positive("concentration", concentration)
         share = (self.means - self.low) / (self.high - self.low)
         self._shapes = share * self.concentration, (1.0 - share) * self.concentration
-        for k in np.flatnonzero(np.minimum(*self._shapes) < _SMALLEST_SHAPE):
-            raise ValueError(
-                f"arm {k}: the mean of a Beta reward is strictly inside its range, not as close to an end as "
-                f"{self.means[k]} is with concentration={self.concentration}; use Bernoulli"
-            )
+        for k in np.flatnonzero(np.minimum(*self._shapes) < 1.0 / LARGEST):
+            raise ValueError(f"arm {k}: its mean {self.means[k]} is too close to an end of its range; use Bernoulli")
 
     def reward(self, arms: Integers, u: Floats) -> Floats:
         """The quantile of the Beta distribution, in the range of the arm."""
         a, b = self._shapes
         return self.low[arms] + (self.high - self.low)[arms] * special.betaincinv(a[arms], b[arms], u)
-
-    def settings(self) -> dict[str, Any]:
-        """The parameters, with the concentration."""
-        return {**super().settings(), "concentration": self.concentration}
 
 
 class ClippedGaussian(Environment):
@@ -281,6 +250,8 @@ class ClippedGaussian(Environment):
     array([0.665, 0.5  ])
     """
 
+    parameters = ("centres", "variance")
+
     def __init__(
         self, centres: ArrayLike, *, variance: float = 0.8, low: ArrayLike = 0.0, high: ArrayLike = 1.0
     ) -> None:
@@ -301,10 +272,6 @@ class ClippedGaussian(Environment):
         drawn = self.centres[arms] + np.sqrt(self.variance) * special.ndtri(u)
         return np.clip(drawn, self.low[arms], self.high[arms])
 
-    def settings(self) -> dict[str, Any]:
-        """The parameters, with centres and variance before clipping."""
-        return {**super().settings(), "centres": self.centres.tolist(), "variance": self.variance}
-
 
 class Table(Environment):
     """Rewards drawn from a list of values for each arm, for example the rewards seen in a trial.
@@ -321,12 +288,11 @@ class Table(Environment):
     Examples
     --------
     >>> from meanbounds.simulation import Table
-    >>> Table([[0, 1, 1, 1], [0.5, 0.7]], low=0, high=1).means
-    array([0.75, 0.6 ])
     >>> Table([[0, 1], [0.5, 0.7]], weights=[[1, 9], [1, 1]]).means
     array([0.9, 0.6])
     """
 
+    parameters = ("values", "weights")
     values: tuple[Floats, ...]
     weights: tuple[Floats, ...]
 
@@ -341,33 +307,23 @@ class Table(Environment):
         lists = as_list("values", values)
         shares = [None] * len(lists) if weights is None else as_list("weights", weights)
         if not lists or len(lists) != len(shares):
-            raise ValueError(
-                f"give one list of values, and perhaps one of weights, for each arm; got {len(lists)} and {len(shares)}"
-            )
+            raise ValueError(f"give as many lists of weights as of values; got {len(shares)} and {len(lists)}")
         pairs = [_distribution(k, *pair) for k, pair in enumerate(zip(lists, shares, strict=True))]
         self.values, self.weights = tuple(v for v, _ in pairs), tuple(w for _, w in pairs)
         # A mean of equal values may be rounded to a number above all of them.
         means = [np.clip(w @ v, v[0], v[-1]) for v, w in pairs]
         least, most = min(v[0] for v in self.values), max(v[-1] for v in self.values)
         super().__init__(means, low=least if low is None else low, high=most if high is None else high)
-        for k, v in enumerate(self.values):
-            if v[0] < self.low[k] or v[-1] > self.high[k]:
-                raise ValueError(
-                    f"arm {k}: values from {v[0]} to {v[-1]} leave the range [{self.low[k]}, {self.high[k]}]"
-                )
-        sizes = [v.size for v in self.values]
-        self._ends = np.cumsum(sizes) - 1  # where the values of each arm end in the following
+        for k, (v, start, end) in enumerate(zip(self.values, self.low, self.high, strict=True)):
+            if v[0] < start or v[-1] > end:
+                raise ValueError(f"arm {k}: values from {v[0]} to {v[-1]} leave the range [{start}, {end}]")
         self._all = np.concatenate(self.values)
-        self._below = np.concatenate([k + np.cumsum(w) for k, w in enumerate(self.weights)])
+        self._ends = np.cumsum([v.size for v in self.values]) - 1  # of the values of each arm among all
+        self._below = np.concatenate([k + np.append(np.cumsum(w)[:-1], 1.0) for k, w in enumerate(self.weights)])
 
     def reward(self, arms: Integers, u: Floats) -> Floats:
         """The quantile: the smallest value such that the values up to it are more likely than this number."""
         return self._all[np.minimum(np.searchsorted(self._below, arms + u, side="right"), self._ends[arms])]
-
-    def settings(self) -> dict[str, Any]:
-        """The parameters, with the values and their weights, which sum to 1."""
-        lists = {"values": self.values, "weights": self.weights}
-        return {**super().settings(), **{name: [part.tolist() for part in parts] for name, parts in lists.items()}}
 
 
 LAWS: dict[str, Callable[..., Environment]] = {
@@ -411,9 +367,11 @@ class Linear(Environment):
     >>> environment = Linear([[1.0, 0.0], [0.6, 0.8], [-1.0, 0.0]], theta=[0.5, 0.5], offered=2)
     >>> environment.means.round(3), environment.low
     (array([ 0.5,  0.7, -0.5]), array([ 0.,  0., -1.]))
-    >>> environment.offers(seed=7, runs=[0, 1], round=1)  # positions of the arms on offer in each run
-    array([...])
+    >>> environment.offers(seed=7, runs=[0, 1], round=1).tolist()  # positions of the arms on offer in each run
+    [[2, 1], [0, 2]]
     """
+
+    parameters = ("features", "theta", "offset", "offered", "law", "rewards")
 
     def __init__(
         self,
@@ -428,10 +386,7 @@ class Linear(Environment):
     ) -> None:
         rows, parameter = as_floats("features", features).copy(), as_floats("theta", theta).copy()
         if rows.ndim != 2 or parameter.shape != (rows.shape[1],) or not parameter.size:
-            raise ValueError(
-                f"features need a row for each arm and a column for each entry of theta; got shapes {rows.shape} "
-                f"and {parameter.shape}"
-            )
+            raise ValueError(f"features must have the shape (arms, {parameter.size}), as theta has; got {rows.shape}")
         known = _per_arm("offset", offset, len(rows))
         for name, array in (("features", rows), ("theta", parameter), ("offset", known)):
             if not np.all(np.abs(array) < LARGEST):
@@ -475,17 +430,6 @@ class Linear(Environment):
             order[rows, other], order[:, k] = order[:, k].copy(), order[rows, other]
         return order[:, : self.offered]
 
-    def settings(self) -> dict[str, Any]:
-        """The parameters, with features, theta, offset, and the law with its own settings."""
-        arrays = {name: getattr(self, name).tolist() for name in ("features", "theta", "offset")}
-        return {
-            **super().settings(),
-            **arrays,
-            "offered": self.offered,
-            "law": self.law,
-            "rewards": self.rewards.settings(),
-        }
-
 
 class Changing(Environment):
     """An environment that becomes another one in some round, and perhaps another one later.
@@ -511,6 +455,7 @@ class Changing(Environment):
     True
     """
 
+    parameters = ("stages",)
     stages: tuple[tuple[int, Environment], ...]
 
     def __init__(self, stages: Iterable[tuple[int, Environment]]) -> None:
@@ -526,11 +471,8 @@ class Changing(Environment):
             raise ValueError(f"stages must start in round 1, and each later than the one before; got {starts}")
         if len({len(own) for own in environments}) > 1:
             raise ValueError(f"all stages need the same number of arms; got {[len(own) for own in environments]}")
-        low, high = (
-            np.min([own.low for own in environments], axis=0),
-            np.max([own.high for own in environments], axis=0),
-        )
-        super().__init__(environments[0].means, low=low, high=high)
+        low = np.min([own.low for own in environments], axis=0)
+        super().__init__(environments[0].means, low=low, high=np.max([own.high for own in environments], axis=0))
 
     def reward(self, arms: Integers, u: Floats) -> Floats:
         """Rewards of the first stage; `at` has the others."""
@@ -544,18 +486,11 @@ class Changing(Environment):
         """The gaps from this round on, and the next round from which on they are others: 0 for never."""
         return self.at(round).gaps, next((first for first, _ in self.stages if first > round), 0)
 
-    def settings(self) -> dict[str, Any]:
-        """The parameters, with the first round and the parameters of each stage."""
-        return {**super().settings(), "stages": [[first, own.settings()] for first, own in self.stages]}
-
 
 def _is_stage(pair: Any) -> bool:
     """Whether this is a round and an environment in which all arms are on offer and nothing changes."""
-    if not (
-        isinstance(pair, tuple | list) and len(pair) == 2 and is_whole(pair[0]) and isinstance(pair[1], Environment)
-    ):
-        return False
-    return not isinstance(pair[1], Changing) and getattr(pair[1], "offered", None) is None
+    own = pair[1] if isinstance(pair, tuple | list) and len(pair) == 2 else None
+    return isinstance(own, Environment) and not isinstance(own, Changing) and getattr(own, "offered", None) is None
 
 
 def _per_arm(name: str, value: ArrayLike, arms: int) -> Floats:
@@ -564,6 +499,15 @@ def _per_arm(name: str, value: ArrayLike, arms: int) -> Floats:
     if numbers.shape not in ((), (1,), (arms,)):
         raise ValueError(f"{name} must be one number, or one for each of the {arms} arms; got shape {numbers.shape}")
     return np.broadcast_to(numbers, arms).copy()
+
+
+def _plain(value: Any) -> Any:
+    """A parameter in values that JSON can hold."""
+    if isinstance(value, Environment):
+        return value.settings()
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return [_plain(part) for part in value] if isinstance(value, tuple | list) else value
 
 
 def _positive(name: str, value: float) -> float:

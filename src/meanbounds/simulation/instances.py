@@ -10,7 +10,7 @@ from meanbounds.bounds import MeanBounds
 from meanbounds.simulation.environments import Bernoulli, Environment, Linear
 from meanbounds.support.checks import as_float, as_whole, shown
 from meanbounds.support.streams import Seed, as_seed
-from meanbounds.support.types import Booleans, Floats
+from meanbounds.support.types import Floats
 
 __all__ = ["INSTANCES", "Instance", "paper_linear", "random_instance"]
 
@@ -26,7 +26,7 @@ class Instance:
     title
         Why it is interesting.
     environment
-        Where rewards come from. For another law of the rewards with the same means: ``Uniform(instance.means)``.
+        Where rewards come from; another law with the same means is ``Uniform(instance.means)``.
     bounds
         Bounds on the means.
 
@@ -47,14 +47,6 @@ class Instance:
     def means(self) -> Floats:
         """The true means."""
         return self.environment.means
-
-    @property
-    def meta_pruned(self) -> Booleans:
-        """For each arm, whether it survives pruning although its upper bound is below the best mean.
-
-        Policies that clip at the upper bounds play such arms a bounded number of times; see `MeanBounds.meta_pruned`.
-        """
-        return self.bounds.meta_pruned(float(self.means.max()))
 
 
 def random_instance(arms: int = 5, *, slack: float = 0.3, seed: Seed = None) -> Instance:
