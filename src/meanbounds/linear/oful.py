@@ -1,37 +1,37 @@
-"""OFUL, and what all policies for arms with features share: ridge regression, the bounds in use, the choice."""
+"""OFUL, and what all policies for arms with features share: ridge regression, what bounds allow, the choice."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from copy import copy
 from dataclasses import dataclass, field
-from math import log, log1p, sqrt
-from typing import Any, ClassVar
+from math import exp, log, log1p, sqrt
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from meanbounds.bounds import MeanBounds
+from meanbounds.bounds import BoundsError, MeanBounds
 from meanbounds.knowledge import Knowledge
 from meanbounds.linear.arms import LinearArms, check_norms
 from meanbounds.linear.feasible import Extent, FeasibleSet
+from meanbounds.linear.maximum import TOLERANCE
 from meanbounds.policies.base import Described
 from meanbounds.support.checks import as_float, shown
 from meanbounds.support.streams import Draws
 from meanbounds.support.types import Booleans, Floats, Integers
 
-__all__ = ["OFUL", "Limits", "LinearPolicy", "LinearState"]
+__all__ = ["OFUL", "Allowed", "LinearPolicy", "LinearState", "Offer", "extent_of", "without_bounds"]
 
 _REFRESH = 1024  # updates after which everything is computed from the sums again
 _LEAP = 1e4  # an update that narrows an arm's width by more loses too many digits
 _LONGEST = 1e9  # squared length of features over the regularisation
 _LEAST_NOISE = 1e-4  # of the largest: no reward counts more than ten thousand times as much as another
-_TIE = 1e-10  # indices closer than this, relative to the means that the norm allows, are equal
-_PRUNED = 1e-9  # by how much, on the same scale, rounding may have raised an upper bound
+_PRUNED = 1e-9  # of the largest mean that the norm allows: rounding may have raised an upper bound by this
 
 
 @dataclass(eq=False)
-class Limits:
-    """The bounds that a policy goes by.
+class Allowed:
+    """What the bounds allow.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Limits:
     memory
         What the policy keeps from round to round.
     complete
-        Whether all known arms are there, and no others.
+        Whether the arms are all that are known, and no others.
     """
 
     extent: Extent
@@ -64,21 +64,29 @@ class Limits:
         floor = lower.max(axis=1, keepdims=True)
         return (self._top.take(offered) > floor) | (lower >= floor)
 
-    def offering(self, places: Integers, new: Extent) -> Limits:
+    def offering(self, places: Integers, new: Extent) -> Allowed:
         """The same for the known arms at these places, followed by new ones."""
         extent = Extent(*(np.concatenate([old[places], own]) for old, own in zip(self.extent, new, strict=True)))
-        return Limits(extent, self.feasible, self.norm_high, self.memory, complete=False)
+        return Allowed(extent, self.feasible, self.norm_high, self.memory, complete=False)
+
+
+class Offer(NamedTuple):
+    """The arms on offer in a decision: arrays of shape (rows, offered), or (1, offered) if all rows have the same."""
+
+    arms: Integers  # their positions
+    kept: Booleans  # which of them can be best
+    allowed: Allowed  # the bounds to go by
 
 
 class LinearState:
-    """What a policy for arms with features knows and has learned: one row for each run, or one for an agent.
+    """What a policy for arms with features has learned: a row for each run, or one for an agent.
 
     Attributes
     ----------
-    features, offset
-        Of the arms: shapes (arms, d) and (arms,).
-    limits
-        The bounds in use; and if some may be wrong, after these, those that are certain.
+    features, offset, bounds
+        Of the arms.
+    allowed
+        What the bounds allow; if some may be wrong, after this, what the certain ones allow.
     weight
         How much a reward of each arm counts: one over the variance, or variance proxy, of its noise.
     precision, moment
@@ -87,7 +95,7 @@ class LinearState:
     inverse, parameter
         V^-1, and the estimate of the parameter: V^-1 moment.
     estimate, square
-        For each arm the estimate of its mean and features' V^-1 features: shape (rows, arms).
+        For each arm the estimate of its mean, and features' V^-1 features: shape (rows, arms).
     log_det
         ``log(det V / ridge^d)``, shape (rows,).
     contradictions
@@ -97,17 +105,29 @@ class LinearState:
         None if nobody bets. Added up they are the logarithm of an e-process against all bounds together.
     """
 
-    def __init__(self, arms: LinearArms, limits: tuple[Limits, ...], weight: Floats, ridge: float, rows: int) -> None:
-        size, d = arms.features.shape
+    gains: Floats | None = None
+    log_n = np.inf  # -log(1 - trust), of bounds that may be wrong
+    updates = 0
+
+    def __init__(self, arms: LinearArms, allowed: list[Allowed], weight: Floats, ridge: float, rows: int) -> None:
+        d = arms.dimension
         self.features, self.offset, self.bounds = arms.features, arms.offset, arms.bounds
-        self.limits, self.weight, self.ridge, self.log_n = limits, weight, ridge, np.inf
-        self.everything, self.first = np.arange(size)[None, :], size * np.arange(rows)[:, None]
-        self.precision, self.moment, self.updates = np.tile(ridge * np.eye(d), (rows, 1, 1)), np.zeros((rows, d)), 0
-        self.contradictions, self.gains = np.zeros(rows, dtype=np.int64), None
-        self.tie = 0.0
+        self.allowed, self.weight, self.ridge = allowed, weight, ridge
+        self.precision, self.moment = np.tile(ridge * np.eye(d), (rows, 1, 1)), np.zeros((rows, d))
+        self.contradictions = np.zeros(rows, dtype=np.int64)
+        self.begun = self.precision.copy(), self.moment.copy()  # before the first reward
+        self._number()
         self.refresh()
 
-    gains: Floats | None
+    def _number(self) -> None:
+        """Number the arms, and say where each row begins in a table of them."""
+        arms = len(self.offset)
+        self.everything, self.first = np.arange(arms)[None, :], arms * np.arange(len(self.moment))[:, None]
+        self.tie = TOLERANCE * float(self.allowed[0].scale.max())
+
+    def at(self, table: Floats, arms: Integers) -> Floats:
+        """The entries of a table (rows, all arms) for some arms of each row."""
+        return table.take(arms + self.first)
 
     def refresh(self) -> None:
         """Compute everything from V and the moment, without the rounding errors of updates."""
@@ -131,75 +151,69 @@ class LinearState:
             self.refresh()
             return
         factor = (weight / (1.0 + width))[:, None]
-        shift = factor * error[:, None]
-        product = image @ self.features.T
+        shift, product = factor * error[:, None], image @ self.features.T
         self.inverse -= (factor * image)[:, :, None] * image[:, None, :]
         self.parameter += shift * image
         self.log_det += np.log1p(width)
         self.estimate += shift * product
         self.square -= factor * np.square(product, out=product)
 
-    def at(self, table: Floats, offered: Integers) -> Floats:
-        """The entries of a table (rows, arms) for the arms on offer."""
-        return table.take(offered + self.first)
-
-    def offering(self, places: Integers, features: Floats, offset: Floats, extents: list[Extent]) -> LinearState:
+    def offering(self, places: Integers, new: LinearArms, extents: list[Extent]) -> LinearState:
         """The same for one decision among the known arms at these places, followed by new ones."""
         made = copy(self)
-        made.features, made.offset = (
-            np.vstack([self.features[places], features]),
-            np.append(self.offset[places], offset),
-        )
-        made.limits = tuple(own.offering(places, new) for own, new in zip(self.limits, extents, strict=True))
-        made.everything, made.first = (
-            np.arange(len(made.offset))[None, :],
-            len(made.offset) * np.arange(len(self.moment))[:, None],
-        )
+        made.features = np.vstack([self.features[places], new.features])
+        made.offset = np.append(self.offset[places], new.offset)
+        made.allowed = [own.offering(places, extent) for own, extent in zip(self.allowed, extents, strict=True)]
         made.estimate = made.offset + made.parameter @ made.features.T
         made.square = np.einsum("rij,ni,nj->rn", made.inverse, made.features, made.features)
+        made._number()
         return made
+
+    def adopt(self, old: LinearState) -> None:
+        """Take over the rewards of another state with the same features, or fewer arms, and the same prior."""
+        self.precision += old.precision - old.begun[0]
+        self.moment += old.moment - old.begun[1]
+        self.updates, self.contradictions = old.updates, old.contradictions
+        self.refresh()
 
     @property
     def doubt(self) -> Floats:
         """The probability with which a decision does without the bounds that may be wrong, for each row.
 
-        It is ``1 / (1 + (N - 1) / E)`` with N = 1 / (1 - trust): the posterior probability that the bounds fail if E is
-        the ratio of what both say about the rewards. E is the e-process of the bets, and counts from 1 on: rewards take
-        trust away and give none, since arms that the bounds silence have no say in it.
+        It is ``1 / (1 + (N - 1) / E)`` with N = 1 / (1 - trust): the posterior probability that the bounds fail, with
+        the e-process of `bet` for the ratio of what both say about the rewards. E counts from 1 on: rewards take trust
+        away and give none, since arms that the bounds silence have no say. So a silenced arm is tried in one of N
+        rounds; if its bound is wrong, E then grows until the bounds are given up.
         """
-        assert self.gains is not None
-        log_odds = self.log_n + log1p(-np.exp(-self.log_n)) - np.maximum(self.gains.sum(axis=(1, 2)), 0.0)
-        return 1.0 / (1.0 + np.exp(np.minimum(log_odds, 700.0)))
+        log_e = 0.0 if self.gains is None else np.maximum(self.gains.sum(axis=(1, 2)), 0.0)
+        return 1.0 / (1.0 + np.exp(np.minimum(self.log_n + log1p(-exp(-self.log_n)) - log_e, 700.0)))
 
-    def bet(self, positions: Integers, rewards: Floats) -> None:
-        """Bet against the bounds of the arms that were played, and settle the bets by their rewards.
+    def bet(self, positions: Integers, rewards: Floats) -> bool:
+        """Bet against the bounds of the arms that were played: whether a bet was decided by these rewards.
 
         A bet needs two numbers before the reward X comes: the upper bound u on its mean that follows from all bounds,
-        and a forecast q > u; both in units of the range. The wealth is multiplied by
+        and a forecast q > u, in units of the range. The wealth is multiplied by
         ``(q / u)^X ((1 - q) / (1 - u))^(1 - X)``, which is convex in X, so that its expectation is at most
         ``1 + (m - u) (q - u) / (u (1 - u)) <= 1`` for a mean m <= u. So the wealth is an e-process against the claim
         that all bounds hold, whatever the forecasts are. They are the estimate of the regression, moved towards the
-        bound by its standard error, at most half way from the bound to the end of the range.
+        bound by its standard error, and at most half way from the bound to the end of the range.
         """
-        assert self.gains is not None
-        estimate = self.at(self.estimate, positions[:, None])[:, 0]
-        deviation = np.sqrt(np.maximum(self.at(self.square, positions[:, None])[:, 0], 0.0))
-        lower, upper = self.limits[0].lower[positions], self.limits[0].upper[positions]
-        for row in np.flatnonzero((estimate + deviation < lower) | (estimate - deviation > upper)).tolist():
-            arm = int(positions[row])
-            low, high = float(self.bounds.low[arm]), float(self.bounds.high[arm])
-            win, lack, side = (rewards[row] - low) / (high - low), (high - rewards[row]) / (high - low), 1
-            bound, forecast = (upper[row] - low) / (high - low), (estimate[row] - deviation[row] - low) / (high - low)
-            if estimate[row] < lower[row]:
-                win, lack, side = lack, win, 0
-                bound, forecast = (
-                    (high - lower[row]) / (high - low),
-                    (high - estimate[row] - deviation[row]) / (high - low),
-                )
-            if bound < 1.0:
+        middle = self.at(self.estimate, positions[:, None])[:, 0]
+        error = np.sqrt(np.maximum(self.at(self.square, positions[:, None])[:, 0], 0.0))
+        lower, upper = self.allowed[0].lower.take(positions), self.allowed[0].upper.take(positions)
+        rows = np.flatnonzero((middle + error < lower) | (middle - error > upper)).tolist()
+        for row in rows:
+            arm, side = int(positions[row]), int(middle[row] > upper[row])
+            ends = self.bounds.low.item(arm), self.bounds.high.item(arm)
+            start, end = ends if side else ends[::-1]  # a lower bound is an upper bound on what a reward lacks
+            bound = ((upper if side else lower)[row] - start) / (end - start)
+            forecast = (middle[row] - start) / (end - start) - error[row] / abs(end - start)
+            win = (rewards[row] - start) / (end - start)
+            if bound < 1.0 and self.gains is not None:
                 short = max(1.0 - forecast, (1.0 - bound) / 2.0)
                 gain = win * (log1p(-short) - log(max(bound, 1e-300))) if win > 0.0 else 0.0
-                self.gains[row, side, arm] += gain + (lack * log(short / (1.0 - bound)) if lack > 0.0 else 0.0)
+                self.gains[row, side, arm] += gain + (1.0 - win) * log(short / (1.0 - bound))
+        return bool(rows)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -207,7 +221,7 @@ class LinearPolicy(Described):
     """Base of the policies for arms with features: the mean of an arm is ``offset + features . parameter``.
 
     `start` makes the state, with a row for each run of a simulation (one for an agent), `choose` decides in all rows,
-    and `learn` takes in one reward for each. A subclass defines `limits`, `noise` and `weigh`.
+    and `learn` takes in one reward for each. A subclass defines `allow`, `noise` and `weigh`.
 
     Parameters
     ----------
@@ -219,19 +233,18 @@ class LinearPolicy(Described):
     Examples
     --------
     >>> import numpy as np
-    >>> from meanbounds import MeanBounds
-    >>> from meanbounds.linear import OFUL, LinearArms
+    >>> import meanbounds as mb
+    >>> from meanbounds.linear import LinearArms
     >>> from meanbounds.support.streams import Draws, stream
-    >>> policy = OFUL()
-    >>> state = policy.start(LinearArms([[1.0, 0.0], [0.6, 0.8]], MeanBounds.vacuous(2)), rows=3)
+    >>> policy, arms = mb.OFUL(), LinearArms([[1.0, 0.0], [0.6, 0.8]], mb.MeanBounds.vacuous(2))
+    >>> state = policy.start(arms, rows=3)
     >>> policy.learn(state, np.array([0, 1, 1]), np.array([1.0, 1.0, 0.0]))
     >>> policy.choose(state, None, Draws(stream(7, np.arange(3), "policy"), 0))
-    array([0, 1, 0])
+    array([1, 1, 0])
     """
 
     source: ClassVar[str] = ""  # where the policy was published
     takes_prior: ClassVar[bool] = False  # whether a `Prior` changes anything
-    has_index: ClassVar[bool] = True  # whether it ranks arms by an index
 
     norm_high: float = 1.0
     regularisation: float = 1.0
@@ -248,45 +261,30 @@ class LinearPolicy(Described):
         object.__setattr__(self, name, value)
 
     @abstractmethod
-    def limits(self, arms: LinearArms) -> Limits:
-        """The bounds that the policy goes by."""
+    def allow(self, arms: LinearArms) -> Allowed:
+        """What the policy makes of the bounds."""
 
     @abstractmethod
     def noise(self, extent: Extent, low: Floats, high: Floats) -> Floats:
         """The variance, or variance proxy, of each arm's rewards, given its bounds and its range."""
 
     @abstractmethod
-    def weigh(
-        self, state: LinearState, limits: Limits, offered: Integers, kept: Booleans, draws: Draws
-    ) -> Floats | Booleans:
-        """How likely each arm on offer is to be chosen: numbers in proportion to probabilities, shape (rows, offered).
-
-        Parameters
-        ----------
-        state, limits
-            The rewards so far, and the bounds to go by.
-        offered
-            Positions of the arms on offer, shape (rows, offered) or (1, offered).
-        kept
-            Which of them can be best.
-        draws
-            Random numbers for the decision.
-        """
-
-    @property
-    def tolerance(self) -> float:
-        """Indices closer than this are equal, relative to the means that the norm allows."""
-        return _TIE
+    def weigh(self, state: LinearState, offer: Offer, draws: Draws) -> Floats | Booleans:
+        """How likely each arm on offer is to be chosen: numbers in proportion to probabilities, (rows, offered)."""
 
     def ridge(self, worst: float) -> float:
         """What the matrix V begins with; `worst` is the largest variance proxy that the ranges allow."""
         return self.regularisation / worst
 
+    def weight(self, extent: Extent, low: Floats, high: Floats, worst: float) -> Floats:
+        """How much a reward of each arm counts."""
+        return 1.0 / np.maximum(self.noise(extent, low, high), _LEAST_NOISE * worst)
+
     def start(self, arms: LinearArms, rows: int = 1, known: Knowledge | None = None) -> LinearState:
         """The state before the first reward.
 
         Bounds with a trust below 1 stand or fall together, since one parameter is behind all means; the least of their
-        trusts counts. Some decisions do without them, see `LinearState.doubt`. Noise is then judged by what is certain.
+        trusts counts. Some decisions do without them, see `LinearState.doubt`, and noise is judged without them.
 
         Parameters
         ----------
@@ -295,33 +293,27 @@ class LinearPolicy(Described):
         rows
             How many runs there are.
         known
-            Trust in these bounds, and a prior, for policies that take one.
+            The trust in these bounds, and a prior, for policies that take one.
         """
         known = Knowledge(arms.bounds) if known is None else known
-        self.check_known(known)
-        trust = np.broadcast_to(known.trust, len(arms.bounds))
-        doubted = (trust > 0.0) & (trust < 1.0)
-        limits = [self.limits(_without(arms, trust == 0.0))]
-        if doubted.any():
-            limits.append(self.limits(_without(arms, trust < 1.0)))
-        worst = float(arms.bounds.worst_variance_proxy.max())
+        bounds, trust = arms.bounds, np.broadcast_to(known.trust, len(arms.bounds))
+        doubted, worst = (trust > 0.0) & (trust < 1.0), float(bounds.worst_variance_proxy.max())
         self.check_scale(float(arms.length.max()))
-        weight = self.weight(limits[-1].extent, arms.bounds.low, arms.bounds.high, worst)
-        state = LinearState(arms, tuple(limits), weight, self.ridge(worst), rows)
-        state.tie = self.tolerance * float(limits[0].scale.max())
+        allowed = [self.allow(without_bounds(arms, trust == 0.0))]
         if doubted.any():
-            state.log_n, state.gains = float(known.log_n[doubted].min()), np.zeros((rows, 2, len(arms.bounds)))
+            allowed.append(self.allow(without_bounds(arms, trust < 1.0)))
+        weight = self.weight(allowed[-1].extent, bounds.low, bounds.high, worst)
+        state = LinearState(arms, allowed, weight, self.ridge(worst), rows)
+        if doubted.any():
+            state.log_n, state.gains = float(known.log_n[doubted].min()), np.zeros((rows, 2, len(bounds)))
         if known.prior is not None:
+            if not self.takes_prior:
+                raise ValueError(
+                    f"{self} makes no use of a prior: leave it out, or take a policy that does, such as "
+                    f"mb.LinearThompson()"
+                )
             _add_prior(state, known)
         return state
-
-    def check_known(self, known: Knowledge) -> None:
-        """Refuse a prior that the policy would ignore."""
-        if known.prior is not None and not self.takes_prior:
-            raise ValueError(
-                f"{self} takes no prior: with one its confidence sets would have no guarantee; use "
-                f"mb.LinearThompson(), or leave the prior out"
-            )
 
     def check_scale(self, length: float) -> None:
         """Refuse features so long that their squares would round the regularisation away."""
@@ -332,43 +324,21 @@ class LinearPolicy(Described):
                 f"raise the regularisation"
             )
 
-    def weight(self, extent: Extent, low: Floats, high: Floats, worst: float) -> Floats:
-        """How much a reward of each arm counts."""
-        return 1.0 / np.maximum(self.noise(extent, low, high), _LEAST_NOISE * worst)
-
     def weights(self, state: LinearState, offered: Integers | None, draws: Draws) -> Floats | Booleans:
         """How likely each arm on offer is to be chosen, in proportion to probabilities.
 
-        A policy that samples draws in this; ask once for each decision.
+        A policy that samples draws in this, so ask once for each decision.
         """
-        offered = state.everything if offered is None else offered
-        found = [self._weights(state, limits, offered, draws) for limits in state.limits]
+        offered, found = state.everything if offered is None else offered, []
+        for allowed in state.allowed:
+            offer = Offer(offered, allowed.kept(offered), allowed)
+            alone = np.count_nonzero(offer.kept) == len(offer.kept)  # one arm in each row
+            found.append(offer.kept if alone else self.weigh(state, offer, draws))
         if len(found) == 1:
             return found[0]
         first, second = (part / part.sum(axis=1, keepdims=True) for part in found)
         doubt = state.doubt[:, None]
         return (1.0 - doubt) * first + doubt * second
-
-    def _weights(self, state: LinearState, limits: Limits, offered: Integers, draws: Draws) -> Floats | Booleans:
-        kept = limits.kept(offered)
-        if np.count_nonzero(kept) == len(kept):  # one arm in each row
-            return kept
-        return self.weigh(state, limits, offered, kept, draws)
-
-    def choose(self, state: LinearState, offered: Integers | None, draws: Draws) -> Integers:
-        """The position of the arm to play in each row.
-
-        Parameters
-        ----------
-        state
-            The rewards so far.
-        offered
-            Positions of the arms on offer, shape (rows, offered); None for all arms.
-        draws
-            Random numbers for the decision.
-        """
-        places = self.pick(self.weights(state, offered, draws), len(state.moment), draws)
-        return places if offered is None else np.take_along_axis(offered, places[:, None], axis=1)[:, 0]
 
     def pick(self, weights: Floats | Booleans, rows: int, draws: Draws) -> Integers:
         """Draw a column of `weights` for each row."""
@@ -377,27 +347,39 @@ class LinearPolicy(Described):
         below = weights.cumsum(axis=1)
         return ((draws.one() * below[:, -1])[:, None] >= below).sum(axis=1)
 
-    def learn(self, state: LinearState, positions: Integers, rewards: Floats, among: Booleans | None = None) -> None:
-        """Take in one reward for each row.
+    def choose(self, state: LinearState, offered: Integers | None, draws: Draws) -> Integers:
+        """The position of the arm to play in each row; those on offer are positions (rows, offered), or None for all."""
+        places = self.pick(self.weights(state, offered, draws), len(state.moment), draws)
+        return places if offered is None else np.take_along_axis(offered, places[:, None], axis=1)[:, 0]
 
-        Parameters
-        ----------
-        state
-            The rewards so far; it is changed.
-        positions, rewards
-            The arm that was played in each row, and its reward in reward units.
-        among
-            The rows that have a reward; all by default.
-        """
-        weight = state.weight.take(positions)
-        if among is not None:
-            weight = np.where(among, weight, 0.0)
+    def learn(self, state: LinearState, positions: Integers, rewards: Floats) -> None:
+        """Take in one reward for each row: the position of the arm that was played, and the reward."""
         if state.gains is not None:
             state.bet(positions, rewards)
-        state.add(state.features.take(positions, axis=0), rewards - state.offset.take(positions), weight)
+        target = rewards - state.offset.take(positions)
+        state.add(state.features.take(positions, axis=0), target, state.weight.take(positions))
 
 
-def _without(arms: LinearArms, some: Booleans) -> LinearArms:
+def extent_of(arms: LinearArms, feasible: FeasibleSet | None) -> Extent:
+    """The bounds on arms that follow from their own and from a feasible set; infinite without a set."""
+    bounds = arms.bounds
+    if feasible is None:
+        ends, exact = np.full(len(bounds), np.inf), np.zeros(len(bounds), dtype=np.bool_)
+        return Extent(arms.features, arms.offset, -ends, ends, exact, exact, np.full(arms.features.shape, np.nan))
+    if arms is feasible.arms:
+        return feasible.own
+    extent = feasible.extent(arms.features, arms.offset)
+    lower, upper = np.maximum(extent.lower, bounds.lower), np.minimum(extent.upper, bounds.upper)
+    for k in np.flatnonzero(lower > upper + 1e-9 * (bounds.high - bounds.low)):
+        raise BoundsError(
+            f"arm {bounds.arms[k]!r}: its mean is said to be in [{bounds.lower[k]:g}, {bounds.upper[k]:g}], but the "
+            f"bounds of other arms put it in [{extent.lower[k]:g}, {extent.upper[k]:g}]; at least one of these does "
+            f"not hold, or norm_high is too small"
+        )
+    return extent._replace(lower=np.minimum(lower, upper), upper=np.maximum(lower, upper))
+
+
+def without_bounds(arms: LinearArms, some: Booleans) -> LinearArms:
     """The arms without the bounds of some."""
     if not some.any():
         return arms
@@ -408,16 +390,13 @@ def _without(arms: LinearArms, some: Booleans) -> LinearArms:
 
 
 def _add_prior(state: LinearState, known: Knowledge) -> None:
-    """Count a prior as rewards that came before the first round.
-
-    Beta(a, b) has the density of a uniform prior times the likelihood of a - 1 successes and b - 1 failures.
-    """
+    """Count a prior as rewards: Beta(a, b) is a uniform prior after a - 1 successes and b - 1 failures."""
     assert known.prior is not None
     above, below = known.prior.parameters(known.bounds) - 1.0
     total = above * (known.bounds.high - state.offset) + below * (known.bounds.low - state.offset)
-    mass = state.weight * (above + below)
-    state.precision += (mass[:, None] * state.features).T @ state.features
+    state.precision += ((state.weight * (above + below))[:, None] * state.features).T @ state.features
     state.moment += (state.weight * total) @ state.features
+    state.begun = state.precision.copy(), state.moment.copy()
     state.refresh()
 
 
@@ -425,8 +404,9 @@ def _add_prior(state: LinearState, known: Knowledge) -> None:
 class OFUL(LinearPolicy):
     """Optimism for arms with features (Abbasi-Yadkori, Pál and Szepesvári, 2011). Ignores the bounds.
 
-    Plays the arm with the largest mean over its confidence set, ``estimate + radius * sqrt(x' V^-1 x)``. Each reward is
-    weighted by the inverse of its variance proxy, so with one range for all arms this is the published algorithm.
+    Plays the arm with the largest mean over its confidence set, ``estimate + radius * sqrt(x' V^-1 x)``; of equal ones
+    the larger estimate. Each reward is weighted by the inverse of its variance proxy, so that with one range for all
+    arms this is the published algorithm.
 
     Parameters
     ----------
@@ -445,7 +425,7 @@ class OFUL(LinearPolicy):
     --------
     >>> import meanbounds as mb
     >>> agent = mb.LinearAgent(mb.OFUL(), mb.MeanBounds.vacuous(["a", "b"]), [[1.0, 0.0], [0.6, 0.8]], seed=1)
-    >>> agent.update("a", 1.0)
+    >>> agent.update("a", 1.0, pulled=False)
     >>> agent.pull()  # less is known about b
     'b'
     """
@@ -458,15 +438,9 @@ class OFUL(LinearPolicy):
         super().__post_init__()
         self._check_between("failure", "a probability between 0 and 1", 1.0)
 
-    def limits(self, arms: LinearArms) -> Limits:
-        """No bounds at all."""
-        return Limits(self.unlimited(arms.features, arms.offset), None, self.norm_high)
-
-    @staticmethod
-    def unlimited(features: Floats, offset: Floats) -> Extent:
-        """Infinite bounds on the means of these arms."""
-        ends, exact = np.full(len(offset), np.inf), np.zeros(len(offset), dtype=np.bool_)
-        return Extent(features, offset, -ends, ends, exact, exact, np.full(features.shape, np.nan))
+    def allow(self, arms: LinearArms) -> Allowed:
+        """Any mean."""
+        return Allowed(extent_of(arms, None), None, self.norm_high)
 
     def noise(self, extent: Extent, low: Floats, high: Floats) -> Floats:  # noqa: ARG002
         """The variance proxy from the range alone."""
@@ -474,43 +448,20 @@ class OFUL(LinearPolicy):
 
     def radius(self, state: LinearState) -> Floats:
         """The radius of each row's confidence set, in the norm of V."""
-        fixed = sqrt(state.ridge) * self.norm_high
-        return fixed + np.sqrt(state.log_det - 2.0 * log(self.failure))
+        return sqrt(state.ridge) * self.norm_high + np.sqrt(state.log_det - 2.0 * log(self.failure))
 
-    def scores(
-        self,
-        state: LinearState,
-        limits: Limits,
-        offered: Integers,
-        kept: Booleans,
-        every: bool = False,  # noqa: ARG002
-    ) -> tuple[Floats, Floats]:
-        """The index of each arm on offer, minus infinity for one that is not kept, and the estimate of its mean.
+    def scores(self, state: LinearState, offer: Offer, every: bool = False) -> Floats:  # noqa: ARG002
+        """The index of each arm on offer; with `every`, not only the largest is wanted."""
+        width = np.sqrt(np.maximum(state.at(state.square, offer.arms), 0.0))
+        return state.at(state.estimate, offer.arms) + self.radius(state)[:, None] * width
 
-        Parameters
-        ----------
-        state, limits, offered, kept
-            As for `weigh`.
-        every
-            Whether each index is wanted, and not only the largest.
-        """
-        estimate = state.at(state.estimate, offered)
-        width = np.sqrt(np.maximum(state.at(state.square, offered), 0.0))
-        return np.where(kept, estimate + self.radius(state)[:, None] * width, -np.inf), estimate
-
-    def weigh(
-        self,
-        state: LinearState,
-        limits: Limits,
-        offered: Integers,
-        kept: Booleans,
-        draws: Draws,  # noqa: ARG002
-    ) -> Booleans:
+    def weigh(self, state: LinearState, offer: Offer, draws: Draws) -> Booleans:  # noqa: ARG002
         """The largest index; of equal ones the largest estimate, moved into the arm's bounds; then all alike."""
-        index, estimate = self.scores(state, limits, offered, kept)
-        tied = index >= index.max(axis=1, keepdims=True) - state.tie
+        scores = np.where(offer.kept, self.scores(state, offer), -np.inf)
+        tied = scores >= scores.max(axis=1, keepdims=True) - state.tie
         if np.count_nonzero(tied) > len(tied):
-            means = np.minimum(np.maximum(estimate, limits.lower.take(offered)), limits.upper.take(offered))
+            lower, upper = offer.allowed.lower.take(offer.arms), offer.allowed.upper.take(offer.arms)
+            means = np.minimum(np.maximum(state.at(state.estimate, offer.arms), lower), upper)
             means = np.where(tied, means, -np.inf)
             tied &= means >= means.max(axis=1, keepdims=True) - state.tie
         return tied

@@ -7,36 +7,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from meanbounds.bounds import BoundsError
 from meanbounds.linear.arms import LinearArms
 from meanbounds.linear.feasible import Extent, FeasibleSet
-from meanbounds.linear.maximum import TOLERANCE, Ellipsoids, Proofs, indices
-from meanbounds.linear.oful import OFUL, Limits, LinearState
+from meanbounds.linear.maximum import Ellipsoids, Proofs, indices
+from meanbounds.linear.oful import OFUL, Allowed, LinearState, Offer, extent_of
 from meanbounds.subgaussian import proxy_between
 from meanbounds.support.checks import check_choice
-from meanbounds.support.types import Booleans, Floats, Integers
+from meanbounds.support.types import Floats
 
-__all__ = ["ROFUL", "limits_of"]
+__all__ = ["ROFUL", "allowed_by"]
 
 _MOST = 1_000  # arms whose bounds are all used to tighten bounds; of more arms, those with the narrowest bounds
 
 
-def limits_of(arms: LinearArms, norm_high: float) -> Limits:
+def allowed_by(arms: LinearArms, norm_high: float) -> Allowed:
     """The tightest bounds on each arm that follow from all bounds together (from the narrowest, for very many arms)."""
     bounds, some = arms.bounds, arms
     if len(bounds) > _MOST:
         narrow = np.argsort((bounds.upper - bounds.lower) / np.maximum(arms.length, 1e-150), kind="stable")[:_MOST]
         some = LinearArms(arms.features[narrow], bounds.subset(narrow), offset=arms.offset[narrow])
     feasible = FeasibleSet(some, norm_high)
-    extent = feasible.own if some is arms else feasible.extent(arms.features, arms.offset)
-    lower, upper = np.maximum(extent.lower, bounds.lower), np.minimum(extent.upper, bounds.upper)
-    for k in np.flatnonzero(lower > upper + 1e-9 * (bounds.high - bounds.low)):
-        raise BoundsError(
-            f"arm {bounds.arms[k]!r}: its bounds are [{bounds.lower[k]:g}, {bounds.upper[k]:g}], but those of the other "
-            f"arms put its mean in [{extent.lower[k]:g}, {extent.upper[k]:g}]; at least one of these does not hold, or "
-            f"norm_high is too small"
-        )
-    return Limits(extent._replace(lower=np.minimum(lower, upper), upper=np.maximum(lower, upper)), feasible, norm_high)
+    return Allowed(extent_of(arms, feasible), feasible, norm_high)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -84,34 +75,27 @@ class ROFUL(OFUL):
         super().__post_init__()
         check_choice("index", self.index, ("exact", "clip", "plain"))
 
-    def limits(self, arms: LinearArms) -> Limits:
+    def allow(self, arms: LinearArms) -> Allowed:
         """The tightened bounds."""
-        return limits_of(arms, self.norm_high)
+        return allowed_by(arms, self.norm_high)
 
     def noise(self, extent: Extent, low: Floats, high: Floats) -> Floats:
         """The least variance proxy that each arm's bounds imply."""
         return proxy_between(np.clip(extent.lower, low, high), np.clip(extent.upper, low, high), low, high)
 
-    @property
-    def tolerance(self) -> float:
-        """Indices closer than this are equal, relative to the means that the norm allows."""
-        return TOLERANCE if self.index == "exact" else super().tolerance
-
-    def scores(
-        self, state: LinearState, limits: Limits, offered: Integers, kept: Booleans, every: bool = False
-    ) -> tuple[Floats, Floats]:
-        """The index of each arm on offer, minus infinity for one that is not kept, and the estimate of its mean."""
+    def scores(self, state: LinearState, offer: Offer, every: bool = False) -> Floats:
+        """The index of each arm on offer; unless `every` one is wanted, some that are not the largest may be higher."""
         if self.index != "exact":
-            index, estimate = super().scores(state, limits, offered, kept)
-            return (np.minimum(index, limits.upper.take(offered)) if self.index == "clip" else index), estimate
-        assert limits.feasible is not None
-        rows, arms = state.estimate.shape
-        radius, wanted, proofs = self.radius(state), np.zeros((rows, arms), dtype=np.bool_), None
-        clip = np.minimum(state.estimate + radius[:, None] * np.sqrt(np.maximum(state.square, 0.0)), limits.upper)
-        wanted.reshape(-1)[offered + state.first] = kept
-        if limits.complete:
-            proofs = limits.memory.setdefault("proofs", Proofs(rows, arms, state.moment.shape[1]))
+            scores = super().scores(state, offer)
+            return np.minimum(scores, offer.allowed.upper.take(offer.arms)) if self.index == "clip" else scores
+        allowed, radius, (rows, arms) = offer.allowed, self.radius(state), state.estimate.shape
+        assert allowed.feasible is not None
+        clip = np.minimum(state.estimate + radius[:, None] * np.sqrt(np.maximum(state.square, 0.0)), allowed.upper)
+        wanted, proofs = np.zeros((rows, arms), dtype=np.bool_), None
+        wanted.reshape(-1)[offer.arms + state.first] = offer.kept
+        if allowed.complete:
+            proofs = allowed.memory.setdefault("proofs", Proofs(rows, arms, state.moment.shape[1]))
         sets = Ellipsoids(state.parameter, state.precision, state.inverse, radius)
-        index, empty = indices(limits.feasible, limits.extent, sets, clip, wanted, proofs=proofs, every=every)
+        scores, empty = indices(allowed.feasible, allowed.extent, sets, clip, wanted, proofs=proofs, every=every)
         state.contradictions += empty
-        return state.at(index, offered), state.at(state.estimate, offered)
+        return state.at(scores, offer.arms)

@@ -45,7 +45,7 @@ def play_linear(task: Task, first: int, runs: int, tick: Callable[[int], None]) 
         pulls[rows, chosen] += 1.0
         regret += best - environment.means[chosen]
         if task.considered:
-            kept = state.limits[0].kept(state.everything if offered is None else offered)
+            kept = state.allowed[0].kept(state.everything if offered is None else offered)
             width += np.count_nonzero(kept, axis=1)
         if t == task.checkpoints[place]:
             result.curves[:, place] = regret
