@@ -1,0 +1,5 @@
+"""Agents: a policy, what it knows, and what it has seen."""
+
+from meanbounds.agents.agent import Agent, Decision, Excluded
+
+__all__ = ["Agent", "Decision", "Excluded"]

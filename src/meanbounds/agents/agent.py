@@ -1,0 +1,671 @@
+"""The agent: pull an arm, tell it the reward, repeat; in one context or in many."""
+
+from __future__ import annotations
+
+import json
+import threading
+import warnings
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+
+from meanbounds.agents.contexts import ASSUMPTION, PENDING, PLAYS, PULLS, TOTAL, Context, Contexts, read_knowledge
+from meanbounds.bounds import Arm, BoundsError, MeanBounds, RewardError
+from meanbounds.evidence import Contradiction, ContradictionWarning, Watch
+from meanbounds.knowledge import Knowledge
+from meanbounds.known import Known, Seen
+from meanbounds.policies.base import Cache, Policy, choose
+from meanbounds.support.checks import as_flag, as_float, as_list, as_mapping, check_choice, shown
+from meanbounds.support.entries import Entries
+from meanbounds.support.saving import Saved, write_atomically
+from meanbounds.support.streams import Draws, Seed, as_seed, stream, uniform
+from meanbounds.support.types import Floats, Integers, Keys
+
+__all__ = ["Agent", "Decision", "Excluded", "Pending"]
+
+Pending = Literal["ignore", "count"]
+"""How a decision treats earlier pulls whose rewards have not come yet."""
+
+_FORMAT = 1
+_AWAKE = 4096  # contexts that are kept ready for use
+_OFFERS = 64  # sets of eligible arms that are kept ready in each
+_SILENT = 10_000  # pulls without a reward in between, after which an agent warns
+
+
+class Decision(NamedTuple):
+    """What an agent decided. Keep it with the reward: then other policies can be evaluated on the decisions later.
+
+    Attributes
+    ----------
+    context
+        Where; None if the agent has no contexts.
+    arm
+        The arm to play.
+    probability
+        With which probability the agent played it.
+    reason
+        ``"policy"``, ``"floor"`` for an arm that was drawn because of the floor, or ``"only option"``.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.2], [0.9, 0.9], arms=["a", "b"]), seed=7).decide()
+    Decision(context=None, arm='a', probability=0.5, reason='policy')
+    """
+
+    context: Context | None
+    arm: Arm
+    probability: float
+    reason: str
+
+
+class Excluded(NamedTuple):
+    """An arm that bounds exclude: its mean is at most `upper`, and that of the arm `better` at least `lower`.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> bounds = mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.9, 0.6], arms=["tPA", "medical", "watch"])
+    >>> mb.Agent(mb.GLUE(), bounds, seed=7).excluded()
+    [Excluded(context=None, arm='watch', upper=0.6, better='tPA', lower=0.7)]
+    """
+
+    context: Context | None
+    arm: Arm
+    upper: float
+    better: Arm
+    lower: float
+
+
+class Agent(Saved):
+    """Chooses an arm with `pull` and learns from its reward with `update`, in one context or in many.
+
+    Parameters
+    ----------
+    policy
+        How to decide, such as `GLUE`, or a policy of your own.
+    known
+        What is known of the arms: `MeanBounds`, `Knowledge`, or a mapping from contexts to these. A context is a text
+        or a tuple of texts, and has statistics of its own; all have the same arms and ranges of rewards. An agent that
+        was made from a mapping, even of one context, wants to be told the context in every call.
+    seed
+        Whole number, numpy Generator or None. An agent without contexts decides as run 0 of `simulate` with this seed.
+    floor
+        The least probability of each eligible arm that its bounds do not exclude, such as 0.01. With probability floor
+        times the number of these arms, one of them is drawn instead of asking the policy. This costs reward, and makes
+        it possible to estimate later what another policy would have earned.
+
+    Attributes
+    ----------
+    policy, seed, floor
+        As given; the seed as the number from which all random numbers follow.
+
+    Notes
+    -----
+    What the agent knows and what it has seen are separate: `know` replaces knowledge and leaves all statistics alone.
+    Methods that describe statistics are about all contexts together, unless a context is given.
+
+    Threads may share an agent: calls take effect one after the other. An error or an interrupt (Ctrl-C) leaves the
+    agent as it was before the call or, at the very end of one, as it is after it.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> bounds = mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.9, 0.6], arms=["tPA", "medical", "watch"])
+    >>> agent = mb.Agent(mb.GLUE(), bounds, seed=7)
+    >>> agent.pull()
+    'tPA'
+    >>> agent.update("tPA", 1.0)
+    >>> agent.plays()
+    array([1, 0, 0])
+
+    With contexts:
+
+    >>> agent = mb.Agent(mb.GLUE(), {"north": bounds, "south": mb.MeanBounds.vacuous(bounds.arms)}, seed=7)
+    >>> agent.pull("north")
+    'tPA'
+    >>> agent.update("tPA", 1.0, "north")
+    >>> agent.plays("south")
+    array([0, 0, 0])
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        known: MeanBounds | Knowledge | Mapping[Any, MeanBounds | Knowledge],
+        *,
+        seed: Seed = None,
+        floor: float = 0.0,
+    ) -> None:
+        given = read_knowledge(known)
+        contexts = Contexts.empty(next(iter(given.values())).bounds)
+        self._begin(policy, contexts, Watch(len(given)), as_seed(seed), floor)
+        self._check_priors(given)
+        contexts.know(given)
+
+    def _begin(self, policy: Policy, contexts: Contexts, watch: Watch, seed: int, floor: float) -> None:
+        if not isinstance(policy, Policy):
+            hint = f"; did you mean mb.{policy.__name__}()?" if isinstance(policy, type) else ""
+            raise TypeError(f"policy must be one such as mb.GLUE(); got {shown(policy)}{hint}")
+        least = None if isinstance(floor, bool) else _within(floor, 0.0, 1.0)
+        if least is None:
+            raise ValueError(f"floor must be a probability such as 0.01, or 0 for none; got {shown(floor)}")
+        self.policy, self.seed, self.floor = policy, seed, least
+        self._contexts, self._watch = contexts, watch
+        self._lock = threading.RLock()
+        self._awake: dict[Context | None, _Awake] = {}
+        self._silent, self._warned = 0, set[str]()  # pulls since the last reward, and what was warned of
+
+    # Decisions -------------------------------------------------------------------------------------------------------
+
+    def pull(
+        self, context: Context | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
+    ) -> Arm:
+        """Choose an arm.
+
+        Parameters
+        ----------
+        context
+            Where; required if the agent has contexts.
+        eligible
+            The arms that may be chosen now; all by default. Those that are retired or forbidden are left out. Only the
+            bounds of the rest count: an arm that is not eligible excludes no other.
+        pending
+            Whether pulls without a reward ``"count"`` as if each had returned the arm's mean so far; ``"ignore"`` waits
+            for the rewards. By default they count for the policies that this never made worse, such as `GLUE`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3, 0.1], [0.9, 0.8, 0.7], arms=["a", "b", "c"]), seed=7)
+        >>> agent.pull(), agent.pull(eligible=["b", "c"])
+        ('a', 'b')
+        """
+        with self._lock:
+            own = self._find(context)
+            asked = self._ask(own, eligible, pending)
+            k = self._drawn(own, asked[0]) if self.floor else -1
+            if k < 0:
+                k = int(choose(self.policy, *asked[:3], Draws(own.draws, own.pulls), asked[3])[0])
+            self._count(own, k)
+            return self._contexts.arms[k]
+
+    def decide(
+        self, context: Context | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
+    ) -> Decision:
+        """Choose an arm as `pull` does, and return it with its probability and the reason; see `Decision`."""
+        with self._lock:
+            own = self._find(context)
+            asked = self._ask(own, eligible, pending)
+            chances = self._chances(*asked)
+            k, reason = self._drawn(own, asked[0]) if self.floor else -1, "floor"
+            if k < 0:
+                k = int(choose(self.policy, *asked[:3], Draws(own.draws, own.pulls), asked[3])[0])
+                alone = len(chances) if asked[0].eligible is None else np.count_nonzero(asked[0].eligible)
+                reason = "only option" if alone == 1 else "policy"
+            decision = Decision(own.context, self._contexts.arms[k], chances.item(k), reason)
+            self._count(own, k)
+            return decision
+
+    def probabilities(
+        self, context: Context | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
+    ) -> Floats:
+        """The probability with which the next `pull` takes each arm; the agent stays as it is."""
+        with self._lock:
+            return self._chances(*self._ask(self._find(context), eligible, pending))
+
+    def indices(
+        self, context: Context | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
+    ) -> Floats:
+        """The index of each arm: `pull` takes the largest. Minus infinity for an arm that it would not take."""
+        with self._lock, np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            known, seen, t, cache = self._ask(self._find(context), eligible, pending)
+            found = self.policy.scores(known, seen, t, _NoDraws(self.policy), cache)
+            scores = (found[0] if isinstance(found, tuple) else found)[0]
+            return scores.copy() if known.eligible is None else np.where(known.eligible[0], scores, -np.inf)
+
+    # Rewards and knowledge -------------------------------------------------------------------------------------------
+
+    def update(self, arm: Arm, reward: float, context: Context | None = None, *, pulled: bool = True) -> None:
+        """Tell the agent a reward. Rewards may come late and in any order.
+
+        Warns once of each bound that the rewards contradict, see `contradictions`, and of each assumption that they
+        refute.
+
+        Parameters
+        ----------
+        arm, reward
+            The arm that was played, and its reward: a number in the arm's range.
+        context
+            Where; required if the agent has contexts.
+        pulled
+            False for a reward of an arm that this agent did not choose: its pulls wait for their own. Give it only
+            rewards of arms that were chosen at random; the choices of an expert who saw more than was recorded mislead.
+        """
+        with self._lock:
+            own, contexts = self._find(context), self._contexts
+            k = contexts.position[arm] if type(arm) is str and arm in contexts.position else contexts.place(arm)
+            low, high = contexts.ends[k]
+            value = reward if type(reward) is float and low <= reward <= high else _as_reward(arm, reward, low, high)
+            x = one = (value - low) / (high - low)
+            if 0.0 < x < 1.0:
+                one = float(uniform(own.roundings, own.updates)[0] < x)
+            column = own.seen[:, k]
+            plays, total, squares, _, pending, _ = column.tolist()
+            answered = 0.0
+            if pulled is True or as_flag("pulled", pulled):
+                if pending:
+                    answered = 1.0
+                else:
+                    self._warn(
+                        "unasked",
+                        f"arm {arm!r} got a reward, but no pull of it waits for one; if the reward is from before or "
+                        f"from elsewhere, give pulled=False",
+                    )
+            change = np.array((1.0, x, x * x, one, -answered, 0.0))
+            sums = plays + 1.0, total + x, squares + x * x
+            found = self._watch.look(own.known, own.row, k, *sums, pending - answered)
+            if found is not None:
+                warnings.warn(ContradictionWarning(found.named(contexts.arms[k], own.context)), stacklevel=2)
+            ledgers = self._told(own, k, change) if own.assumption else contexts.ledgers
+            column += change
+            own.t += 1.0
+            own.updates, own.waiting, contexts.ledgers, self._silent = (
+                own.updates + 1,
+                own.waiting - answered,
+                ledgers,
+                0,
+            )
+
+    def cancel(self, arm: Arm, context: Context | None = None) -> None:
+        """Give up one pull of this arm that waits for a reward, which will never come."""
+        with self._lock:
+            own, k = self._find(context), self._contexts.place(arm)
+            if not own.seen[PENDING, k]:
+                raise ValueError(f"no pull of arm {arm!r} waits for a reward")
+            own.seen[PENDING, k] -= 1.0
+            own.waiting -= 1.0
+
+    def know(self, known: MeanBounds | Knowledge | Mapping[Any, MeanBounds | Knowledge]) -> None:
+        """Replace what is known, from now on; everything that was seen stays.
+
+        Parameters
+        ----------
+        known
+            As for `Agent`. A mapping may name some of the contexts, and new ones, which are added. The arms must be the
+            same, in any order. If anything is refused, nothing changes.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), {"north": mb.MeanBounds([0.2, 0.3], [0.9, 0.8])}, seed=7)
+        >>> agent.know({"north": mb.MeanBounds([0.85, 0.3], [0.9, 0.8]), "south": mb.MeanBounds.vacuous(2)})
+        >>> agent.indices("north"), agent.contexts
+        (array([ 0.9, -inf]), ('north', 'south'))
+        """
+        given = read_knowledge(known)
+        with self._lock:
+            if (None in given) != (None in self._contexts.rows):
+                form = "a mapping from contexts to" if None in given else "no mapping but"
+                raise TypeError(f"this agent was made differently: give {form} mb.MeanBounds or mb.Knowledge")
+            self._check_priors(given)
+            self._awake.clear()
+            self._contexts.know(given)
+
+    def add(self, known: MeanBounds | Knowledge) -> None:
+        """Offer more arms, everywhere: these bounds name them. Give a context other bounds on them with `know`.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2], [0.5], arms=["old"]), seed=7)
+        >>> agent.add(mb.MeanBounds([0.0], [0.9], arms=["new"]))
+        >>> agent.pull()
+        'new'
+        """
+        given = Knowledge.of(known)
+        with self._lock:
+            for arm in given.bounds.arms:
+                if arm in self._contexts.position:
+                    raise BoundsError(f"there is an arm {arm!r} already; give the new one another name")
+            self._check_priors({None: given})
+            contexts = self._contexts.with_arms(given)
+            self._awake.clear()
+            self._contexts = contexts
+
+    def retire(self, arm: Arm) -> None:
+        """Stop offering an arm, everywhere. Late rewards of it still count, and `restore` offers it again."""
+        with self._lock:
+            k = self._contexts.place(arm)
+            self._awake.clear()
+            self._contexts.retired[k] = True
+
+    def restore(self, arm: Arm) -> None:
+        """Offer a retired arm again."""
+        with self._lock:
+            k = self._contexts.place(arm)
+            self._awake.clear()
+            self._contexts.retired[k] = False
+
+    def forbid(self, arms: Iterable[Arm], context: Context | None = None) -> None:
+        """Forbid these arms in a context, and allow the others: ``agent.forbid([], context)`` allows all."""
+        with self._lock:
+            row, mask = self._find(context).row, self._contexts.mask(as_list("arms", arms))
+            self._awake.clear()
+            self._contexts.forbidden[row] = mask
+
+    def forget_context(self, context: Context) -> None:
+        """Erase a context with all that is known and was seen of it, for example when a person asks for it."""
+        with self._lock:
+            own = self._find(context)
+            if own.context is None:
+                raise ValueError("this agent has no contexts")
+            self._awake.clear()
+            self._watch.forget(own.row)
+            self._contexts.forget(own.context)
+
+    # What the agent has ----------------------------------------------------------------------------------------------
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """The names of the arms, retired ones included."""
+        return self._contexts.arms
+
+    @property
+    def contexts(self) -> tuple[Context, ...]:
+        """The names of the contexts, new ones last; empty if the agent was made without."""
+        return tuple(name for name in self._contexts.rows if name is not None)
+
+    @property
+    def retired(self) -> tuple[Arm, ...]:
+        """The arms that are retired."""
+        return self._contexts.names(self._contexts.retired)
+
+    def forbidden(self, context: Context | None = None) -> tuple[Arm, ...]:
+        """The arms that are forbidden in a context."""
+        with self._lock:
+            return self._contexts.names(self._contexts.forbidden[self._find(context).row])
+
+    def knowledge(self, context: Context | None = None) -> Knowledge:
+        """What is known of the arms in a context."""
+        with self._lock:
+            return self._contexts.knowledge(self._find(context).row)
+
+    def plays(self, context: Context | None = None) -> Integers:
+        """How many rewards each arm has had."""
+        return self._sum(PLAYS, context).astype(np.int64)
+
+    def pulls(self, context: Context | None = None) -> Integers:
+        """How often each arm was pulled."""
+        return self._sum(PULLS, context).astype(np.int64)
+
+    def pending(self, context: Context | None = None) -> Integers:
+        """How many pulls of each arm wait for a reward."""
+        return self._sum(PENDING, context).astype(np.int64)
+
+    def updates(self, context: Context | None = None) -> int:
+        """How many rewards have come."""
+        return int(self._sum(PLAYS, context).sum())
+
+    def means(self, context: Context | None = None) -> Floats:
+        """The mean reward of each arm; NaN for an arm without rewards."""
+        with self._lock, np.errstate(invalid="ignore"):
+            share = self._sum(TOTAL, context) / self._sum(PLAYS, context)
+            return self._contexts.low + (self._contexts.high - self._contexts.low) * share
+
+    def _sum(self, field: int, context: Context | None) -> Floats:
+        """One field of what was seen."""
+        with self._lock:
+            if context is None:
+                return self._contexts.seen[:, field].sum(axis=0)
+            return self._find(context).seen[field].copy()
+
+    def excluded(self, context: Context | None = None) -> list[Excluded]:
+        """The arms that bounds which are certain exclude.
+
+        Policies that use bounds never try these, so no reward will ever tell that a bound behind it is wrong. A trust
+        below 1 makes them try such an arm now and then.
+        """
+        with self._lock:
+            some = self._contexts.rows if context is None else {context: self._find(context).row}
+            names, rows = list(some), list(some.values())
+            known, offered = self._contexts.given(self._contexts.known[rows]), self._contexts.offered(rows)
+            known = known.among(offered).without_doubted
+            best, found = np.where(offered, known.lower, -np.inf).argmax(axis=1), []
+            for place, k in np.argwhere(offered & ~known.possible).tolist():
+                better = int(best[place])
+                lower, upper = known.lower.item(place, better), known.upper.item(place, k)
+                found.append(Excluded(names[place], self.arms[k], upper, self.arms[better], lower))
+            return found
+
+    def contradictions(self, error: float | None = None) -> list[Contradiction]:
+        """The bounds that the rewards contradict, in all contexts, those included of which `update` has warned.
+
+        Parameters
+        ----------
+        error
+            The probability with which a bound is ever named although all hold; by default that of the warnings, 0.01.
+        """
+        with self._lock:
+            contexts, names = self._contexts, {row: name for name, row in self._contexts.rows.items()}
+            part = slice(contexts.size)
+            known, seen = contexts.given(contexts.known[part]), contexts.statistics(contexts.seen[part])
+            found = self._watch.contradictions(known, seen, contexts.seen[part, PENDING], error)
+            return [one.named(self.arms[int(one.arm)], names[one.context]) for one in found]
+
+    # Saving ----------------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole state, in values that JSON can hold; the agent that `from_dict` makes of it decides the same."""
+        with self._lock:
+            own = {"policy": self.policy.to_dict(), "seed": self.seed, "floor": self.floor}
+            watch = {"watched": self._watch.rows, "contradicted": self._watch.to_list()}
+            return {"agent": _FORMAT, **own, **watch, **self._contexts.to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Make the agent that `to_dict` described; everything is checked."""
+        data = dict(as_mapping("a saved Agent", data))
+        if data.get("agent") != _FORMAT:
+            raise ValueError(f"this is not an Agent saved in format {_FORMAT}: it has {shown(list(data)[:10])}")
+        names = ("agent", "policy", "seed", "floor", "watched", "contradicted")
+        saved = Entries("Agent", {name: data.pop(name) for name in names if name in data}, names)
+        contexts, agent = Contexts.from_dict("Agent", data), cls.__new__(cls)
+        found = saved.list("contradicted")
+        for one in found:
+            fine = isinstance(one, list) and len(one) == 5 and all(isinstance(part, int | float) for part in one[3:])
+            if not (fine and one[0] in contexts.rows.values() and one[1] in range(len(contexts.arms))):
+                raise saved.wrong(f"contradicted must list row, arm, side, bound and rewards; got {shown(one)}")
+        watch = Watch(max(1, saved.whole("watched")), found=found)
+        try:
+            policy = Policy.from_dict(saved["policy"])
+            agent._begin(policy, contexts, watch, saved.whole("seed", most=2**63 - 1), saved["floor"])
+        except TypeError as error:
+            raise saved.wrong(str(error)) from None
+        return agent
+
+    def save(self, path: str | Path) -> None:
+        """Write the agent to a JSON file; an interrupted write leaves the old file as it was."""
+        text = json.dumps(self.to_dict(), allow_nan=False) + "\n"
+        write_atomically(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {name: value for name, value in vars(self).items() if name not in ("_lock", "_awake")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock, self._awake = threading.RLock(), {}
+
+    def __repr__(self) -> str:
+        count = len(self._contexts.rows)
+        where = "" if None in self._contexts.rows else f"{count} context{'s' * (count != 1)}, "
+        return f"Agent({self.policy!r}, {where}{len(self.arms)} arms, {self.updates()} updates)"
+
+    # How it works ----------------------------------------------------------------------------------------------------
+
+    def _find(self, context: Context | None) -> _Awake:
+        """A context, ready for use."""
+        try:
+            return self._awake[context]
+        except (KeyError, TypeError):
+            pass
+        name = self._contexts.name(context)
+        if len(self._awake) >= _AWAKE:
+            del self._awake[next(iter(self._awake))]
+        own = self._awake[name] = _Awake(name, self._contexts, self.seed)
+        return own
+
+    def _ask(
+        self, own: _Awake, eligible: Iterable[Arm] | None, pending: Pending | None
+    ) -> tuple[Known, Seen, Floats, Cache]:
+        """What to ask the policy with."""
+        key = None if eligible is None else tuple(eligible if type(eligible) is list else as_list("eligible", eligible))
+        try:
+            known, cache = own.offers[key]
+        except (KeyError, TypeError):
+            known, cache = self._offer(own, key)
+        if own.assumption:
+            known = self._contexts.ledgers[own.assumption - 1].doubted(known, own.row)
+        counts = self.policy.counts_pending
+        if pending is not None:
+            check_choice("pending", pending, ("ignore", "count"))
+            counts = pending == "count"
+        if counts and own.waiting:
+            return known, own.statistics.with_pending(own.seen[PENDING:PULLS], known), own.t + own.waiting, cache
+        return known, own.statistics, own.t, cache
+
+    def _offer(self, own: _Awake, eligible: tuple[Arm, ...] | None) -> tuple[Known, Cache]:
+        """What is known with these arms on offer, and what the policy has kept about it."""
+        if eligible == ():
+            raise ValueError("eligible is empty: there is no arm to choose from")
+        mask = self._contexts.offered(own.row)
+        if eligible is not None:
+            mask &= self._contexts.mask(eligible)
+        if not mask.any():
+            where = "" if own.context is None else f" in context {own.context!r}"
+            raise ValueError(
+                f"no eligible arm is left{where}: all are retired or forbidden; see restore() and forbid()"
+            )
+        if len(own.offers) >= _OFFERS:
+            own.offers.clear()
+        offer = own.offers[eligible] = (own.known if mask.all() else own.known.among(mask[None])), Cache()
+        return offer
+
+    def _drawn(self, own: _Awake, known: Known) -> int:
+        """The arm that is drawn because of the floor; -1 if the policy is to decide."""
+        arms = np.flatnonzero(self._floored(known))
+        place = int(uniform(own.floor, own.pulls)[0] / self.floor)
+        return int(arms[place]) if place < arms.size else -1
+
+    def _chances(self, known: Known, seen: Seen, t: Floats, cache: Cache) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            chances: Floats = self.policy.probabilities(known, seen, t, cache)[0]
+        if self.floor:
+            arms = self._floored(known)
+            chances = chances * (1.0 - self.floor * np.count_nonzero(arms)) + self.floor * arms
+        return chances
+
+    def _floored(self, known: Known) -> Any:
+        """The arms that are drawn with the floor's probability at least."""
+        possible = known.without_doubted.possible[0]
+        most = 1.0 / np.count_nonzero(possible)
+        if self.floor > most:
+            raise ValueError(f"floor={self.floor:g} is too large: with this many arms it can be at most {most:.4g}")
+        return possible
+
+    def _count(self, own: _Awake, k: int) -> None:
+        """Count a pull."""
+        if self._silent == _SILENT:
+            self._warn(
+                "silent",
+                f"{_SILENT:,} pulls and not one reward since: call update(arm, reward) after each pull, or the agent "
+                f"cannot learn",
+            )
+        both = own.seen[PENDING:, k]
+        both += 1.0
+        own.pulls, own.waiting, self._silent = own.pulls + 1, own.waiting + 1.0, self._silent + 1
+
+    def _told(self, own: _Awake, k: int, change: Floats) -> list[Any]:
+        """The ledgers after a reward; warns of an assumption that it refutes."""
+        seen = own.seen.copy()
+        seen[:, k] += change
+        contexts = self._contexts
+        ledgers = contexts.moved([own.row], contexts.ledgers, contexts.known[[own.row]], seen[None])
+        news = ledgers[own.assumption - 1].news()
+        if news is not None and news.assumption not in self._warned:
+            self._warned.add(news.assumption)
+            warnings.warn(news, stacklevel=3)
+        return ledgers
+
+    def _warn(self, what: str, message: str) -> None:
+        """Warn whoever called the agent, once."""
+        if what not in self._warned:
+            self._warned.add(what)
+            warnings.warn(message, stacklevel=3 + (what == "silent"))
+
+    def _check_priors(self, given: Mapping[Any, Knowledge]) -> None:
+        if not self.policy.takes_prior and any(own.prior is not None for own in given.values()):
+            raise ValueError(
+                f"{self.policy} makes no use of a prior: leave it out, or take a policy that does, such as "
+                f"mb.ThompsonSampling()"
+            )
+
+
+class _Awake:
+    """A context that is in use: its statistics as views, and what follows from them and from what is known."""
+
+    def __init__(self, context: Context | None, contexts: Contexts, seed: int) -> None:
+        self.context, self.row = context, contexts.rows[context]
+        fields, self.seen = contexts.known[self.row : self.row + 1], contexts.seen[self.row]
+        self.statistics = contexts.statistics(contexts.seen[self.row : self.row + 1])
+        self.updates, self.pulls = int(self.seen[PLAYS].sum()), int(self.seen[PULLS].sum())
+        self.waiting = float(self.seen[PENDING].sum())
+        self.t = np.array([self.updates + 1.0])
+        self.known = contexts.given(fields.copy())
+        self.assumption = 0 if self.known.log_n is None else int(fields[0, ASSUMPTION, 0])
+        self.offers: dict[tuple[Arm, ...] | None, tuple[Known, Cache]] = {}  # by eligible arms, None for all
+        self._seed, self.draws = seed, stream(seed, self.row, "policy")
+
+    @cached_property
+    def roundings(self) -> Keys:
+        """Random numbers that round rewards to 0 or 1."""
+        return stream(self._seed, self.row, "rounding")
+
+    @cached_property
+    def floor(self) -> Keys:
+        """Random numbers that draw arms because of the floor."""
+        return stream(self._seed, self.row, "floor")
+
+
+class _NoDraws(Draws):
+    """Draws for a policy that is asked for its index."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def one(self) -> Floats:
+        raise TypeError(f"{self._policy} decides by draws, not by an index; see probabilities()")
+
+    def table(self, columns: int) -> Floats:  # noqa: ARG002
+        return self.one()
+
+
+def _as_reward(arm: Arm, reward: object, low: float, high: float) -> float:
+    """Check a reward and return it as a float."""
+    value = _within(reward, low, high)
+    if value is None:
+        raise RewardError(f"arm {arm!r}: the reward {shown(reward)} is not a number in its range [{low}, {high}]")
+    return value
+
+
+def _within(value: object, low: float, high: float) -> float | None:
+    """The value as a float; None unless it is a number between these."""
+    try:
+        number = as_float("value", value)
+    except ValueError:
+        return None
+    return number if low <= number <= high else None
