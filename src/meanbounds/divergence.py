@@ -72,18 +72,20 @@ def kl(p: Floats, q: Floats) -> Floats:
 
     In this form nothing cancels where p and q are close.
     """
+    d = q - p
+    sides, moves = np.empty((2, 2, *d.shape))
+    sides[0], sides[1], moves[0], moves[1] = p, 1.0 - p, d, -d
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        d = q - p
-        value = np.where(p > 0.0, p * _excess(d / p), d) + np.where(p < 1.0, (1.0 - p) * _excess(-d / (1.0 - p)), -d)
-    return np.where(d == 0.0, 0.0, value)
+        values = np.where(sides > 0.0, sides * _excess(moves / sides), moves)
+    return np.where(d == 0.0, 0.0, values[0] + values[1])
 
 
 def _excess(x: Floats) -> Floats:
-    """``x - log(1 + x)``, with a series where the difference would lose digits."""
-    series = np.zeros(())
-    for n in range(10, 1, -1):
-        series = 1.0 / n - x * series
-    return np.where(np.abs(x) < 0.02, x * x * series, x - np.log1p(np.maximum(x, -1.0)))
+    """``x - log(1 + x)``, with a series in z = x / (2 + x), log(1 + x) = 2 artanh(z), where it would lose digits."""
+    z = x / (2.0 + x)
+    w = z * z
+    series = 2.0 * w * (1.0 / (1.0 - z) - z * (1.0 / 3.0 + w * (1.0 / 5.0 + w * (1.0 / 7.0 + w / 9.0))))
+    return np.where(np.abs(x) < 0.02, series, x - np.log1p(np.maximum(x, -1.0)))
 
 
 def kl_upper(p: Floats, budget: Floats, steps: int = 100) -> Floats:
