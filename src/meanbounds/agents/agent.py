@@ -148,7 +148,8 @@ class Agent(Saved):
 
     def _begin(self, policy: Policy, contexts: Contexts, watch: Watch, seed: int, floor: float) -> None:
         if not isinstance(policy, Policy):
-            hint = f"; did you mean mb.{policy.__name__}()?" if isinstance(policy, type) else ""
+            name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
+            hint = "" if name is None else f"; did you mean mb.{name}()?"
             raise TypeError(f"policy must be one such as mb.GLUE(); got {shown(policy)}{hint}")
         least = None if isinstance(floor, bool) else _within(floor, 0.0, 1.0)
         if least is None:

@@ -98,7 +98,8 @@ class Contexts:
             some = shown(next(iter(self.rows), "north"))
             raise TypeError(f"this agent has contexts, so say which: pull({some}), update(arm, reward, {some})")
         if context is not None and None in self.rows:
-            raise TypeError(f"this agent was made without contexts; got the context {shown(context)}")
+            hint = f"; did you mean eligible={shown(context)}?" if isinstance(context, list) else ""
+            raise TypeError(f"this agent was made without contexts; got the context {shown(context)}{hint}")
         name = None if context is None else _as_context(context)
         if name not in self.rows:
             more = "; know({context: bounds}) adds one"

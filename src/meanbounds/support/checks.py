@@ -27,6 +27,7 @@ __all__ = [
     "is_whole",
     "shown",
     "unknown",
+    "whole_hint",
 ]
 
 LARGEST = 1e150
@@ -152,8 +153,19 @@ def as_whole(name: str, value: Any, *, least: int = 1, most: int = 2**63 - 1) ->
     """
     if not (is_whole(value) and least <= int(value) <= most):
         limit = f", at least {least}" if most == 2**63 - 1 else f" from {least} to {most}"
-        raise ValueError(f"{name} must be a whole number{limit}; got {shown(value)}")
+        raise ValueError(f"{name} must be a whole number{limit}; got {shown(value)}{whole_hint(value)}")
     return int(value)
+
+
+def whole_hint(value: object) -> str:
+    """How to write a float that is a whole number; nothing for other values.
+
+    Examples
+    --------
+    >>> whole_hint(1e4), whole_hint(0.5)
+    (': write 10_000', '')
+    """
+    return f": write {int(value):_}" if isinstance(value, float) and value.is_integer() else ""
 
 
 def is_whole(value: object) -> bool:

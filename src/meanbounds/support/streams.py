@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meanbounds.support.checks import is_whole, shown
+from meanbounds.support.checks import is_whole, shown, whole_hint
 from meanbounds.support.types import Floats, Keys
 
 __all__ = ["Draws", "Seed", "as_seed", "child", "mix", "stream", "uniform"]
@@ -50,6 +50,7 @@ def as_seed(seed: Seed) -> int:
     if not (is_whole(seed) and 0 <= int(seed) < 2**63):
         raise ValueError(
             f"seed must be a whole number from 0 to 2**63 - 1, a numpy Generator or None; got {shown(seed)}"
+            f"{whole_hint(seed)}"
         )
     return int(seed)
 
