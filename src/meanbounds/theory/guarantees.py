@@ -104,9 +104,9 @@ def regret_bounds(regret: Simulated, *, form: Form = "corrected") -> dict[str, R
     'the theorem is for UCB, BUCB, ImprovedUCB and GLUE with f = 1 + t log(t)^2; got KLUCB()'
     """
     check_form(form)
-    rounds = np.asarray(regret.checkpoints)
 
     def guarantee(policy: Any, environment: Mapping[str, Any], bounds: MeanBounds) -> RegretBound:
+        rounds = np.asarray(regret.checkpoints)
         if isinstance(policy, OFUL):
             values, width = _linear(policy, environment, bounds, rounds, form)
             return RegretBound(
@@ -143,11 +143,10 @@ def regret_slopes(regret: Simulated) -> dict[str, RegretBound]:
     >>> (slope.values / np.log(regret.checkpoints)).round(6), slope.kind
     (array([5., 5.]), 'asymptotic')
     """
-    rounds = np.asarray(regret.checkpoints)
 
     def guarantee(policy: Any, environment: Mapping[str, Any], bounds: MeanBounds) -> RegretBound:
         constant = asymptotic_constant(policy, environment["means"], bounds)
-        return RegretBound(constant * np.log(rounds), "asymptotic", theorem=policy.source)
+        return RegretBound(constant * np.log(np.asarray(regret.checkpoints)), "asymptotic", theorem=policy.source)
 
     return _for_each(regret, guarantee)
 
