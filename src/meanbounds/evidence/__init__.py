@@ -1,7 +1,7 @@
 """Evidence against bounds: what rewards say about a bound that may be wrong, at every look and in any order."""
 
-from meanbounds.evidence.contradictions import ERROR, Contradiction, ContradictionWarning, Watch, find_contradictions
-from meanbounds.evidence.processes import confidence_sequence, log_e_lower, log_e_upper
+from meanbounds.evidence.contradictions import ERROR, Contradiction, ContradictionWarning, Watch, contradicted
+from meanbounds.evidence.processes import confidence_sequence, log_e
 from meanbounds.evidence.shared import AssumptionWarning, Ledger
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "Ledger",
     "Watch",
     "confidence_sequence",
-    "find_contradictions",
-    "log_e_lower",
-    "log_e_upper",
+    "contradicted",
+    "log_e",
 ]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import exp, inf, log
-from typing import Any, Literal
+from math import exp, log
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meanbounds.bounds import Arm, MeanBounds, check_bounds
-from meanbounds.evidence.processes import check_error, in_units, log_e
+from meanbounds.bounds import Arm
+from meanbounds.evidence.processes import against, check_error
 from meanbounds.known import Known, Seen
 from meanbounds.support.types import Booleans, Floats
 
@@ -22,15 +22,13 @@ __all__ = [
     "Watch",
     "contradicted",
     "excluded",
-    "find_contradictions",
-    "log_e_of_bounds",
+    "weigh",
 ]
 
 ERROR = 0.01
 """The probability with which an agent ever warns of a bound although all of its bounds hold."""
 
-Side = Literal["lower", "upper"]
-_SIDES: tuple[Side, Side] = ("lower", "upper")
+_SIDES = ("lower", "upper")
 
 
 @dataclass(frozen=True)
@@ -39,31 +37,20 @@ class Contradiction:
 
     Attributes
     ----------
-    arm
-        The name of the arm.
-    side
-        ``"upper"`` or ``"lower"``.
-    bound
-        The bound, in reward units.
+    arm, side, bound
+        The arm, ``"lower"`` or ``"upper"``, and the bound in reward units.
     plays, mean
         How many rewards the arm has had, and their mean.
     log_e
-        The logarithm of the e-process against the bound after these rewards.
+        The logarithm of the e-process against the bound, see `log_e`.
     context
-        The name of the context; None for an agent without contexts.
+        The context; None for an agent without contexts.
     since
-        After how many rewards of the arm the warning came; None if there was none.
-
-    Examples
-    --------
-    >>> import meanbounds as mb
-    >>> bounds = mb.MeanBounds([0.2], [0.5], arms=["a"])
-    >>> print(*mb.evidence.find_contradictions(bounds, plays=[100], total=[80]))
-    arm 'a': 100 rewards with mean 0.8 contradict its upper bound 0.5 (e-value 3.7e+07)
+        After how many rewards of the arm the warning came; None if none came.
     """
 
     arm: Arm
-    side: Side
+    side: str
     bound: float
     plays: int
     mean: float
@@ -71,37 +58,24 @@ class Contradiction:
     context: Any = None
     since: int | None = None
 
-    @property
-    def e_value(self) -> float:
-        """The e-process itself; infinite if it is too large for a float."""
-        return exp(self.log_e) if self.log_e < 709.0 else inf
-
     def named(self, arm: Arm, context: Any = None) -> Contradiction:
-        """The same with the names of the arm and of the context."""
+        """The same with the names of the arm and of the context in place of their positions."""
         return replace(self, arm=arm, context=context)
 
     def __str__(self) -> str:
         where = "" if self.context is None else f"context {self.context!r}, "
-        rewards = "1 reward" if self.plays == 1 else f"{self.plays:,} rewards"
-        verb = "contradicts" if self.plays == 1 else "contradict"
-        size = f"e-value {self.e_value:.2g}" if self.e_value < inf else f"e-value exp({self.log_e:.4g})"
-        strength = size if self.log_e < inf else "for certain"
+        rewards, verb = ("1 reward", "contradicts") if self.plays == 1 else (f"{self.plays:,} rewards", "contradict")
         return (
             f"{where}arm {self.arm!r}: {rewards} with mean {self.mean:.4g} {verb} its {self.side} bound "
-            f"{self.bound:.6g} ({strength})"
+            f"{self.bound:.6g} (e-value {exp(min(self.log_e, 700.0)):.2g})"
         )
 
 
 class ContradictionWarning(UserWarning):
     """Warning that the rewards of an arm contradict a bound on its mean; an agent gives it once for each bound.
 
-    Attributes
-    ----------
-    contradiction
-        The arm, the bound and the evidence, as a `Contradiction`.
+    Its attribute `contradiction` has the arm, the bound and the evidence.
     """
-
-    contradiction: Contradiction
 
     def __init__(self, contradiction: Contradiction) -> None:
         super().__init__(
@@ -112,11 +86,11 @@ class ContradictionWarning(UserWarning):
 
 
 class Watch:
-    """What an agent keeps to warn once of each bound that its rewards contradict.
+    """What an agent keeps so that it warns once of each bound that its rewards contradict.
 
     If all bounds hold, `look` ever finds one with probability at most `error`, however long the agent runs, and with
-    at most as much again in contexts that are added later. Each context has an equal share of the error, in it each
-    bound that says something. Bounds may be replaced at any time: the watch looks at those it is given.
+    at most as much again in contexts that are added later. Contexts have equal shares of the error, and so have the
+    bounds of a context that say something. Bounds may be replaced at any time: each look is given those in use.
 
     Parameters
     ----------
@@ -125,52 +99,78 @@ class Watch:
     error
         The probability of a false alarm.
     found
-        The contradictions found so far, as `to_list` returned them.
+        What was found so far, as `to_list` returned it.
 
     Examples
     --------
     >>> import meanbounds as mb
     >>> from meanbounds.known import Known
-    >>> known = Known.of([mb.Knowledge(mb.MeanBounds([0.2], [0.5]))])
-    >>> watch = Watch()
-    >>> print(watch.look(known, row=0, arm=0, plays=5.0, total=5.0, squares=5.0))
-    None
-    >>> print(watch.look(known, row=0, arm=0, plays=20.0, total=20.0, squares=20.0).named("a"))
-    arm 'a': 20 rewards with mean 1 contradict its upper bound 0.5 (e-value 4.3e+04)
-    >>> print(watch.look(known, row=0, arm=0, plays=21.0, total=21.0, squares=21.0))  # it was found before
-    None
+    >>> known, watch = Known.of([mb.Knowledge(mb.MeanBounds([0.2], [0.5]))]), mb.evidence.Watch()
+    >>> for plays in range(1, 20):
+    ...     found = watch.look(known, row=0, arm=0, plays=plays, total=plays, squares=plays)
+    ...     if found is not None:
+    ...         print(found.named("a"))
+    arm 'a': 12 rewards with mean 1 contradict its upper bound 0.5 (e-value 3.8e+02)
     """
 
-    __slots__ = ("_found", "error", "rows")
+    __slots__ = ("_found", "_least", "error", "rows")
 
-    def __init__(self, rows: int = 1, error: float = ERROR, found: Iterable[Any] = ()) -> None:
+    def __init__(self, rows: int = 1, error: float = ERROR, found: Iterable[Sequence[Any]] = ()) -> None:
         self.rows, self.error = rows, check_error(error)
+        self._least = log(rows / error)  # no level is lower
         self._found = {(row, arm, side): (bound, plays) for row, arm, side, bound, plays in found}
 
     def look(
         self, known: Known, row: int, arm: int, plays: float, total: float, squares: float, pending: float = 0.0
     ) -> Contradiction | None:
-        """The bound of an arm that is contradicted now for the first time, if there is one; cheap.
+        """The bound of an arm that is contradicted for the first time, if there is one; nearly always cheap.
 
         Parameters
         ----------
         known
             What is known: one row for each context, or one for all.
         row, arm
-            The positions of the context and of the arm, which are also the names in the answer; see
-            `Contradiction.named`.
+            The positions of the context and of the arm; see `Contradiction.named`.
         plays, total, squares
             The number of the arm's rewards, their sum and that of their squares, in units of the arm's range.
         pending
             How many rewards are still to come; they count for the bound.
         """
-        raise NotImplementedError
+        own = row % known.lower.shape[0]
+        low, width, lacks = known.low.item(own, arm), known.width.item(own, arm), plays - total
+        upper, lower = (known.upper.item(own, arm) - low) / width, (known.lower.item(own, arm) - low) / width
+        over = _may_reach(self._least, total, lacks, upper, 1.0 - upper, squares, pending)
+        if not (over or _may_reach(self._least, lacks, total, 1.0 - lower, lower, lacks - total + squares, pending)):
+            return None
+        side, bound = ("upper", known.upper.item(own, arm)) if over else ("lower", known.lower.item(own, arm))
+        if self._found.get((row, arm, side), (None,))[0] == bound:
+            return None
+        one, numbers = known.row(own), np.zeros((5, 1, known.lower.shape[1]))
+        numbers[:, 0, arm] = plays, total, squares, 0.0, pending
+        which = contradicted(one, Seen(*numbers[:4]), numbers[4], error=self.error, contexts=self._contexts(row))
+        if not which.any():
+            return None
+        self._found[row, arm, side] = (bound, int(plays))
+        (found,) = _described(one, Seen(*numbers[:4]), numbers[4], which)
+        return replace(found, context=row, since=int(plays))
 
     def contradictions(
-        self, known: Known, seen: Seen, pending: Floats | None = None, error: float = ERROR
+        self, known: Known, seen: Seen, pending: Floats | None = None, error: float | None = None
     ) -> list[Contradiction]:
-        """All bounds that are contradicted now, and those that `look` has found if `error` is at least its own."""
-        raise NotImplementedError
+        """All bounds that are contradicted now, and those in use that `look` has found.
+
+        With an `error` of its own: those that are contradicted now at this error.
+        """
+        contexts = self._contexts(np.arange(len(seen.plays)))
+        which = contradicted(known, seen, pending, error=self.error if error is None else error, contexts=contexts)
+        since = {}
+        for (row, arm, side), (bound, plays) in self._found.items():
+            bounds = known.upper if side == "upper" else known.lower
+            if bounds[row % len(bounds), arm] == bound:
+                since[row, arm, side] = plays
+                which[_SIDES.index(side), row, arm] |= error is None
+        found = _described(known, seen, pending, which)
+        return [replace(one, since=since.get((one.context, one.arm, one.side))) for one in found]
 
     def forget(self, row: int) -> None:
         """Forget what was found in a context."""
@@ -180,64 +180,87 @@ class Watch:
         """What was found, in values that JSON can hold."""
         return [[*key, *value] for key, value in self._found.items()]
 
+    def _contexts(self, row: ArrayLike) -> Floats:
+        """One over a context's share of the error; those added later have ``1 / (1 * 2) + 1 / (2 * 3) + ...``."""
+        batch = np.reshape(row, (-1, 1)) // self.rows
+        return self.rows * np.maximum(1.0, batch * (batch + 1.0))
+
 
 def contradicted(
-    known: Known, seen: Seen, pending: Floats | None = None, *, error: float = ERROR, contexts: int | None = None
+    known: Known, seen: Seen, pending: Floats | None = None, *, error: float = ERROR, contexts: ArrayLike = 1.0
 ) -> Booleans:
-    """Which bounds are contradicted in each row, as a `Watch` finds them: lower ones first, shape (2, rows, arms).
+    """Which bounds are contradicted in each row: lower bounds first, shape (2, rows, arms).
 
     Parameters
     ----------
     known, seen, pending
         What is known of the arms, what was seen of them, and how many rewards are still to come.
     error
-        The probability of a false alarm.
+        The probability with which a row ever has a contradicted bound if all hold.
     contexts
-        How many contexts share the error; 1 where rows are runs of a simulation.
-    """
-    raise NotImplementedError
-
-
-def log_e_of_bounds(known: Known, seen: Seen, pending: Floats | None = None) -> Floats:
-    """Logarithms of the e-processes against all bounds: lower ones first, shape (2, rows, arms).
-
-    A bound at the end of the range says nothing, and has 0.
-    """
-    raise NotImplementedError
-
-
-def find_contradictions(
-    bounds: MeanBounds,
-    plays: ArrayLike,
-    total: ArrayLike,
-    *,
-    squares: ArrayLike | None = None,
-    missing: ArrayLike = 0,
-    error: float = ERROR,
-) -> list[Contradiction]:
-    """The bounds that rewards contradict; rewards may come from anywhere.
-
-    Parameters
-    ----------
-    bounds
-        The bounds, made without looking at these rewards.
-    plays, total
-        For each arm the number of rewards and their sum.
-    squares, missing
-        As for `log_e_upper`, for each arm.
-    error
-        The probability with which any bound is ever named if all hold, however often you look.
-    """
-    raise NotImplementedError
-
-
-def excluded(known: Known) -> Booleans:
-    """Which arms their bounds alone exclude, for certain: they are never played, so nothing can contradict them.
+        How many rows share the error, if they do: a number, or a column with one for each row.
 
     Examples
     --------
+    An arm pays 28 of 30, though its upper bound says 26; two runs, with 50 and with 150 plays:
+
     >>> import meanbounds as mb
-    >>> excluded(Known.of([mb.Knowledge(mb.MeanBounds([0.5, 0.1, 0.1], [0.9, 0.4, 0.3]), trust=1.0)]))
-    array([[False,  True,  True]])
+    >>> known = Known.of([mb.Knowledge(mb.MeanBounds([0.0], [26.0], high=30.0))])
+    >>> plays, pays = np.array([[50.0], [150.0]]), 28 / 30
+    >>> contradicted(known, Seen(plays, pays * plays, pays**2 * plays, plays))[1].ravel()
+    array([False,  True])
     """
-    return ~known.possible
+    says = np.count_nonzero(known.lower > known.low, axis=1) + np.count_nonzero(known.upper < known.high, axis=1)
+    tests = _tests(known, seen, pending)
+    level = np.log(np.maximum(says, 1))[:, None] + np.log(contexts) - log(check_error(error))
+    level = np.broadcast_to(level, tests[0].shape)
+    which: Booleans = _may_reach(level, *tests)
+    which[which] = against(*(part[which] for part in tests)) >= level[which]
+    return which
+
+
+def weigh(known: Known, seen: Seen, pending: Floats | None = None) -> Floats:
+    """Logarithms of the e-processes against all bounds, 0 for those that say nothing; shape (2, rows, arms)."""
+    tests = _tests(known, seen, pending)
+    return np.where(tests[2] < 1.0, against(*tests), 0.0)
+
+
+def excluded(known: Known) -> Booleans:
+    """Which eligible arms certain bounds exclude: never played, they have no rewards to contradict the bounds."""
+    possible = known.without_doubted.possible
+    return ~possible if known.eligible is None else known.eligible & ~possible
+
+
+def _tests(known: Known, seen: Seen, pending: Floats | None) -> Any:
+    """What `against` takes, for lower bounds and for upper bounds: arrays of shape (2, rows, arms)."""
+    wins, lacks = seen.total, np.maximum(seen.plays - seen.total, 0.0)
+    late = np.zeros(wins.shape) if pending is None else pending
+    bound = (known.high - known.lower) / known.width, (known.upper - known.low) / known.width
+    rest = (known.lower - known.low) / known.width, (known.high - known.upper) / known.width
+    squares = np.maximum(lacks - wins + seen.squares, 0.0), seen.squares
+    pairs = (lacks, wins), (wins, lacks), bound, rest, squares, (late, late)
+    return [np.array([np.broadcast_to(part, wins.shape) for part in pair]) for pair in pairs]
+
+
+def _may_reach(level: Any, wins: Any, lacks: Any, bound: Any, rest: Any, squares: Any, late: Any) -> Any:
+    """Where an e-process may be as large as a level above 0; cheap, and False for most means within their bounds.
+
+    With m for what the sum of rewards is ahead of the bound u, products of the first kind are at most
+    ``exp(n kl(mean, u))``, and ``n kl(mean, u) <= m^2 / (n u (1 - u))``. Those of the second kind are at most
+    ``exp(m^2 / (2 v))`` with v for the sum of the squared distances from u, since R >= 1/2.
+    """
+    size, ahead = wins + lacks + late, wins * rest - (lacks + late) * bound
+    spread = squares - 2.0 * bound * wins + size * bound * bound
+    square = ahead * ahead * (1.0 + 1e-9)
+    return (ahead > 0.0) & ((square >= level * size * bound * rest) | (square >= 2.0 * level * spread))
+
+
+def _described(known: Known, seen: Seen, pending: Floats | None, which: Booleans) -> list[Contradiction]:
+    """Some bounds as contradictions, by row and arm, with positions for names."""
+    found = []
+    for row, arm, side in np.argwhere(which.transpose(1, 2, 0)).tolist():
+        one, own = known.row(row % len(known.lower)), seen.row(row)
+        value = weigh(one, own, None if pending is None else pending[row : row + 1]).item(side, 0, arm)
+        bound, mean = (one.lower, one.upper)[side].item(0, arm), own.mean(one).item(0, arm)
+        found.append(Contradiction(arm, _SIDES[side], bound, int(own.plays.item(0, arm)), mean, value, row))
+    return found
