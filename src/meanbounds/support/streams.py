@@ -88,7 +88,7 @@ def stream(seed: int, rows: ArrayLike, purpose: str) -> Keys:
     Examples
     --------
     >>> uniform(stream(7, [0, 1], "policy"), 0).round(3)
-    array([0.067, 0.896])
+    array([0.003, 0.066])
     """
     seeds = np.full(1, seed, dtype=np.uint64)
     return child(child(seeds, np.atleast_1d(rows)), _PURPOSES[purpose])
