@@ -146,13 +146,15 @@ class Contexts:
         fields = np.zeros((len(given), len(KNOWN), len(self.arms)))
         for own, (context, knowledge) in zip(fields, given.items(), strict=True):
             bounds, prior = knowledge.bounds, knowledge.prior
+            order: list[int] | slice = slice(None)
+            if bounds.arms != self.arms or (bounds.low != self.low).any() or (bounds.high != self.high).any():
+                order = self._order(context, bounds)
             own[LOWER], own[UPPER], own[TRUST] = bounds.lower, bounds.upper, knowledge.trust
             if prior is not None:
                 own[MEAN], own[STRENGTH] = prior.mean, prior.strength
             if knowledge.assumption is not None:
                 own[ASSUMPTION] = 1 + assumptions.index(knowledge.assumption)
-            if bounds.arms != self.arms or (bounds.low != self.low).any() or (bounds.high != self.high).any():
-                own[:] = own[:, self._order(context, bounds)]
+            own[:] = own[:, order]
         return fields
 
     def _order(self, context: Context | None, bounds: MeanBounds) -> list[int]:
