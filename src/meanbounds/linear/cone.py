@@ -13,16 +13,17 @@ import numpy as np
 
 from meanbounds.support.types import Booleans, Floats, Integers
 
-__all__ = ["EMPTY", "Limits", "Maxima", "maximise", "multipliers"]
+__all__ = ["EMPTY", "SOLVED", "Limits", "Maxima", "maximise", "multipliers"]
 
 EMPTY = -1.0 - 1e-9
 """In the unit ball nothing is below -1: a value below this proves that no point satisfies everything."""
 
-_CLOSE = 1e-10  # where the gap between proof and point is small enough, and the point satisfies everything
-_FITS = 1e-8  # where a point counts as one that satisfies everything
+SOLVED = 1e-8
+"""The gap up to which a program counts as solved, and how far a point may be beyond a limit that it satisfies."""
+
+_CLOSE = 1e-10  # the gap, and the distance beyond limits, at which a program stops
 _RIDGE = 1e-15  # of the trace: keeps matrices regular that rounding would make singular
 _ROUNDING = 1e-15  # of the numbers in a proof: added to its value
-_ATTEMPTS = ((0.99, 25), (0.9, 60))  # which share of the way to the boundary a step takes, and how many steps
 _AT_ONCE = 40_000  # programs times limits
 
 
@@ -31,6 +32,10 @@ class Limits(NamedTuple):
 
     rows: Floats  # (limits, d), of length 1
     ends: Floats  # (limits,)
+
+    def some(self, which: Booleans | Integers) -> Limits:
+        """Some of the limits."""
+        return Limits(self.rows[which], self.ends[which])
 
 
 class Maxima(NamedTuple):
@@ -100,8 +105,7 @@ def maximise(targets: Floats, limits: Limits, centre: Floats | None = None, shap
         centres = np.concatenate([centres, centre[:, None]], axis=1)
         shapes = np.concatenate([shapes, shape[:, None]], axis=1)
     found = Maxima(*(np.empty((number, *size)) for size in ((), (), (d,), (), (d,))))
-    pilots = 2 * d + 2
-    chosen: Booleans = np.ones(count, dtype=np.bool_)
+    pilots, chosen = 2 * d + 2, np.ones(count, dtype=np.bool_)
     chooses = count > 4 * d and number > 2 * pilots
     order = np.argsort(np.arange(number) % (number // pilots), kind="stable") if chooses else np.arange(number)
     start, size = 0, pilots if chooses else _AT_ONCE // (count + 1) + 1
@@ -109,8 +113,7 @@ def maximise(targets: Floats, limits: Limits, centre: Floats | None = None, shap
         todo = order[start : start + size]
         start += size
         while todo.size:
-            some = Limits(limits.rows[chosen], limits.ends[chosen])
-            part, weights = _attempt(some, targets[todo], centres[todo], shapes[todo])
+            part, weights = _solve(limits.some(chosen), targets[todo], centres[todo], shapes[todo])
             for whole, own in zip(found, part, strict=True):
                 whole[todo] = own
             if chosen.all():
@@ -121,7 +124,7 @@ def maximise(targets: Floats, limits: Limits, centre: Floats | None = None, shap
             chosen[worst[again]] = True
             todo = todo[again]
         if chooses:
-            chosen = weights.max(axis=0) > _FITS if chosen.all() else chosen
+            chosen = weights.max(axis=0) > SOLVED if chosen.all() else chosen
             size = min(_AT_ONCE // (int(chosen.sum()) + 1), 100 * _AT_ONCE // count) + 1
     return found
 
@@ -129,51 +132,46 @@ def maximise(targets: Floats, limits: Limits, centre: Floats | None = None, shap
 def multipliers(target: Floats, limits: Limits) -> tuple[float, Floats]:
     """The largest ``target . point`` over the unit ball and the limits, and the multipliers that prove it."""
     d = target.size
-    found, weights = _attempt(limits, target[None], np.zeros((1, 1, d)), np.eye(d)[None, None])
+    found, weights = _solve(limits, target[None], np.zeros((1, 1, d)), np.eye(d)[None, None])
     return float(found.value[0]), weights[0]
 
 
-def _attempt(limits: Limits, targets: Floats, centre: Floats, shape: Floats, attempt: int = 0) -> tuple[Maxima, Floats]:
-    """Solve these programs, and those that could not be solved once more with shorter steps."""
+def _solve(limits: Limits, targets: Floats, centre: Floats, shape: Floats) -> tuple[Maxima, Floats]:
+    """Solve all programs at once, and those that stall once more with shorter steps; also the multipliers."""
     with np.errstate(all="ignore"):
-        found, weights = _solve(limits, targets, centre, shape, *_ATTEMPTS[attempt])
-    hard = np.flatnonzero(~((found.gap < _FITS) | (found.value < EMPTY)))
-    if hard.size and attempt + 1 < len(_ATTEMPTS):
-        other, other_weights = _attempt(limits, targets[hard], centre[hard], shape[hard], attempt + 1)
-        better = other.value <= found.value[hard]
-        for old, new in zip((*found, weights), (*other, other_weights), strict=True):
-            old[hard[better]] = new[better]
+        found, weights = _search(limits, targets, centre, shape, back=0.99, steps=25)
+        hard = np.flatnonzero(~((found.gap < SOLVED) | (found.value < EMPTY)))
+        if hard.size:
+            again, other = _search(limits, targets[hard], centre[hard], shape[hard], back=0.9, steps=60)
+            better = again.value <= found.value[hard]
+            for old, new in zip((*found, weights), (*again, other), strict=True):
+                old[hard[better]] = new[better]
     return found, weights
 
 
-def _solve(
+def _search(
     limits: Limits, targets: Floats, centre: Floats, shape: Floats, back: float, steps: int
 ) -> tuple[Maxima, Floats]:
-    """What is found in so many steps, and the multipliers of the limits."""
-    state = _start(limits, targets, centre, shape)
-    squares = (limits.rows[:, :, None] * limits.rows[:, None, :]).reshape(limits.ends.size, targets.shape[1] ** 2)
-    value, gap, level = np.full((3, len(targets)), np.inf)
-    found, weights = Maxima(value, gap, state.point.copy(), level, np.zeros(targets.shape)), state.dual.copy()
+    """Take at most so many steps, each of them this share of the way to the boundary."""
+    number, count = len(targets), limits.ends.size
+    point = centre[:, -1] * np.minimum(1.0, 0.9 / np.maximum(_norm(centre[:, -1]), 1e-300))[:, None]
+    slack = np.full((number, count + centre.shape[1]), 0.5)
+    slack[:, :count] = np.maximum(limits.ends - point @ limits.rows.T, 0.3)
+    dual = 0.1 / slack
+    dual[:, count:] = 1.0
+    state = _State(np.arange(number), targets, centre, shape, point, slack, dual)
+    squares = (limits.rows[:, :, None] * limits.rows[:, None, :]).reshape(count, targets.shape[1] ** 2)
+    value, gap, level = np.full((3, number), np.inf)
+    found, weights = Maxima(value, gap, point.copy(), level, np.zeros_like(point)), dual.copy()
     for _ in range(steps):
         view = _look(limits, state)
         going = _record(found, weights, state, view)
         if not going.all():
             if not going.any():
                 break
-            state, view = _State._make(array[going] for array in state), _View._make(array[going] for array in view)
+            state, view = _State._make(a[going] for a in state), _View._make(a[going] for a in view)
         state = _step(limits, squares, state, view, back)
-    return found, weights[:, : limits.ends.size]
-
-
-def _start(limits: Limits, targets: Floats, centre: Floats, shape: Floats) -> _State:
-    """Begin at the last curve's centre, or as near to it as the ball allows, with slacks that need not fit."""
-    number, count = len(targets), limits.ends.size
-    point = centre[:, -1] * np.minimum(1.0, 0.9 / np.maximum(_norm(centre[:, -1]), 1e-300))[:, None]
-    slack = np.full((number, count + centre.shape[1]), 0.5)
-    slack[:, :count] = np.maximum(limits.ends - point @ limits.rows.T, 1.0)
-    dual = 0.1 / slack
-    dual[:, count:] = 1.0
-    return _State(np.arange(number), targets, centre, shape, point, slack, dual)
+    return found, weights[:, :count]
 
 
 def _look(limits: Limits, state: _State) -> _View:
@@ -185,18 +183,20 @@ def _look(limits: Limits, state: _State) -> _View:
     """
     count = limits.ends.size
     away = state.point[:, None] - state.centre
-    gradient = np.einsum("pjkl,pjl->pjk", state.shape, away)
-    square = np.einsum("pjk,pjk->pj", gradient, away)
-    missing = state.slack.copy()
-    missing[:, :count] += state.point @ limits.rows.T - limits.ends
-    missing[:, count:] += 0.5 * (square - 1.0)
+    gradient = (state.shape @ away[..., None])[..., 0]
+    square = np.vecdot(gradient, away)
+    missing = state.slack + np.concatenate([state.point @ limits.rows.T - limits.ends, 0.5 * (square - 1.0)], axis=1)
     dual = state.dual[:, :count]
-    slope = np.einsum("pj,pjk->pk", state.dual[:, count + 1 :], gradient[:, 1:])
-    left = state.target - dual @ limits.rows - slope
+    left, slope = state.target - dual @ limits.rows, np.zeros_like(state.target)
+    rounding, most = _ROUNDING * (1.0 + dual @ (1.0 + np.abs(limits.ends))), np.zeros(len(left))
+    if square.shape[1] > 1:
+        slope = state.dual[:, -1:] * gradient[:, -1]
+        left = left - slope
+        most = np.vecdot(slope, state.centre[:, -1]) + state.dual[:, -1] * np.sqrt(square[:, -1])
+        rounding += _ROUNDING * np.abs(slope).sum(axis=1)
     level = dual @ limits.ends + _norm(left)
-    value = level + _dot(slope, state.centre[:, -1]) + (state.dual[:, count + 1 :] * np.sqrt(square[:, 1:])).sum(axis=1)
-    rounding = _ROUNDING * (1.0 + dual @ (1.0 + np.abs(limits.ends)) + np.abs(slope).sum(axis=1))
-    ahead = value - _dot(state.target, state.point)
+    value = level + most
+    ahead = value - np.vecdot(state.target, state.point)
     residual = left - state.dual[:, count, None] * state.point
     return _View(gradient, missing, residual, level + rounding, slope, value + rounding, ahead)
 
@@ -208,54 +208,46 @@ def _record(found: Maxima, weights: Floats, state: _State, view: _View) -> Boole
     at = place[better]
     found.value[at], found.level[at], found.slope[at] = view.value[better], view.level[better], view.slope[better]
     weights[at] = state.dual[better]
-    gap = found.value[place] - _dot(state.target, state.point)
-    better = (worst < _FITS) & (gap < found.gap[place])
-    found.gap[place[better]], found.point[place[better]] = gap[better], state.point[better]
+    gap = found.value[place] - np.vecdot(state.target, state.point)
+    better = (worst < SOLVED) & (gap < found.gap[place])
+    at = place[better]
+    found.gap[at], found.point[at] = gap[better], state.point[better]
     solved = (worst < _CLOSE) & (view.ahead < _CLOSE)
     return ~(solved | (found.value[place] < EMPTY) | ~np.isfinite(worst + view.ahead))
 
 
 def _step(limits: Limits, squares: Floats, state: _State, view: _View, back: float) -> _State:
     """Take one step: Newton's towards products of zero tells how far one can get, and which products to aim at."""
-    count, d = limits.ends.size, state.point.shape[1]
-    stiff = state.dual / state.slack
-    matrix = (stiff[:, :count] @ squares).reshape(-1, d, d)
-    matrix += (view.gradient * stiff[:, count:, None]).transpose(0, 2, 1) @ view.gradient
-    matrix += np.einsum("pj,pjkl->pkl", state.dual[:, count:], state.shape)
-    diagonal = np.arange(d)
-    matrix[:, diagonal, diagonal] *= 1.0 + _RIDGE
-    matrix[:, diagonal, diagonal] += _RIDGE * np.trace(matrix, axis1=1, axis2=2)[:, None] + 1e-300
+    (number, d), count, columns = state.point.shape, limits.ends.size, state.slack.shape[1]
+    gradient, stiff = view.gradient, state.dual / state.slack
+    matrix = (stiff[:, :count] @ squares).reshape(number, d, d)
+    matrix += (gradient * stiff[:, count:, None]).transpose(0, 2, 1) @ gradient
+    matrix += (state.dual[:, None, count:] @ state.shape.reshape(number, -1, d * d)).reshape(number, d, d)
+    matrix += (_RIDGE * np.einsum("pkk->p", matrix) + 1e-300)[:, None, None] * np.eye(d)
 
     def newton(excess: Floats, missing: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         pull = (excess - state.dual * missing) / state.slack
-        right = view.residual + pull[:, :count] @ limits.rows + np.einsum("pj,pjk->pk", pull[:, count:], view.gradient)
-        along = np.linalg.solve(matrix, right[:, :, None])[:, :, 0]
-        slack = -missing
-        slack[:, :count] -= along @ limits.rows.T
-        slack[:, count:] -= np.einsum("pjk,pk->pj", view.gradient, along)
+        right = view.residual + pull[:, :count] @ limits.rows + (pull[:, None, count:] @ gradient)[:, 0]
+        along: Floats = np.linalg.solve(matrix, right[:, :, None])
+        moved = np.concatenate([along[:, :, 0] @ limits.rows.T, (gradient @ along)[:, :, 0]], axis=1)
+        slack = -missing - moved
         dual = -(excess + state.dual * slack) / state.slack
-        longest = 1.0 / np.maximum(1.0, np.maximum(-slack / state.slack, -dual / state.dual).max(axis=1))
-        return along, slack, dual, longest
+        longest = 1.0 / np.maximum(1.0, -np.minimum(slack / state.slack, dual / state.dual).min(axis=1))
+        return along[:, :, 0], slack, dual, longest[:, None]
 
     product = state.slack * state.dual
     along, slack, dual, longest = newton(product, view.missing)
-    mean = product.mean(axis=1)
-    share = ((state.slack + longest[:, None] * slack) * (state.dual + longest[:, None] * dual)).mean(axis=1) / mean
-    aim = mean * np.minimum(1.0, share**3)
+    total = product.sum(axis=1)
+    share = ((state.slack + longest * slack) * (state.dual + longest * dual)).sum(axis=1) / total
+    aim = np.maximum(total * np.minimum(1.0, share**3), 0.1 * _CLOSE) / columns
     missing = view.missing.copy()
-    missing[:, count:] += 0.5 * np.einsum("pjkl,pk,pl->pj", state.shape, along, along)
+    missing[:, count:] += 0.5 * np.vecdot((state.shape @ along[:, None, :, None])[..., 0], along[:, None])
     along, slack, dual, longest = newton(product - aim[:, None] + slack * dual, missing)
-    step = (back * longest)[:, None]
-    return state._replace(
-        point=state.point + step * along, slack=state.slack + step * slack, dual=state.dual + step * dual
-    )
-
-
-def _dot(a: Floats, b: Floats) -> Floats:
-    product: Floats = np.einsum("pk,pk->p", a, b)
-    return product
+    step = back * longest
+    moved = state.point + step * along, state.slack + step * slack, state.dual + step * dual
+    return _State(*state[:4], *moved)
 
 
 def _norm(a: Floats) -> Floats:
-    norm: Floats = np.sqrt(_dot(a, a))
+    norm: Floats = np.sqrt(np.vecdot(a, a))
     return norm

@@ -205,7 +205,7 @@ class _Round:
         if not every:
             index = np.where(open_, self.index[rows] + self.clear, -np.inf)
             best = np.where(open_, -np.inf, self.index[rows]).max(axis=1, keepdims=True)
-            few = -np.partition(-index, min(_TOGETHER, index.shape[1]) - 1, axis=1)[:, :_TOGETHER].min(axis=1)
+            few = -np.partition(-index, min(_TOGETHER, index.shape[1]) - 1, axis=1)[:, :_TOGETHER].max(axis=1)
             open_ &= (index >= best) & (index >= few[:, None])
         places, arms = np.nonzero(open_)
         return rows[places], arms
