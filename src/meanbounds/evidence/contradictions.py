@@ -261,6 +261,7 @@ def _described(known: Known, seen: Seen, pending: Floats | None, which: Booleans
     for row, arm, side in np.argwhere(which.transpose(1, 2, 0)).tolist():
         one, own = known.row(row % len(known.lower)), seen.row(row)
         value = weigh(one, own, None if pending is None else pending[row : row + 1]).item(side, 0, arm)
-        bound, mean = (one.lower, one.upper)[side].item(0, arm), own.mean(one).item(0, arm)
+        with np.errstate(invalid="ignore"):  # other arms may have no rewards
+            bound, mean = (one.lower, one.upper)[side].item(0, arm), own.mean(one).item(0, arm)
         found.append(Contradiction(arm, _SIDES[side], bound, int(own.plays.item(0, arm)), mean, value, row))
     return found
