@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -334,11 +333,8 @@ class Regret:
         ...     mb.Regret.load(Path(folder) / "regret.npz")
         Regret(UCB, GLUE: 10 runs of 100 rounds)
         """
-        parts: dict[str, ByLabel[Any]] = {
-            "curves": self.curves,
-            "plays": self.plays,
-            **{f"measure {k}": v for k, v in self.measures.items()},
-        }
+        parts: dict[str, ByLabel[Any]] = {f"of {name}": part for name, part in self.measures.items()}
+        parts |= {"curves": self.curves, "plays": self.plays}
         labels = {name: [*part] for name, part in parts.items()}
         header = json.dumps({"format": _FORMAT, "settings": self.settings, "labels": labels})
         arrays = {f"{name} {k}": own for name, part in parts.items() for k, own in enumerate(part.values())}
@@ -352,8 +348,9 @@ class Regret:
     @classmethod
     def load(cls, path: str | Path) -> Regret:
         """Read a result from a file that `save` wrote; a damaged file is refused."""
+        content = io.BytesIO(Path(path).read_bytes())
         try:
-            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as data:
+            with np.load(content, allow_pickle=False) as data:
                 header = as_mapping("the header", json.loads(str(data["header"])))
                 if header["format"] != _FORMAT:
                     raise ValueError(f"its format is {header['format']}, and this version reads {_FORMAT}")
@@ -362,8 +359,9 @@ class Regret:
                     for name, labels in header["labels"].items()
                 }
                 curves, plays = parts.pop("curves"), parts.pop("plays")
-                return cls(data["checkpoints"], curves, plays, header["settings"], parts)
-        except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+                measures = {name.removeprefix("of "): part for name, part in parts.items()}
+                return cls(data["checkpoints"], curves, plays, header["settings"], measures)
+        except Exception as error:  # a damaged archive fails in many ways
             raise ValueError(f"{path} holds no saved Regret, or is damaged: {error}") from None
 
     def plot(
