@@ -288,7 +288,7 @@ class Agent(Saved):
             if not own.seen[PENDING, k]:
                 raise ValueError(f"no pull of arm {arm!r} waits for a reward")
             own.seen[PENDING, k] -= 1.0
-            own.waiting -= 1.0
+            own.waiting, self._silent = own.waiting - 1.0, 0
 
     def know(self, known: MeanBounds | Knowledge | Mapping[Any, MeanBounds | Knowledge]) -> None:
         """Replace what is known, from now on; everything that was seen stays.
@@ -475,10 +475,11 @@ class Agent(Saved):
         names = ("agent", "policy", "seed", "floor", "watched", "contradicted")
         saved = Entries("Agent", {name: data.pop(name) for name in names if name in data}, names)
         contexts, agent = Contexts.from_dict("Agent", data), cls.__new__(cls)
-        found = saved.list("contradicted")
+        found, rows, arms = saved.list("contradicted"), contexts.rows.values(), range(len(contexts.arms))
         for one in found:
-            fine = isinstance(one, list) and len(one) == 5 and all(isinstance(part, int | float) for part in one[3:])
-            if not (fine and one[0] in contexts.rows.values() and one[1] in range(len(contexts.arms))):
+            kinds = [type(part) for part in one] if isinstance(one, list) else []
+            fine = kinds in ([int, int, str, float, int], [int, int, str, int, int])
+            if not (fine and one[0] in rows and one[1] in arms and one[2] in ("lower", "upper")):
                 raise saved.wrong(f"contradicted must list row, arm, side, bound and rewards; got {shown(one)}")
         watch = Watch(max(1, saved.whole("watched")), found=found)
         try:

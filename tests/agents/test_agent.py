@@ -1,0 +1,304 @@
+"""An agent without contexts: what it decides, what it is told, what it has."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+import warnings
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import meanbounds as mb
+from meanbounds.agents import Decision, Excluded
+
+BOUNDS = mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.9, 0.6], arms=["tPA", "medical", "watch"])
+VACUOUS = mb.MeanBounds.vacuous(3)
+
+
+def agent(policy: mb.policies.Policy | None = None, known: Any = BOUNDS, **given: Any) -> mb.Agent:
+    return mb.Agent(policy or mb.GLUE(), known, seed=7, **given)
+
+
+def feed(one: mb.Agent, wins: dict[Any, tuple[int, int]]) -> None:
+    """Tell of so many wins in so many rewards of each arm."""
+    for arm, (good, number) in wins.items():
+        for n in range(number):
+            one.update(arm, float(n < good), pulled=False)
+
+
+def test_index_after_t_updates_uses_f_of_t_plus_1() -> None:
+    """After 40 updates of "tPA" with mean 1/2: 1/2 + sqrt(2 * c(0.7) * log f(41) / 40) = 0.71, below its bound."""
+    one = agent(mb.GLUE(f="t"), mb.MeanBounds([0.7, 0.2], [1.0, 0.9], arms=["tPA", "medical"]))
+    feed(one, {"tPA": (20, 40)})
+    index = 0.5 + np.sqrt(2 * mb.theory.variance_proxy(0.7) * np.log(41) / 40)
+    assert one.indices() == pytest.approx([index, 0.9], rel=1e-14)
+
+
+def test_only_eligible_arms_exclude_others() -> None:
+    """ "watch" is excluded by the 0.7 of "tPA"; where "tPA" is not eligible, it is not."""
+    one = agent()
+    assert one.indices()[2] == -np.inf
+    feed(one, {"medical": (40, 200)})
+    assert one.pull(eligible=["watch", "medical"]) == "watch"
+    assert one.pull(eligible=iter(["watch"])) == "watch"
+    assert one.probabilities(eligible=np.array(["medical", "watch"])).tolist() == [0.0, 0.0, 1.0]
+
+
+def test_what_waits_for_a_reward() -> None:
+    one = agent()
+    one.update("medical", 0.3, pulled=False)
+    arm = one.pull()
+    one.update(arm, 0.5, pulled=False)
+    assert one.pending().tolist() == [1, 0, 0]
+    one.update(arm, 1.0)
+    assert one.pending().sum() == 0
+    one.cancel(one.pull())
+    assert one.pending().sum() == 0
+    assert (one.pulls().tolist(), one.plays().tolist(), one.updates()) == ([2, 0, 0], [2, 1, 0], 3)
+    assert one.means() == pytest.approx([0.75, 0.3, np.nan], nan_ok=True)
+
+
+def test_late_rewards_come_in_any_order() -> None:
+    one, other = agent(), agent()
+    for each in (one, other):
+        for arm in ("tPA", "medical") * 2:
+            each.pull(eligible=[arm])
+    told = [("tPA", 1.0), ("medical", 0.0), ("tPA", 0.0), ("medical", 1.0)]
+    for each, rewards in ((one, told), (other, told[::-1])):
+        for arm, reward in rewards:
+            each.update(arm, reward)
+    assert one.to_dict() == other.to_dict()
+
+
+@pytest.mark.parametrize("policy", [mb.UCB(), mb.GLUE()], ids=repr)
+def test_a_burst_of_pulls_spreads_only_if_those_that_wait_count(policy: mb.policies.Policy) -> None:
+    bursts: dict[Any, list[Any]] = {}
+    for pending in ("ignore", "count", None):
+        one = agent(policy, VACUOUS)
+        feed(one, {0: (12, 20), 1: (10, 20), 2: (8, 20)})
+        bursts[pending] = [one.pull(pending=pending) for _ in range(60)]
+        assert one.pending().sum() == 60
+    assert set(bursts["ignore"]) == {0}
+    assert len(set(bursts["count"])) > 1
+    assert bursts[None] == bursts["count" if policy.counts_pending else "ignore"]
+
+
+def test_other_knowledge_leaves_what_was_seen_alone() -> None:
+    """The arms of the new knowledge are in another order, and so are its prior and its trust."""
+    one = agent(PriorPolicy())
+    feed(one, {"tPA": (3, 4)})
+    before = one.to_dict()
+    bounds = mb.MeanBounds([0.1, 0.8, 0.2], [0.2, 0.9, 0.6], arms=["watch", "tPA", "medical"])
+    one.know(mb.Knowledge(bounds, trust=[0.9, 1.0, 0.5], prior=mb.Prior([0.3, 0.7, 0.4], [4.0, 8.0, 6.0])))
+    after = one.to_dict()
+    assert {name for name in after if after[name] != before.get(name)} == {
+        *("lower", "upper", "trust", "prior_mean", "prior_strength")
+    }
+    ordered = mb.MeanBounds([0.8, 0.2, 0.1], [0.9, 0.6, 0.2], arms=BOUNDS.arms)
+    known = mb.Knowledge(ordered, trust=[1.0, 0.5, 0.9], prior=mb.Prior([0.7, 0.4, 0.3], [8.0, 6.0, 4.0]))
+    assert one.knowledge() == known
+    one.know(BOUNDS)
+    assert one.to_dict() == before
+
+
+class PriorPolicy(mb.GLUE):
+    """A policy that says it takes a prior."""
+
+    takes_prior = True
+
+
+def test_arms_come_and_go() -> None:
+    one = agent()
+    feed(one, {"tPA": (0, 1)})
+    one.add(mb.MeanBounds([0.97], [1.0], arms=["surgery"]))
+    assert one.arms == ("tPA", "medical", "watch", "surgery")
+    assert one.pull() == "surgery"
+    one.retire("surgery")
+    assert one.retired == ("surgery",)
+    assert one.pull(eligible=["surgery", "medical"]) == "medical"
+    one.update("surgery", 1.0)  # a late reward
+    assert one.plays().tolist() == [1, 0, 0, 1]
+    assert one.indices()[3] == -np.inf
+    with pytest.raises(ValueError, match="no eligible arm is left: all are retired or forbidden"):
+        one.pull(eligible=["surgery"])
+    again = mb.Agent.from_dict(one.to_dict())
+    again.restore("surgery")
+    assert again.pull() == "surgery"
+    again.forbid(["surgery", "tPA"])
+    assert (again.pull(), again.forbidden()) == ("medical", ("tPA", "surgery"))
+    again.forbid([])
+    assert again.pull() == "surgery"
+
+
+def test_a_new_arm_beside_a_prior_has_the_uniform_prior() -> None:
+    one = agent(PriorPolicy(), mb.Knowledge(BOUNDS, prior=mb.Prior(0.5, 4.0)))
+    one.add(mb.Knowledge(mb.MeanBounds([1.0], [4.0], arms=["new"], high=5.0), trust=0.9))
+    assert one.knowledge().prior == mb.Prior([0.5, 0.5, 0.5, 2.5], [4.0, 4.0, 4.0, 2.0])
+    assert one.knowledge().trust == (1.0, 1.0, 1.0, 0.9)
+    assert mb.Agent.from_dict(one.to_dict()).to_dict() == one.to_dict()
+
+
+def test_rewards_of_other_number_types() -> None:
+    one = agent()
+    rewards: list[Any] = [1, True, np.float32(0.5), np.array(0.25), Decimal("0.25"), Fraction(1, 2)]
+    for reward in rewards:
+        one.update("tPA", reward, pulled=False)
+    assert one.means()[0] == pytest.approx(3.5 / 6)
+
+
+def test_seeds() -> None:
+    one = mb.Agent(mb.UCB(), VACUOUS, seed=np.random.default_rng(3))
+    other = mb.Agent(mb.UCB(), VACUOUS, seed=one.seed)
+    assert [one.pull() for _ in range(20)] == [other.pull() for _ in range(20)]
+    assert mb.Agent(mb.UCB(), VACUOUS).seed != mb.Agent(mb.UCB(), VACUOUS).seed
+
+
+@pytest.mark.parametrize("delay", [None, 5])
+def test_an_agent_plays_as_run_0_of_a_simulation(delay: int | None) -> None:
+    environment = mb.simulation.Uniform([0.8, 0.7, 0.5])
+    players = {"policy": mb.GLUE(), "agent": lambda seed: mb.Agent(mb.GLUE(), BOUNDS, seed=seed)}
+    pending: Any = "count"
+    regret = mb.simulate(players, environment, BOUNDS, horizon=500, runs=1, seed=4, delay=delay, pending=pending)
+    assert regret.plays["agent"].tolist() == regret.plays["policy"].tolist()
+    np.testing.assert_allclose(regret.curves["agent"], regret.curves["policy"], rtol=1e-9)
+
+
+def test_decisions_say_how_probable_they_were_and_why() -> None:
+    one, twin = agent(known=mb.MeanBounds([0.2, 0.2, 0.1], [0.9, 0.9, 0.3])), None
+    assert one.probabilities().tolist() == [0.5, 0.5, 0.0]
+    twin = copy.deepcopy(one)
+    assert one.decide() == Decision(None, twin.pull(), 0.5, "policy")
+    assert one.decide(eligible=[2]) == Decision(None, 2, 1.0, "only option")
+    floored = agent(known=VACUOUS, floor=0.3)
+    found = [floored.decide() for _ in range(200)]
+    assert {each.reason for each in found} == {"policy", "floor"}
+
+
+def test_every_arm_that_may_be_best_is_pulled_as_often_as_the_floor_says() -> None:
+    """Of 20,000 pulls with floor 0.05, an exact binomial test for each arm (false failures: 3e-6 / 3)."""
+    one = agent(known=mb.MeanBounds([0.6, 0.1, 0.1, 0.1], [0.9, 0.8, 0.7, 0.5]), floor=0.05)
+    for _ in range(3000):
+        one.update(0, 0.85, pulled=False)
+    chances = one.probabilities()
+    assert chances == pytest.approx([0.9, 0.05, 0.05, 0.0])
+    pulled = np.zeros(4, dtype=int)
+    for _ in range(20_000):
+        arm = one.pull()
+        pulled[arm] += 1
+        one.cancel(arm)
+    assert pulled[3] == 0
+    for k in range(3):
+        assert stats.binomtest(int(pulled[k]), 20_000, chances[k]).pvalue > 1e-6
+    again = mb.Agent.from_dict(one.to_dict())
+    assert again.floor == 0.05
+    assert [one.pull() for _ in range(50)] == [again.pull() for _ in range(50)]
+
+
+def test_with_trust_below_1_the_floor_is_for_all_arms() -> None:
+    known = mb.Knowledge(mb.MeanBounds([0.6, 0.1, 0.1], [0.9, 0.8, 0.5]), trust=0.9)
+    assert agent(known=known, floor=0.1).probabilities() == pytest.approx([0.8, 0.1, 0.1])
+
+
+def test_what_bounds_exclude() -> None:
+    assert agent().excluded() == [Excluded(None, "watch", 0.6, "tPA", 0.7)]
+    assert agent(known=mb.Knowledge(BOUNDS, trust=[0.9, 1.0, 1.0])).excluded() == []
+    one = agent()
+    one.retire("tPA")
+    assert one.excluded() == []
+
+
+def test_a_contradicted_bound_is_warned_of_once() -> None:
+    one = agent(known=mb.MeanBounds([0.2, 0.3, 0.0], [0.5, 0.8, 0.9], arms=BOUNDS.arms))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        feed(one, {"tPA": (60, 60), "medical": (6, 10)})
+        again = mb.Agent.from_dict(one.to_dict())
+        feed(again, {"tPA": (10, 10)})
+    assert len(caught) == 1
+    message = caught[0].message
+    assert isinstance(message, mb.evidence.ContradictionWarning)
+    assert caught[0].filename == __file__
+    (found,) = one.contradictions()
+    assert (found.arm, found.side, found.bound, found.plays) == ("tPA", "upper", 0.5, 60)
+    assert found.since == message.contradiction.plays < 20
+    assert [each.arm for each in again.contradictions(1e-6)] == ["tPA"]
+    again.know(mb.MeanBounds([0.2, 0.3, 0.0], [1.0, 0.8, 0.9], arms=BOUNDS.arms))
+    assert again.contradictions() == []
+
+
+def test_a_warning_that_is_an_error_leaves_the_agent_as_it_was() -> None:
+    one = agent(known=mb.MeanBounds([0.0, 0.1], [0.0, 0.9]))
+    before = one.plays().tolist()
+    with pytest.raises(mb.evidence.ContradictionWarning):
+        one.update(0, 0.5, pulled=False)
+    assert one.plays().tolist() == before
+    one.update(0, 0.5, pulled=False)
+    assert one.plays().tolist() == [1, 0]
+
+
+def test_rewards_that_are_missing_count_for_the_bound() -> None:
+    """Only the good rewards came: with 20 pulls that wait, 20 rewards of 1 do not contradict a bound of 0.6."""
+    one = agent(known=mb.MeanBounds([0.2], [0.6]))
+    for _ in range(40):
+        one.pull()
+    for _ in range(20):
+        one.update(0, 1.0)
+    assert one.contradictions() == []
+
+
+@pytest.mark.parametrize(
+    "way", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["deepcopy", "pickle"]
+)
+def test_a_copy_goes_on_alike_and_apart(way: Callable[[mb.Agent], mb.Agent]) -> None:
+    one = agent(floor=0.05)
+    rng = np.random.default_rng(1)
+    for reward in rng.random(30).tolist():
+        one.update(one.pull(), reward)
+    one.pull()
+    other = way(one)
+    assert other.to_dict() == one.to_dict()
+    for reward in rng.random(30).tolist():
+        arm = one.pull()
+        assert other.pull() == arm
+        one.update(arm, reward)
+        other.update(arm, reward)
+    other.update("tPA", 0.5, pulled=False)
+    assert other.updates() == one.updates() + 1
+
+
+def test_threads_share_an_agent() -> None:
+    one = agent(known=VACUOUS)
+
+    def work() -> None:
+        for _ in range(300):
+            one.update(one.pull(), 0.5)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (one.updates(), one.pulls().sum(), one.pending().sum()) == (1200, 1200, 0)
+
+
+def test_a_policy_that_decides_by_draws_has_no_index() -> None:
+    class Coin(mb.policies.Policy):
+        def probabilities(self, known: Any, seen: Any, t: Any, cache: Any = None) -> Any:  # noqa: ARG002
+            return np.full(seen.plays.shape, 1.0 / seen.plays.shape[1])
+
+    one = agent(Coin())
+    assert one.probabilities() == pytest.approx([1 / 3] * 3)
+    with pytest.raises(TypeError, match="Coin decides by draws, not by an index; see probabilities"):
+        one.indices()
+
+
+def test_repr() -> None:
+    assert repr(agent()) == "Agent(GLUE(), 3 arms, 0 updates)"
+    assert repr(mb.Agent(mb.UCB(), {"north": BOUNDS})) == "Agent(UCB(), 1 context, 3 arms, 0 updates)"
