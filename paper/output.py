@@ -1,0 +1,60 @@
+"""What the modules share: claims, CSV files, and the command line."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["HOLDS", "Claim", "Experiment", "command", "verdict", "write_csv"]
+
+HOLDS, CORRECTED, FAILS = "holds", "holds after correction", "does not hold"
+
+
+class Claim(NamedTuple):
+    """A claim of the paper and what was found."""
+
+    source: str
+    text: str
+    measured: str
+    verdict: str
+
+
+Experiment = Callable[[Path, bool], Sequence[Claim]]
+"""Writes files into a folder, from less work if the second argument is true, and returns claims."""
+
+
+def verdict(holds: bool, corrected: bool = False) -> str:
+    """What becomes of a claim, as printed and after correction."""
+    return HOLDS if holds else CORRECTED if corrected else FAILS
+
+
+def write_csv(path: Path, columns: Mapping[str, Sequence[object]]) -> None:
+    """Write columns of one length to a CSV file with a header."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def command(description: str | None, *experiments: Experiment) -> None:
+    """Run experiments as the command line says, and print their claims.
+
+    Parameters
+    ----------
+    description
+        What they do, for ``--help``.
+    experiments
+        What to run.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--out", type=Path, default=Path("reproduce"), help="folder for the files (default: reproduce)")
+    parser.add_argument("--quick", action="store_true", help="less work, for a look")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    for experiment in experiments:
+        for claim in experiment(given.out, given.quick):
+            print(f"{claim.verdict}: {claim.source}: {claim.text}\n    {claim.measured}")
+    print(f"written to {given.out}")
