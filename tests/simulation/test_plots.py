@@ -97,13 +97,13 @@ def test_curves_are_dashed_only_where_they_lie_on_another() -> None:
 def test_the_caption_says_what_is_shaded() -> None:
     own = regret(UCB=5.0)
     said = {
-        "interval": " Shaded: its 95% confidence interval.",
-        "deviation": " Shaded: one standard deviation of the runs.",
+        "interval": "; shaded: its 95% confidence interval.",
+        "deviation": "; shaded: one standard deviation.",
     }
     half = {"interval": own.interval["UCB"][1] - own.mean["UCB"], "deviation": own.deviation["UCB"]}
     for band in ("interval", "deviation", None):
         ax, caption, _ = drawn(own, band=band)
-        assert caption == "Lines: mean of 40 runs." + said.get(str(band), "")
+        assert caption == "Mean of 40 runs" + said.get(str(band), ".")
         top = [shade.get_paths()[0].vertices[:, 1].max() for shade in ax.collections]
         assert top == pytest.approx([(own.mean["UCB"] + half[band]).max()] if band else [])
     assert drawn(Regret([1, 2], {"UCB": [[0.5, 1.0]]}, {"UCB": [[1, 1]]}))[1] == "One run."
@@ -168,7 +168,7 @@ def test_axes_of_ones_own() -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot")
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.5))
     assert draw_bounds(left, BOUNDS) == "Pruned: an upper bound below the largest lower bound."
-    assert draw_regret(right, regret(UCB=5.0, GLUE=2.0), band=None) == "Lines: mean of 40 runs."
+    assert draw_regret(right, regret(UCB=5.0, GLUE=2.0), band=None) == "Mean of 40 runs."
     assert [text.get_text() for text in right.texts] == ["GLUE", "UCB"]
     pyplot.close(figure)
     assert not pyplot.get_fignums()  # other pictures are not kept open either

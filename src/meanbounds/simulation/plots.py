@@ -46,8 +46,8 @@ _NAME = 18  # letters of an arm's name on a line
 _DASH = 2.6  # widths of a line
 _CROSSING = 12.0  # points for which two lines that cross may lie on each other
 _BANDS = {
-    "interval": "Shaded: its 95% confidence interval.",
-    "deviation": "Shaded: one standard deviation of the runs.",
+    "interval": "; shaded: its 95% confidence interval.",
+    "deviation": "; shaded: one standard deviation.",
 }
 _KINDS = {
     "pruned": "Pruned: an upper bound below the largest lower bound.",
@@ -147,7 +147,7 @@ def draw_bounds(ax: Axes, bounds: MeanBounds, means: ArrayLike | None = None) ->
     _tidy(ax)
     _key(ax)
     said = {name: chosen.any() for name, (chosen, _, _) in kinds.items()}
-    return " ".join(sentence for name, sentence in _KINDS.items() if said[name])
+    return "\n".join(sentence for name, sentence in _KINDS.items() if said[name])
 
 
 def _key(ax: Axes) -> None:
@@ -220,8 +220,8 @@ def draw_regret(
     dashed = _draw_lines(ax, rounds, means, paths, shades)
     _name_ends(ax, means, paths, shades)
     sizes = sorted({len(curve) for curve in regret.curves.values()})
-    runs = "One run." if sizes == [1] else f"Lines: mean of {' or '.join(f'{size:,}' for size in sizes)} runs."
-    return " ".join(filter(None, [runs, _BANDS.get(band or "", ""), _COINCIDE * dashed]))
+    runs = "One run" if sizes == [1] else f"Mean of {' or '.join(f'{size:,}' for size in sizes)} runs"
+    return f"{runs}{_BANDS.get(band or '', '.')}" + dashed * f"\n{_COINCIDE}"
 
 
 def _draw_lines(
