@@ -13,6 +13,7 @@ from meanbounds.simulation.environments import (
 )
 from meanbounds.simulation.hidden_contexts import HiddenContexts
 from meanbounds.simulation.instances import INSTANCES, Instance, paper_linear, random_instance
+from meanbounds.simulation.plots import plot_bounds
 from meanbounds.simulation.regret import Regret
 from meanbounds.simulation.run import simulate
 
@@ -31,6 +32,7 @@ __all__ = [
     "Table",
     "Uniform",
     "paper_linear",
+    "plot_bounds",
     "random_instance",
     "simulate",
 ]

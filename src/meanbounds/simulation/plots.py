@@ -68,8 +68,9 @@ def plot_regret(
 ) -> Figure:
     """Draw the mean regret of each policy against rounds; `Regret.plot` describes the parameters."""
     tall = max(3.0, 0.9 + 1.28 * _SMALL / 72.0 * sum(1 + _fold(label).count("\n") for label in regret.labels))
-    heights = [tall] if bounds is None else [_bounds_height(bounds), tall]
-    figure, axes = _column(heights, title)
+    if bounds is not None:
+        check_bounds(bounds)
+    figure, axes = _column([tall] if bounds is None else [_bounds_height(bounds), tall], title)
     said = ""
     if bounds is not None:
         environment = regret.settings.get("environment", {})
@@ -99,7 +100,7 @@ def plot_bounds(
     --------
     >>> import meanbounds as mb
     >>> instance = mb.simulation.INSTANCES["high-lower-bound"]
-    >>> figure = plot_bounds(instance.bounds, instance.means)
+    >>> figure = mb.simulation.plot_bounds(instance.bounds, instance.means)
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['true mean', 'largest lower bound', 'can be best', 'meta-pruned']
     """
@@ -156,10 +157,10 @@ def _key(ax: Axes) -> None:
 
     figure: Any = ax.get_figure(root=True)
     part = ax.get_subplotspec()
-    middle = 0.5 * sum((ax if part is None else part).get_position(*[figure][: part is not None]).intervalx)
+    box = ax.get_position() if part is None else part.get_position(figure)
     ax.legend(
         loc="lower center",
-        bbox_to_anchor=(middle, 1.0),
+        bbox_to_anchor=(0.5 * (box.x0 + box.x1), 1.0),
         bbox_transform=blended_transform_factory(figure.transFigure, ax.transAxes),
         ncols=2,
         frameon=False,
@@ -207,7 +208,7 @@ def draw_regret(
         half = regret.deviation[label] if band == "deviation" else regret.interval[label][1] - means[label]
         sides = np.maximum(means[label] - half, 0.0), means[label] + half
         ax.fill_between(rounds, *sides, color=shades[label], alpha=0.16, linewidth=0)
-    if measure is None and "x" not in log and rounds[0] > 1:
+    if measure is None and "x" not in log:
         rounds, means = np.append(0.0, rounds), {label: np.append(0.0, y) for label, y in means.items()}
     _scale(ax, rounds, list(means.values()), log)
     ax.set_ylabel("regret" if measure is None else measure)
@@ -228,7 +229,8 @@ def _draw_lines(
     ax: Axes, rounds: Floats, means: Mapping[str, Floats], paths: Mapping[str, Floats], shades: Mapping[str, str]
 ) -> bool:
     """Draw a line for each label, dashed where it lies on lines drawn before; returns whether that is anywhere."""
-    pixels: float = ax.get_figure(root=True).dpi / 72.0  # type: ignore[union-attr]
+    figure: Any = ax.get_figure(root=True)
+    pixels = figure.dpi / 72.0
     across, table = next(iter(paths.values()))[:, 0], np.array([path[:, 1] for path in paths.values()])
     any_dashed = False
     for k, (label, y) in enumerate(means.items()):
@@ -265,7 +267,7 @@ def _scale(ax: Axes, x: Floats, curves: Sequence[Floats], log: str) -> None:
         ax.set_yscale("log")
         ax.set_ylim(10.0 ** np.floor(np.log10(max(least, 1e-3 * top))), 1.3 * high)
     else:
-        ax.set_ylim(-0.015 * high, high)
+        ax.set_ylim(min(-0.015 * high, 1.06 * min(float(y.min()) for y in curves)), high)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value:,.12g}")
     ax.set_xlabel("round")
@@ -341,14 +343,14 @@ def _apart(wanted: Sequence[float], heights: Sequence[float]) -> list[float]:
 def _column(heights: Sequence[float], title: str | None) -> tuple[Figure, list[Axes]]:
     """A figure with panels one below the other, which pyplot does not keep open."""
     pyplot: Any = import_optional("matplotlib.pyplot", "plots", "pictures")
-    size = (_WIDTH, sum(heights) + 0.35 * (title is not None))
-    figure, axes = pyplot.subplots(
-        len(heights), 1, figsize=size, height_ratios=heights, layout="constrained", squeeze=False, dpi=200
-    )
+    folded = _wrap(title or "", 42)
+    size = (_WIDTH, sum(heights) + 0.2 * len(folded.splitlines()))
+    style: dict[str, Any] = {"layout": "constrained", "squeeze": False, "dpi": 200}
+    figure, axes = pyplot.subplots(len(heights), 1, figsize=size, height_ratios=heights, **style)
     figure.get_layout_engine().set(w_pad=0.06, h_pad=0.07)
     pyplot.close(figure)
-    if title is not None:
-        figure.suptitle(_wrap(title, 42), fontsize=11, parse_math=False)
+    if folded:
+        figure.suptitle(folded, fontsize=11, parse_math=False)
     return figure, list(axes[:, 0])
 
 
