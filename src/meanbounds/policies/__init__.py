@@ -1,13 +1,17 @@
 """Policies for arms without features: one readable file each."""
 
 from meanbounds.policies.base import EXPLORATION, IndexPolicy, Policy, share_of_largest
+from meanbounds.policies.bimed import BIMED
 from meanbounds.policies.bucb import BUCB
+from meanbounds.policies.gittins import OptimisticGittins
 from meanbounds.policies.glue import GLUE
 from meanbounds.policies.improved_ucb import ImprovedUCB
 from meanbounds.policies.klucb import BKLUCB, KLUCB
+from meanbounds.policies.thompson import ThompsonSampling
 from meanbounds.policies.ucb import UCB
 
 __all__ = [
+    "BIMED",
     "BKLUCB",
     "BUCB",
     "EXPLORATION",
@@ -16,6 +20,8 @@ __all__ = [
     "UCB",
     "ImprovedUCB",
     "IndexPolicy",
+    "OptimisticGittins",
     "Policy",
+    "ThompsonSampling",
     "share_of_largest",
 ]

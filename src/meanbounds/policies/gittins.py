@@ -1,0 +1,113 @@
+"""The optimistic Gittins index, with bounds on the means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from meanbounds.known import Known, Seen
+from meanbounds.policies.base import Cache, Exploration, IndexPolicy
+from meanbounds.posterior import BetaPosterior, check_moments, posterior, solve
+from meanbounds.support.streams import Draws
+from meanbounds.support.types import Floats, Integers
+
+__all__ = ["OptimisticGittins"]
+
+
+@dataclass(frozen=True, repr=False)
+class OptimisticGittins(IndexPolicy):
+    """Play the arm with the largest optimistic Gittins index (Gutin and Farias, 2016), with bounds on the means.
+
+    The index looks one step ahead. Suppose that you could play an arm once more, would then be told its mean, and could
+    from then on choose between the arm and a sure reward v. The index is the v at which you would as soon take v right
+    away, if the game is expected to last about f(t) more rounds:
+
+        ``f(t) * E[max(mean - v, 0)] = v - E[mean]``
+
+    The mean has the posterior of `ThompsonSampling`. So the index lies between the posterior mean and the upper bound,
+    and an arm with much left to learn has a larger one. Equal indices are decided by the larger posterior mean.
+
+    Parameters
+    ----------
+    f
+        How many more rounds to expect in round t, see `Policy`; ``"t"`` by default, as published.
+    moments
+        With 2, rewards are not rounded to 0 or 1 at random, and the less they vary, the less is explored; see
+        `ThompsonSampling`.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> agent = mb.Agent(mb.OptimisticGittins(), mb.MeanBounds([0.5, 0.2], [0.6, 0.85]), seed=1)
+    >>> agent.indices().round(4)  # the expected means are 0.55 and 0.525, but there is more to learn of arm 1
+    array([0.5586, 0.5808])
+    >>> agent.pull()
+    1
+    """
+
+    source = "Gutin and Farias 2016, with bounds"
+    takes_prior: ClassVar[bool] = True
+
+    f: Exploration = "t"
+    moments: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_moments(self.moments)
+
+    def index(self, known: Known, seen: Seen, level: Floats) -> Floats:
+        """The optimistic Gittins index."""
+        return self._index_and_mean(known, seen, level)[0]
+
+    def scores(
+        self,
+        known: Known,
+        seen: Seen,
+        t: Floats,
+        draws: Draws | None = None,  # noqa: ARG002
+        cache: Cache | None = None,
+    ) -> tuple[Floats, Floats]:
+        """The index of each arm, and the posterior means, which break ties."""
+        return self._index_and_mean(known, seen, self.log_f(t)[:, None], cache)
+
+    def _index_and_mean(
+        self, known: Known, seen: Seen, level: Floats, cache: Cache | None = None
+    ) -> tuple[Floats, Floats]:
+        believed = posterior(known, seen, self.moments)
+        f, mean = np.broadcast_to(np.exp(level), believed.mean.shape), believed.mean
+        start = _near(believed, f)
+        if cache:  # the index was hardly farther from the mean before
+            start = np.where(
+                cache["lead"] > 0.0, np.minimum(mean + cache["lead"], 0.5 * (start + believed.highest)), start
+            )
+        index = _solved(believed, f, start)
+        if cache is not None:
+            cache["lead"] = index - mean
+        return np.where(known.without_doubted.possible, index, -np.inf), mean
+
+
+def _near(believed: BetaPosterior, f: Floats) -> Floats:
+    """The index if the mean were normal, to within a tenth of its spread, and at most that of a uniform one."""
+    depth, room = np.sqrt(np.minimum(25.0, np.log1p(f))), believed.highest - believed.mean
+    step = (-0.295 + depth * (0.357 + depth * (0.341 - depth * 0.0315))) * believed.spread
+    bent = room * step / np.cbrt(room**3 + step**3)
+    return believed.mean + np.minimum(bent, room - 2.0 * room / (1.0 + np.sqrt(1.0 + f)))
+
+
+def _solved(believed: BetaPosterior, f: Floats, start: Floats) -> Floats:
+    """The v with ``f E[max(mean - v, 0)] = v - E[mean]``, by Halley's method for the logarithms of both sides."""
+    mean, highest, every = believed.mean.ravel(), believed.highest.ravel(), f.ravel()
+
+    def step(v: Floats, places: Integers) -> tuple[Floats, Floats]:
+        whole = places.size == mean.size
+        density, tail, gain = believed.beyond(v.reshape(f.shape)) if whole else believed.beyond(v, places)
+        lead, tail, gain = v - mean[places], tail.ravel(), gain.ravel()
+        surplus, slope = np.log(every[places] * gain / lead), tail / gain + 1.0 / lead
+        bend = (density.ravel() * gain - tail * tail) / (gain * gain) + 1.0 / (lead * lead)
+        newton = surplus / slope
+        return surplus, v + newton / np.maximum(0.5, 1.0 - 0.5 * newton * bend / slope)
+
+    index = solve(step, start.ravel(), mean, highest, mean)
+    return np.where(mean < highest, np.clip(index, mean, highest), highest).reshape(f.shape)
