@@ -148,30 +148,20 @@ class TestTheProof:
         assert not (policy.uses_bounds and plays[..., ~bounds.possible].any())
 
 
-def test_many_horizons_at_once_on_random_instances() -> None:
-    rng, rounds = np.random.default_rng(3), [1, 7, 1_000, 10**9]
-    for number in range(200):
-        (means, bounds), form = random_case(rng), ("corrected", "paper")[number % 2]
-        plays = glue_plays(means, bounds, rounds, form=form)  # type: ignore[arg-type]
-        regret = np.asarray(glue_regret(means, bounds, rounds, form=form))  # type: ignore[call-overload]
-        for n, row, value in zip(rounds, plays, regret, strict=True):
-            np.testing.assert_array_equal(row, glue_plays(means, bounds, n, form=form))  # type: ignore[arg-type]
-            assert value == pytest.approx(glue_regret(means, bounds, n, form=form), rel=1e-12)  # type: ignore[call-overload]
-        assert not plays[:, ~bounds.possible].any()
-        assert form == "paper" or np.all(np.diff(plays, axis=0) >= 0.0)
-
-
 def test_the_bound_is_never_above_that_of_ucb_but_the_regret_can_be() -> None:
     """The abstract claims the first, and it holds; the conclusion says that the second cannot be."""
     rng, n = np.random.default_rng(4), [10, 10**4, 10**8]
     for _ in range(200):
         means, bounds = random_case(rng)
-        if np.sum(means == means.max()) == 1:
-            ours, theirs = (np.asarray(glue_regret(means, bounds, n, policy=p)) for p in (mb.GLUE(), mb.UCB()))
-            assert np.all(ours <= theirs * (1 + 1e-9))
+        ours, theirs = (np.asarray(glue_regret(means, bounds, n, policy=p)) for p in (mb.GLUE(), mb.UCB()))
+        assert ours == pytest.approx([glue_regret(means, bounds, one) for one in n], rel=1e-12)
+        assert np.sum(means == means.max()) > 1 or np.all(ours <= theirs * (1 + 1e-9))
+        plays = glue_plays(means, bounds, n)
+        assert np.all(np.diff(plays, axis=0) >= 0.0)
+        assert not plays[:, ~bounds.possible].any()
     for clipped, plain, values in ((mb.GLUE(), mb.UCB(), (44.6, 14.3)), (mb.BKLUCB(), mb.KLUCB(), (34.7, 11.6))):
         lost = [0.05 * simulate(p, *INSTANCES[3], 1_000, 100, seed=9)[-1, :, 1].mean() for p in (clipped, plain)]
-        assert lost == pytest.approx(values, abs=8.0)  # standard errors below 2.5
+        assert lost == pytest.approx(values, abs=5.0)  # standard errors below 2.5; seeds are fixed
 
 
 def test_which_arms_and_bounds_count() -> None:

@@ -19,23 +19,19 @@ CASES: list[tuple[str, Callable[[], object]]] = [
     ("horizon must be a whole number", lambda: theory.glue_regret([0.9, 0.8], TWO, [10, 0])),
     ("horizon must be .* write 10_000", lambda: theory.glue_regret([0.9, 0.8], TWO, 1e4)),
     ("got 1 means for 2 arms", lambda: theory.glue_regret([0.9], TWO, 10)),
-    ("with f = 1", lambda: theory.glue_regret([0.9, 0.8], TWO, 10, policy=mb.GLUE(f="t"))),
     ("is for UCB, BUCB, ImprovedUCB and GLUE", lambda: theory.glue_regret([0.9, 0.8], TWO, 10, policy=mb.KLUCB())),
     (r"did you mean GLUE\(\)\?", lambda: theory.glue_regret([0.9, 0.8], TWO, 10, policy=mb.GLUE)),  # type: ignore[call-overload]
     ("the theorem is for f =", lambda: theory.asymptotic_constant(mb.GLUE(f="t"), [0.9, 0.8], TWO)),
     ("no theorem is known for it", lambda: theory.asymptotic_constant("GLUE", [0.9, 0.8], TWO)),  # type: ignore[arg-type]
     ("bounds must be MeanBounds", lambda: theory.lower_bound([0.9], [0.5])),  # type: ignore[arg-type]
     ("failure must be probabilities", lambda: theory.uncertain_regret(1.0, [0.5, 1.5], 10)),
-    ("width must be a finite number", lambda: theory.uncertain_regret(1.0, 0.5, 10, width=-1.0)),
     ("regret_bound must not be negative", lambda: theory.uncertain_regret(-1.0, 0.5, 10)),
     ("sum to 1; .* Divide counts by their sum", lambda: theory.log_bounds([0.5, 0.4], HALF)),
     ("arm 1 was played", lambda: theory.log_bounds(HALF, [0.5, np.nan])),
     ("arm 1: its mean reward 2 is outside the range", lambda: theory.log_bounds(HALF, [0.5, 2.0])),
     ("reward 0.1 is less than gap_low=0.2 above 0", lambda: theory.log_bounds(HALF, [0.5, 0.1], gap_low=0.2)),
     ("shift is a total variation", lambda: theory.log_bounds(HALF, HALF, shift=2.0)),
-    ("1 arm names for 2 shares", lambda: theory.log_bounds(HALF, HALF, arms=["a"])),
     ("box_low <= box_high", lambda: theory.linear_log_bounds(**LOG, box_low=1.0, box_high=0.0)),
-    ("one entry and hidden one row", lambda: theory.linear_log_bounds(**LOG | {"known": [0.0]}, box_low=0, box_high=1)),
     ("arm 'a' has norm 2", lambda: theory.linear_regret(OFUL(), [[2.0], [1.0]], NAMED, 10, form="paper")),
     ("is for OFUL and ROFUL", lambda: theory.linear_regret(mb.GLUE(), [[2.0], [1.0]], NAMED, 10)),  # type: ignore[arg-type]
     ("rounds must be a whole number", lambda: theory.linear_regret(OFUL(), [[2.0], [1.0]], NAMED, [0])),

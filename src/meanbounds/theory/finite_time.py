@@ -102,12 +102,7 @@ def glue_plays(
 def meta_pruned_plays(lead: float, distance: ArrayLike) -> Floats:
     """Bound the expected plays of an arm whose cap is this far below the best mean; infinite where it is not below.
 
-    Parameters
-    ----------
-    lead
-        Variance proxy that the policy uses for a best arm.
-    distance
-        Best mean less the arm's cap, in reward units.
+    `lead` is the variance proxy that the policy uses for a best arm.
 
     Examples
     --------

@@ -51,7 +51,7 @@ class RegretBound:
     failure
         Probability with which a bound of high probability may fail; 0 for the others.
     theorem
-        Its number in the paper.
+        Its number in the paper, or where it was published.
     reason
         Why there is none; empty otherwise.
     certain
@@ -156,7 +156,7 @@ def _for_each(regret: Simulated, guarantee: _Theorem) -> dict[str, RegretBound]:
     if isinstance(regret, type) or not isinstance(getattr(regret, "settings", None), Mapping):
         raise TypeError(f"regret must be the result of mb.simulate; got {shown(regret)}")
     settings, found = regret.settings, {}
-    for label, saved in settings["policies"].items():
+    for label, saved in settings.get("policies", {}).items():
         try:
             own = next((part for part in settings.get("parts", ()) if label in part["policies"]), settings)
             if not isinstance(saved, Mapping):
