@@ -22,7 +22,8 @@ SOLVED = 1e-8
 """The gap up to which a program counts as solved, and how far a point may be beyond a limit that it satisfies."""
 
 _CLOSE = 1e-10  # the gap, and the distance beyond limits, at which a program stops
-_RIDGE = 1e-15  # of the trace: keeps matrices regular that rounding would make singular
+_STALLED = 1e-9  # the gap at which it also stops if a step does not halve the gap
+_RIDGE = 3e-15  # of the trace: keeps matrices regular that rounding would make singular
 _ROUNDING = 1e-15  # of the numbers in a proof: added to its value
 _AT_ONCE = 40_000  # programs times limits
 
@@ -59,6 +60,7 @@ class _State(NamedTuple):
     target: Floats
     centre: Floats  # (programs, curves, d)
     shape: Floats  # (programs, curves, d, d)
+    inverse: Floats  # (programs, d, d): of the last shape
     point: Floats
     slack: Floats
     dual: Floats
@@ -143,7 +145,7 @@ def _solve(limits: Limits, targets: Floats, centre: Floats, shape: Floats) -> tu
         hard = np.flatnonzero(~((found.gap < SOLVED) | (found.value < EMPTY)))
         if hard.size:
             again, other = _search(limits, targets[hard], centre[hard], shape[hard], back=0.9, steps=60)
-            better = again.value <= found.value[hard]
+            better = (again.gap < found.gap[hard]) | (again.value < EMPTY)
             for old, new in zip((*found, weights), (*again, other), strict=True):
                 old[hard[better]] = new[better]
     return found, weights
@@ -159,7 +161,8 @@ def _search(
     slack[:, :count] = np.maximum(limits.ends - point @ limits.rows.T, 0.3)
     dual = 0.1 / slack
     dual[:, count:] = 1.0
-    state = _State(np.arange(number), targets, centre, shape, point, slack, dual)
+    inverse = np.asarray(np.linalg.inv(shape[:, -1]), dtype=np.float64)
+    state = _State(np.arange(number), targets, centre, shape, inverse, point, slack, dual)
     squares = (limits.rows[:, :, None] * limits.rows[:, None, :]).reshape(count, targets.shape[1] ** 2)
     value, gap, level = np.full((3, number), np.inf)
     found, weights = Maxima(value, gap, point.copy(), level, np.zeros_like(point)), dual.copy()
@@ -177,27 +180,30 @@ def _search(
 def _look(limits: Limits, state: _State) -> _View:
     """Find out what the multipliers prove.
 
-    For any multipliers z of the limits and any slope, target . p is at most z . ends + slope . p plus the largest value
-    of what is left of the target, which is its length, since the norm is at most 1. On the ellipsoid, slope . p is
-    largest in the direction of the slope, if that is a multiple of a gradient of the ellipsoid.
+    For any multipliers z >= 0 of the limits and w >= 0 of the ball, let the slope be what is left of the target after
+    z . rows + w point. Then target . p is at most z . ends + w |point| + slope . p, and the ellipsoid bounds the last
+    term by its value at the centre plus the slope's length in terms of the inverse. Without an ellipsoid, the ball
+    bounds what is left after z . rows by its length.
     """
     count = limits.ends.size
     away = state.point[:, None] - state.centre
     gradient = (state.shape @ away[..., None])[..., 0]
     square = np.vecdot(gradient, away)
     missing = state.slack + np.concatenate([state.point @ limits.rows.T - limits.ends, 0.5 * (square - 1.0)], axis=1)
-    dual = state.dual[:, :count]
-    left, slope = state.target - dual @ limits.rows, np.zeros_like(state.target)
-    rounding, most = _ROUNDING * (1.0 + dual @ (1.0 + np.abs(limits.ends))), np.zeros(len(left))
-    if square.shape[1] > 1:
-        slope = state.dual[:, -1:] * gradient[:, -1]
-        left = left - slope
-        most = np.vecdot(slope, state.centre[:, -1]) + state.dual[:, -1] * np.sqrt(square[:, -1])
+    dual, ball = state.dual[:, :count], state.dual[:, count]
+    level, left = dual @ limits.ends, state.target - dual @ limits.rows
+    residual = left - ball[:, None] * state.point
+    rounding = _ROUNDING * (1.0 + dual @ (1.0 + np.abs(limits.ends)) + ball)
+    if square.shape[1] == 1:
+        level += _norm(left)
+        slope, value = np.zeros_like(left), level
+    else:
+        slope, length = residual, (state.inverse @ residual[..., None])[..., 0]
+        level += ball * _norm(state.point)
+        value = level + np.vecdot(slope, state.centre[:, 1]) + np.sqrt(np.vecdot(slope, length))
+        residual = slope - state.dual[:, -1:] * gradient[:, 1]
         rounding += _ROUNDING * np.abs(slope).sum(axis=1)
-    level = dual @ limits.ends + _norm(left)
-    value = level + most
     ahead = value - np.vecdot(state.target, state.point)
-    residual = left - state.dual[:, count, None] * state.point
     return _View(gradient, missing, residual, level + rounding, slope, value + rounding, ahead)
 
 
@@ -208,17 +214,17 @@ def _record(found: Maxima, weights: Floats, state: _State, view: _View) -> Boole
     at = place[better]
     found.value[at], found.level[at], found.slope[at] = view.value[better], view.level[better], view.slope[better]
     weights[at] = state.dual[better]
-    gap = found.value[place] - np.vecdot(state.target, state.point)
-    better = (worst < SOLVED) & (gap < found.gap[place])
+    gap, before = found.value[place] - np.vecdot(state.target, state.point), found.gap[place]
+    better = (worst < SOLVED) & (gap < before)
     at = place[better]
     found.gap[at], found.point[at] = gap[better], state.point[better]
-    solved = (worst < _CLOSE) & (view.ahead < _CLOSE)
+    solved = ((worst < _CLOSE) & (view.ahead < _CLOSE)) | ((before < _STALLED) & ~(gap < 0.5 * before))
     return ~(solved | (found.value[place] < EMPTY) | ~np.isfinite(worst + view.ahead))
 
 
 def _step(limits: Limits, squares: Floats, state: _State, view: _View, back: float) -> _State:
     """Take one step: Newton's towards products of zero tells how far one can get, and which products to aim at."""
-    (number, d), count, columns = state.point.shape, limits.ends.size, state.slack.shape[1]
+    (number, d), count = state.point.shape, limits.ends.size
     gradient, stiff = view.gradient, state.dual / state.slack
     matrix = (stiff[:, :count] @ squares).reshape(number, d, d)
     matrix += (gradient * stiff[:, count:, None]).transpose(0, 2, 1) @ gradient
@@ -228,7 +234,7 @@ def _step(limits: Limits, squares: Floats, state: _State, view: _View, back: flo
     def newton(excess: Floats, missing: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         pull = (excess - state.dual * missing) / state.slack
         right = view.residual + pull[:, :count] @ limits.rows + (pull[:, None, count:] @ gradient)[:, 0]
-        along: Floats = np.linalg.solve(matrix, right[:, :, None])
+        along = np.asarray(np.linalg.solve(matrix, right[:, :, None]), dtype=np.float64)
         moved = np.concatenate([along[:, :, 0] @ limits.rows.T, (gradient @ along)[:, :, 0]], axis=1)
         slack = -missing - moved
         dual = -(excess + state.dual * slack) / state.slack
@@ -239,13 +245,13 @@ def _step(limits: Limits, squares: Floats, state: _State, view: _View, back: flo
     along, slack, dual, longest = newton(product, view.missing)
     total = product.sum(axis=1)
     share = ((state.slack + longest * slack) * (state.dual + longest * dual)).sum(axis=1) / total
-    aim = np.maximum(total * np.minimum(1.0, share**3), 0.1 * _CLOSE) / columns
+    aim = total * np.minimum(1.0, share**3) / state.slack.shape[1]
     missing = view.missing.copy()
     missing[:, count:] += 0.5 * np.vecdot((state.shape @ along[:, None, :, None])[..., 0], along[:, None])
     along, slack, dual, longest = newton(product - aim[:, None] + slack * dual, missing)
     step = back * longest
     moved = state.point + step * along, state.slack + step * slack, state.dual + step * dual
-    return _State(*state[:4], *moved)
+    return _State(*state[:5], *moved)
 
 
 def _norm(a: Floats) -> Floats:
