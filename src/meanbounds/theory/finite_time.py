@@ -68,8 +68,6 @@ def glue_plays(
     >>> glue_plays([0.9, 0.8, 0.5], bounds, [1_000, 1_000_000]).astype(int)
     array([[   1000,    1000,     163],
            [1000000,    3438,     220]])
-
-    The third arm's upper bound 0.87 is below the best mean 0.9, so its plays stay bounded however long GLUE runs.
     """
     check_form(form)
     policy = GLUE() if policy is None else policy
