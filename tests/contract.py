@@ -137,8 +137,8 @@ class Checks:
         for number in range(30):
             eligible = None if number % 2 else rng.choice(ARMS, size=3, replace=False).tolist()
             arm = agent.pull(eligible=eligible)
-            assert eligible is None or arm in eligible
-            assert not self.uses_bounds or eligible is not None or arm in allowed
+            assert eligible is None or arm in eligible, "an arm that is not eligible was played"
+            assert not self.uses_bounds or eligible or arm in allowed, "an arm that bounds exclude was played"
             agent.update(arm, float(rng.random()) * 0.9)
         agent.pull()
         other = mb.Agent.from_dict(json.loads(json.dumps(agent.to_dict())))
@@ -171,7 +171,6 @@ def check_policy(policy: Policy, *, uses_bounds: bool = True, accuracy: float = 
     checks = Checks(policy, uses_bounds, accuracy, rows)
     checks.is_data()
     checks.ties()
-    checks.agents()
     for own in checks.knowledge():
         checks.law(own, None)
         checks.law(own, np.array([[False, True, True, True, True, False]]))
@@ -179,6 +178,7 @@ def check_policy(policy: Policy, *, uses_bounds: bool = True, accuracy: float = 
         checks.play(own, 0, "ignore")
     checks.play(mb.Knowledge(BOUNDS), 4, "ignore")
     checks.play(mb.Knowledge(BOUNDS), 4, "count")
+    checks.agents()
 
 
 def some_statistics(rows: int, seed: int) -> Seen:

@@ -1,5 +1,6 @@
 """Agents: a policy, what it knows, and what it has seen."""
 
-from meanbounds.agents.agent import Agent, Decision, Excluded
+from meanbounds.agents.agent import Agent
+from meanbounds.support.decisions import Decision, Excluded
 
 __all__ = ["Agent", "Decision", "Excluded"]

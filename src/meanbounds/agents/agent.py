@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -18,13 +18,14 @@ from meanbounds.evidence import Contradiction, ContradictionWarning, Watch
 from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen
 from meanbounds.policies.base import Cache, Policy, choose
-from meanbounds.support.checks import as_flag, as_float, as_list, as_mapping, check_choice, shown
+from meanbounds.support.checks import as_flag, as_list, as_mapping, check_choice, shown, within
+from meanbounds.support.decisions import Decision, Excluded
 from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved, write_atomically
 from meanbounds.support.streams import Draws, Seed, as_seed, stream, uniform
 from meanbounds.support.types import Floats, Integers, Keys
 
-__all__ = ["Agent", "Decision", "Excluded", "Pending"]
+__all__ = ["Agent", "Pending"]
 
 Pending = Literal["ignore", "count"]
 """How a decision treats earlier pulls whose rewards have not come yet."""
@@ -33,51 +34,6 @@ _FORMAT = 1
 _AWAKE = 4096  # contexts that are kept ready for use
 _OFFERS = 64  # sets of eligible arms that are kept ready in each
 _SILENT = 10_000  # pulls without a reward in between, after which an agent warns
-
-
-class Decision(NamedTuple):
-    """What an agent decided. Keep it with the reward: then other policies can be evaluated on the decisions later.
-
-    Attributes
-    ----------
-    context
-        Where; None if the agent has no contexts.
-    arm
-        The arm to play.
-    probability
-        With which probability the agent played it.
-    reason
-        ``"policy"``, ``"floor"`` for an arm that was drawn because of the floor, or ``"only option"``.
-
-    Examples
-    --------
-    >>> import meanbounds as mb
-    >>> mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.2], [0.9, 0.9], arms=["a", "b"]), seed=7).decide()
-    Decision(context=None, arm='a', probability=0.5, reason='policy')
-    """
-
-    context: Context | None
-    arm: Arm
-    probability: float
-    reason: str
-
-
-class Excluded(NamedTuple):
-    """An arm that bounds exclude: its mean is at most `upper`, and that of the arm `better` at least `lower`.
-
-    Examples
-    --------
-    >>> import meanbounds as mb
-    >>> bounds = mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.9, 0.6], arms=["tPA", "medical", "watch"])
-    >>> mb.Agent(mb.GLUE(), bounds, seed=7).excluded()
-    [Excluded(context=None, arm='watch', upper=0.6, better='tPA', lower=0.7)]
-    """
-
-    context: Context | None
-    arm: Arm
-    upper: float
-    better: Arm
-    lower: float
 
 
 class Agent(Saved):
@@ -151,7 +107,7 @@ class Agent(Saved):
             name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
             hint = "" if name is None else f"; did you mean mb.{name}()?"
             raise TypeError(f"policy must be one such as mb.GLUE(); got {shown(policy)}{hint}")
-        least = None if isinstance(floor, bool) else _within(floor, 0.0, 1.0)
+        least = None if isinstance(floor, bool) else within(floor, 0.0, 1.0)
         if least is None:
             raise ValueError(f"floor must be a probability such as 0.01, or 0 for none; got {shown(floor)}")
         self.policy, self.seed, self.floor = policy, seed, least
@@ -159,8 +115,6 @@ class Agent(Saved):
         self._lock = threading.RLock()
         self._awake: dict[Context | None, _Awake] = {}
         self._silent, self._warned = 0, set[str]()  # pulls since the last reward, and what was warned of
-
-    # Decisions -------------------------------------------------------------------------------------------------------
 
     def pull(
         self, context: Context | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
@@ -187,10 +141,7 @@ class Agent(Saved):
         """
         with self._lock:
             own = self._find(context)
-            asked = self._ask(own, eligible, pending)
-            k = self._drawn(own, asked[0]) if self.floor else -1
-            if k < 0:
-                k = int(choose(self.policy, *asked[:3], Draws(own.draws, own.pulls), asked[3])[0])
+            k, _ = self._choose(own, *self._ask(own, eligible, pending))
             self._count(own, k)
             return self._contexts.arms[k]
 
@@ -201,13 +152,8 @@ class Agent(Saved):
         with self._lock:
             own = self._find(context)
             asked = self._ask(own, eligible, pending)
-            chances = self._chances(*asked)
-            k, reason = self._drawn(own, asked[0]) if self.floor else -1, "floor"
-            if k < 0:
-                k = int(choose(self.policy, *asked[:3], Draws(own.draws, own.pulls), asked[3])[0])
-                alone = len(chances) if asked[0].eligible is None else np.count_nonzero(asked[0].eligible)
-                reason = "only option" if alone == 1 else "policy"
-            decision = Decision(own.context, self._contexts.arms[k], chances.item(k), reason)
+            probability, (k, reason) = self._chances(*asked), self._choose(own, *asked)
+            decision = Decision(own.context, self._contexts.arms[k], probability.item(k), reason)
             self._count(own, k)
             return decision
 
@@ -227,8 +173,6 @@ class Agent(Saved):
             found = self.policy.scores(known, seen, t, _NoDraws(self.policy), cache)
             scores = (found[0] if isinstance(found, tuple) else found)[0]
             return scores.copy() if known.eligible is None else np.where(known.eligible[0], scores, -np.inf)
-
-    # Rewards and knowledge -------------------------------------------------------------------------------------------
 
     def update(self, arm: Arm, reward: float, context: Context | None = None, *, pulled: bool = True) -> None:
         """Tell the agent a reward. Rewards may come late and in any order.
@@ -250,7 +194,11 @@ class Agent(Saved):
             own, contexts = self._find(context), self._contexts
             k = contexts.position[arm] if type(arm) is str and arm in contexts.position else contexts.place(arm)
             low, high = contexts.ends[k]
-            value = reward if type(reward) is float and low <= reward <= high else _as_reward(arm, reward, low, high)
+            value = reward if type(reward) is float and low <= reward <= high else within(reward, low, high)
+            if value is None:
+                raise RewardError(
+                    f"arm {arm!r}: the reward {shown(reward)} is not a number in its range [{low}, {high}]"
+                )
             x = one = (value - low) / (high - low)
             if 0.0 < x < 1.0:
                 one = float(uniform(own.roundings, own.updates)[0] < x)
@@ -274,12 +222,9 @@ class Agent(Saved):
             ledgers = self._told(own, k, change) if own.assumption else contexts.ledgers
             column += change
             own.t += 1.0
-            own.updates, own.waiting, contexts.ledgers, self._silent = (
-                own.updates + 1,
-                own.waiting - answered,
-                ledgers,
-                0,
-            )
+            own.updates += 1
+            own.waiting -= answered
+            contexts.ledgers, self._silent = ledgers, 0
 
     def cancel(self, arm: Arm, context: Context | None = None) -> None:
         """Give up one pull of this arm that waits for a reward, which will never come."""
@@ -293,11 +238,7 @@ class Agent(Saved):
     def know(self, known: MeanBounds | Knowledge | Mapping[Any, MeanBounds | Knowledge]) -> None:
         """Replace what is known, from now on; everything that was seen stays.
 
-        Parameters
-        ----------
-        known
-            As for `Agent`. A mapping may name some of the contexts, and new ones, which are added. The arms must be the
-            same, in any order. If anything is refused, nothing changes.
+        A mapping may name some of the contexts, and new ones, which are added. The arms are the same, in any order.
 
         Examples
         --------
@@ -367,8 +308,6 @@ class Agent(Saved):
             self._awake.clear()
             self._watch.forget(own.row)
             self._contexts.forget(own.context)
-
-    # What the agent has ----------------------------------------------------------------------------------------------
 
     @property
     def arms(self) -> tuple[Arm, ...]:
@@ -443,12 +382,9 @@ class Agent(Saved):
             return found
 
     def contradictions(self, error: float | None = None) -> list[Contradiction]:
-        """The bounds that the rewards contradict, in all contexts, those included of which `update` has warned.
+        """The bounds that the rewards contradict, in all contexts, and those of which `update` has warned.
 
-        Parameters
-        ----------
-        error
-            The probability with which a bound is ever named although all hold; by default that of the warnings, 0.01.
+        If all bounds hold, one is ever named with probability at most `error`, by default that of the warnings, 0.01.
         """
         with self._lock:
             contexts, names = self._contexts, {row: name for name, row in self._contexts.rows.items()}
@@ -456,8 +392,6 @@ class Agent(Saved):
             known, seen = contexts.given(contexts.known[part]), contexts.statistics(contexts.seen[part])
             found = self._watch.contradictions(known, seen, contexts.seen[part, PENDING], error)
             return [one.named(self.arms[int(one.arm)], names[one.context]) for one in found]
-
-    # Saving ----------------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """The whole state, in values that JSON can hold; the agent that `from_dict` makes of it decides the same."""
@@ -478,8 +412,8 @@ class Agent(Saved):
         found, rows, arms = saved.list("contradicted"), contexts.rows.values(), range(len(contexts.arms))
         for one in found:
             kinds = [type(part) for part in one] if isinstance(one, list) else []
-            fine = kinds in ([int, int, str, float, int], [int, int, str, int, int])
-            if not (fine and one[0] in rows and one[1] in arms and one[2] in ("lower", "upper")):
+            fine = kinds == [int, int, str, float, int] and one[0] in rows and one[1] in arms and abs(one[3]) < np.inf
+            if not (fine and one[2] in ("lower", "upper")):
                 raise saved.wrong(f"contradicted must list row, arm, side, bound and rewards; got {shown(one)}")
         watch = Watch(max(1, saved.whole("watched")), found=found)
         try:
@@ -506,8 +440,6 @@ class Agent(Saved):
         count = len(self._contexts.rows)
         where = "" if None in self._contexts.rows else f"{count} context{'s' * (count != 1)}, "
         return f"Agent({self.policy!r}, {where}{len(self.arms)} arms, {self.updates()} updates)"
-
-    # How it works ----------------------------------------------------------------------------------------------------
 
     def _find(self, context: Context | None) -> _Awake:
         """A context, ready for use."""
@@ -557,11 +489,16 @@ class Agent(Saved):
         offer = own.offers[eligible] = (own.known if mask.all() else own.known.among(mask[None])), Cache()
         return offer
 
-    def _drawn(self, own: _Awake, known: Known) -> int:
-        """The arm that is drawn because of the floor; -1 if the policy is to decide."""
-        arms = np.flatnonzero(self._floored(known))
-        place = int(uniform(own.floor, own.pulls)[0] / self.floor)
-        return int(arms[place]) if place < arms.size else -1
+    def _choose(self, own: _Awake, known: Known, seen: Seen, t: Floats, cache: Cache) -> tuple[int, str]:
+        """The position of an arm, and why it was chosen."""
+        if self.floor:
+            arms = np.flatnonzero(self._floored(known))
+            place = int(uniform(own.floor, own.pulls)[0] / self.floor)
+            if place < arms.size:
+                return int(arms[place]), "floor"
+        k = int(choose(self.policy, known, seen, t, Draws(own.draws, own.pulls), cache)[0])
+        alone = len(self._contexts.arms) == 1 if known.eligible is None else np.count_nonzero(known.eligible) == 1
+        return k, "only option" if alone else "policy"
 
     def _chances(self, known: Known, seen: Seen, t: Floats, cache: Cache) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -654,20 +591,3 @@ class _NoDraws(Draws):
 
     def table(self, columns: int) -> Floats:  # noqa: ARG002
         return self.one()
-
-
-def _as_reward(arm: Arm, reward: object, low: float, high: float) -> float:
-    """Check a reward and return it as a float."""
-    value = _within(reward, low, high)
-    if value is None:
-        raise RewardError(f"arm {arm!r}: the reward {shown(reward)} is not a number in its range [{low}, {high}]")
-    return value
-
-
-def _within(value: object, low: float, high: float) -> float | None:
-    """The value as a float; None unless it is a number between these."""
-    try:
-        number = as_float("value", value)
-    except ValueError:
-        return None
-    return number if low <= number <= high else None

@@ -59,14 +59,6 @@ class Contexts:
         random numbers depend on it.
     ledgers
         The evidence against each assumption that bounds rest on.
-
-    Examples
-    --------
-    >>> import meanbounds as mb
-    >>> contexts = Contexts.empty(mb.MeanBounds.vacuous(2))
-    >>> contexts.know({"north": mb.Knowledge(mb.MeanBounds([0.2, 0.3], [0.9, 0.8]), trust=0.9)})
-    >>> contexts.knowledge(contexts.rows["north"])
-    Knowledge(MeanBounds([0.2, 0.3], [0.9, 0.8]), trust=0.9)
     """
 
     arms: tuple[Arm, ...]
@@ -122,8 +114,6 @@ class Contexts:
     def names(self, mask: Booleans) -> tuple[Arm, ...]:
         """The arms in a mask."""
         return tuple(self.arms[k] for k in np.flatnonzero(mask))
-
-    # What is known ---------------------------------------------------------------------------------------------------
 
     def know(self, given: Mapping[Context | None, Knowledge]) -> None:
         """Take this knowledge as that of these contexts, new or not; what was seen stays as it is."""
@@ -254,11 +244,9 @@ class Contexts:
         self.known[row], self.seen[row], self.forbidden[row], self.ledgers = 0.0, 0.0, False, ledgers
         del self.rows[context]
 
-    # Saving ----------------------------------------------------------------------------------------------------------
-
     def to_dict(self) -> dict[str, Any]:
         """All contexts, in values that JSON can hold."""
-        rows = np.array(list(self.rows.values()))
+        rows = np.array(list(self.rows.values()), dtype=np.int64)
         used = np.flatnonzero(self.seen[rows].any(axis=(1, 2)))
         data: dict[str, Any] = {
             "arms": list(self.arms),
@@ -291,11 +279,12 @@ class Contexts:
             raise saved.wrong(str(error)) from None
         size, count = saved.whole("size", most=_MOST), len(contexts)
         rows = saved.wholes("rows", (count,), most=size - 1).tolist()
-        if len(set(contexts)) < count or len(set(rows)) < count or count == 0 or (None in contexts and count > 1):
+        if len(set(contexts)) < count or len(set(rows)) < count or (None in contexts and count > 1):
             raise saved.wrong("contexts and rows must differ; contexts is [null] for an agent without contexts")
         self = replace(cls.empty(like, size), rows=dict(zip(contexts, rows, strict=True)), size=size)
-        self._read_seen(saved, rows)
-        self._read_known(saved, rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._read_seen(saved, rows)
+            self._read_known(saved, rows)
         lists = saved.list("forbidden") if "forbidden" in saved else [[]] * count
         if len(lists) != count:
             raise saved.wrong("forbidden must have an entry for each context")

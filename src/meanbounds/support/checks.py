@@ -28,6 +28,7 @@ __all__ = [
     "shown",
     "unknown",
     "whole_hint",
+    "within",
 ]
 
 LARGEST = 1e150
@@ -129,6 +130,21 @@ def as_float(name: str, value: Any, *, error: type[ValueError] = ValueError) -> 
     if array.ndim:
         raise error(f"{name} must be one number; got {shown(value)}")
     return float(array)
+
+
+def within(value: object, low: float, high: float) -> float | None:
+    """The value as a float, if it is a number between these; None otherwise.
+
+    Examples
+    --------
+    >>> within(1, 0.0, 1.0), within("1", 0.0, 1.0), within(1.5, 0.0, 1.0)
+    (1.0, None, None)
+    """
+    try:
+        number = as_float("value", value)
+    except ValueError:
+        return None
+    return number if low <= number <= high else None
 
 
 def as_whole(name: str, value: Any, *, least: int = 1, most: int = 2**63 - 1) -> int:
