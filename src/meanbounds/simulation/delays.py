@@ -19,8 +19,6 @@ __all__ = ["LOST", "Delay", "Queue"]
 LOST = -1
 """The delay of a reward that never comes."""
 
-_LONGEST = 2**62
-
 
 @dataclass(frozen=True)
 class Delay:
@@ -82,11 +80,11 @@ class Delay:
         """
         keys = stream(seed, runs, "delays")
         if self.law == "fixed" or self.mean == 0:
-            late = np.full(keys.shape, min(int(self.mean), _LONGEST), dtype=np.int64)
+            late = np.full(keys.shape, min(int(self.mean), 2**62), dtype=np.int64)
         else:
             staying = -math.log1p(1.0 / self.mean)  # log of the probability that a reward takes another round
             rounds = np.log1p(-uniform(keys, 2 * round - 2)) / staying
-            late = np.minimum(rounds, _LONGEST).astype(np.int64)
+            late = np.minimum(rounds, 2**62).astype(np.int64)
         return np.where(uniform(keys, 2 * round - 1) < self.lost, LOST, late)
 
     def queue(self, seed: int, first: int, runs: int, horizon: int) -> Queue:

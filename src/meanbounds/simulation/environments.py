@@ -68,9 +68,9 @@ class Environment(ABC):
     high: Floats
 
     def __init__(self, means: ArrayLike, *, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> None:
-        given, values = means, as_floats("means", means).copy()
+        values = as_floats("means", means).copy()
         if values.ndim != 1 or values.size == 0:
-            raise ValueError(f"means must be a sequence with one number for each arm; got {shown(given)}")
+            raise ValueError(f"means must be a sequence with one number for each arm; got {shown(means)}")
         self.means, self.low, self.high = values, _per_arm("low", low, values.size), _per_arm("high", high, values.size)
         for k in np.flatnonzero(~fits_range(self.low, self.high)):
             raise ValueError(
@@ -424,10 +424,12 @@ class Linear(Environment):
         order = np.tile(np.arange(len(self)), (len(keys), 1))
         if self.offered is None:
             return order
-        rows = np.arange(len(keys))
-        for k in range(self.offered):
-            other = k + (uniform(keys, k) * (len(self) - k)).astype(np.int64)
-            order[rows, other], order[:, k] = order[:, k].copy(), order[rows, other]
+        flat, places = order.reshape(-1), np.arange(self.offered)
+        others = places + (uniform(keys[:, None], places) * (len(self) - places)).astype(np.int64)
+        for k, other in enumerate(others.T + np.arange(0, flat.size, len(self))):
+            drawn = flat[other]
+            flat[other] = order[:, k]
+            order[:, k] = drawn
         return order[:, : self.offered]
 
 
@@ -447,8 +449,7 @@ class Changing(Environment):
     Examples
     --------
     >>> import meanbounds as mb
-    >>> from meanbounds.simulation import Changing
-    >>> environment = Changing([(1, mb.Bernoulli([0.9, 0.5])), (1_001, mb.Bernoulli([0.3, 0.5]))])
+    >>> environment = mb.simulation.Changing([(1, mb.Bernoulli([0.9, 0.5])), (1_001, mb.Bernoulli([0.3, 0.5]))])
     >>> regret = mb.simulate(mb.UCB(), environment, horizon=2_000, runs=20, seed=7, checkpoints=[1_000, 2_000])
     >>> before, after = regret.mean["UCB"]
     >>> bool(before < 60 and after > before + 40)  # the old best arm has to be unlearnt
