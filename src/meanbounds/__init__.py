@@ -1,26 +1,50 @@
 """Bandits that start from bounds on each arm's mean instead of from nothing."""
 
-from meanbounds import policies, simulation, theory
+from meanbounds import evidence, linear, policies, simulation, theory
+from meanbounds.agents import Agent, Decision
 from meanbounds.bounds import BoundsError, MeanBounds
 from meanbounds.knowledge import Knowledge, Prior
-from meanbounds.policies import BKLUCB, BUCB, GLUE, KLUCB, UCB, ImprovedUCB
+from meanbounds.linear import OFUL, ROFUL, Candidate, LinearAgent, LinearThompson
+from meanbounds.policies import (
+    BIMED,
+    BKLUCB,
+    BUCB,
+    GLUE,
+    KLUCB,
+    UCB,
+    ImprovedUCB,
+    OptimisticGittins,
+    ThompsonSampling,
+)
 from meanbounds.simulation import Bernoulli, Regret, simulate
 
 __version__ = "0.3.0.dev0"
 
 __all__ = [
+    "BIMED",
     "BKLUCB",
     "BUCB",
     "GLUE",
     "KLUCB",
+    "OFUL",
+    "ROFUL",
     "UCB",
+    "Agent",
     "Bernoulli",
     "BoundsError",
+    "Candidate",
+    "Decision",
     "ImprovedUCB",
     "Knowledge",
+    "LinearAgent",
+    "LinearThompson",
     "MeanBounds",
+    "OptimisticGittins",
     "Prior",
     "Regret",
+    "ThompsonSampling",
+    "evidence",
+    "linear",
     "policies",
     "simulate",
     "simulation",

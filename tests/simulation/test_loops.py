@@ -13,7 +13,7 @@ from meanbounds.simulation import Bernoulli, Uniform
 
 pytest.importorskip("numba")
 
-POLICIES = [mb.UCB(), mb.BUCB(), mb.ImprovedUCB(), mb.GLUE(), mb.KLUCB(), mb.BKLUCB(f="t")]
+POLICIES = [mb.UCB(), mb.BUCB(), mb.ImprovedUCB(), mb.GLUE(), mb.KLUCB(), mb.BKLUCB(f="t"), mb.OptimisticGittins()]
 
 
 def worlds(count: int) -> list[tuple[mb.MeanBounds, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from meanbounds.known import Known
-from meanbounds.policies import BKLUCB, BUCB, GLUE, KLUCB, UCB, ImprovedUCB
+from meanbounds.policies import BKLUCB, BUCB, GLUE, KLUCB, UCB, ImprovedUCB, OptimisticGittins
 from meanbounds.simulation.environments import Bernoulli, Environment, Uniform
 from meanbounds.simulation.players import Play, Played, Task
 from meanbounds.support.optional import import_optional
@@ -29,6 +29,8 @@ _INDEX: dict[type, tuple[int, Callable[[Any, Known], Floats]]] = {
     BKLUCB: (1, lambda _, known: known.worst_proxy),
 }
 
+_POSTERIOR: dict[type, str] = {OptimisticGittins: "gittins"}
+
 
 def loop_for(task: Task) -> Play | None:
     """The loop that plays this task; None if there is none."""
@@ -38,6 +40,8 @@ def loop_for(task: Task) -> Play | None:
         return None
     if type(policy) in _INDEX:
         return _Loop("index", _index_arguments)
+    if type(policy) in _POSTERIOR:
+        return _Loop(_POSTERIOR[type(policy)], _posterior_arguments)
     return None
 
 
@@ -80,6 +84,13 @@ def _index_arguments(task: Task, known: Known) -> tuple[Any, ...]:
     columns = (known.low, known.width, known.lower, known.upper, cap, proxy_of(task.player, known))
     arms = np.stack([np.broadcast_to(column, known.low.shape)[0, places] for column in columns])
     return kind, arms, known.scale, places
+
+
+def _posterior_arguments(task: Task, known: Known) -> tuple[Any, ...]:
+    """What loops of posteriors take: the arms that may be played, the size of rewards, and the positions of the arms."""
+    places = np.flatnonzero(known.possible[0])
+    arms = np.stack([column[0, places] for column in (known.low, known.width, known.lower, known.upper)])
+    return arms, known.scale, places
 
 
 def law_of(environment: Environment, known: Known) -> Floats:
