@@ -120,6 +120,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "errors must be a share from 0 to 1": lambda: HiddenContexts(MEANS, errors=1.5),
     "choices must be probabilities of the shape": lambda: HiddenContexts(MEANS, choices=[[[0.5, 0.4], [1.0, 0.0]]]),
     "arms must be 2 different names": lambda: HiddenContexts(MEANS, arms=["a", "a"]),
+    "give values and law together": lambda: HiddenContexts(MEANS, values=[0, 0.5, 1]),
     "the law must have the means": lambda: HiddenContexts(MEANS, values=[0, 1], law=np.full((1, 2, 2, 2), 0.5)),
     "unknown context 'Old', did you mean 'old'": lambda: SMALL.environment("Old"),
     "unknown context 'young'": lambda: SMALL.simulate(mb.UCB(), {"young": mb.MeanBounds.vacuous(2)}),

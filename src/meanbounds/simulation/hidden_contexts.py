@@ -83,7 +83,7 @@ class HiddenContexts:
         self.means: Floats = as_floats("means", means).copy()
         if self.means.ndim != 3 or not self.means.size or self.means.shape[2] < 2:
             raise ValueError(
-                f"means must have the shape (visible, hidden, arms), with two arms or more; got {self.means.shape}"
+                f"means must have the shape (visible, hidden, arms), two arms or more; got {self.means.shape}"
             )
         visible, hidden, size = self.means.shape
         ends = Bernoulli(self.means.mean(axis=(0, 1)), low=low, high=high)  # checks the ranges
@@ -100,12 +100,14 @@ class HiddenContexts:
         self.contexts = _names("contexts", contexts, [f"z{z}" for z in range(visible)])
         self.arms = _names("arms", arms, list(range(size)))
         self.choices = self._experts(errors) if choices is None else _shares("choices", choices, self.means.shape)
+        if (law is None) != (values is None):
+            raise ValueError("give values and law together, or neither")
         self._two_point = law is None
         if law is None:
             share = (self.means - self.low) / (self.high - self.low)
             self.values, self.law = np.stack([self.low, self.high], axis=1), np.stack([1.0 - share, share], axis=-1)
         else:
-            listed = as_floats("values", [] if values is None else values).ravel()
+            listed = as_floats("values", values).ravel()
             self.values, self.law = np.tile(listed, (size, 1)), _shares("law", law, (*self.means.shape, listed.size))
             inside = np.all((self.values >= self.low[:, None]) & (self.values <= self.high[:, None]))
             if not (inside and np.allclose(np.einsum("zukv,kv->zuk", self.law, self.values), self.means)):
