@@ -15,15 +15,7 @@ from meanbounds.evidence.processes import against, check_error
 from meanbounds.known import Known, Seen
 from meanbounds.support.types import Booleans, Floats
 
-__all__ = [
-    "ERROR",
-    "Contradiction",
-    "ContradictionWarning",
-    "Watch",
-    "contradicted",
-    "excluded",
-    "weigh",
-]
+__all__ = ["ERROR", "Contradiction", "ContradictionWarning", "Watch", "contradicted", "excluded", "weigh"]
 
 ERROR = 0.01
 """The probability with which an agent ever warns of a bound although all of its bounds hold."""
@@ -35,18 +27,8 @@ _SIDES = ("lower", "upper")
 class Contradiction:
     """A bound that the rewards of its arm contradict.
 
-    Attributes
-    ----------
-    arm, side, bound
-        The arm, ``"lower"`` or ``"upper"``, and the bound in reward units.
-    plays, mean
-        How many rewards the arm has had, and their mean.
-    log_e
-        The logarithm of the e-process against the bound, see `log_e`.
-    context
-        The context; None for an agent without contexts.
-    since
-        After how many rewards of the arm the warning came; None if none came.
+    `side` is ``"lower"`` or ``"upper"``; `plays` and `mean` are those of the arm's rewards; `log_e` is the logarithm of
+    the e-process against the bound; `since` says after how many rewards of the arm the warning came, None if none came.
     """
 
     arm: Arm
@@ -88,18 +70,14 @@ class ContradictionWarning(UserWarning):
 class Watch:
     """What an agent keeps so that it warns once of each bound that its rewards contradict.
 
-    If all bounds hold, `look` ever finds one with probability at most `error`, however long the agent runs, and with
-    at most as much again in contexts that are added later. Contexts have equal shares of the error, and so have the
-    bounds of a context that say something. Bounds may be replaced at any time: each look is given those in use.
+    If all bounds hold, `look` ever finds one with probability at most `error`, however long the agent runs, and as much
+    again in contexts that are added later. Contexts have equal shares of the error, and so have the bounds of a context
+    that say something. Bounds may be replaced at any time: each look is given those in use.
 
     Parameters
     ----------
-    rows
-        How many contexts there are at the start.
-    error
-        The probability of a false alarm.
-    found
-        What was found so far, as `to_list` returned it.
+    rows, error, found
+        How many contexts there are at the start, the probability of a false alarm, and what `to_list` returned.
 
     Examples
     --------
@@ -125,16 +103,8 @@ class Watch:
     ) -> Contradiction | None:
         """The bound of an arm that is contradicted for the first time, if there is one; nearly always cheap.
 
-        Parameters
-        ----------
-        known
-            What is known: one row for each context, or one for all.
-        row, arm
-            The positions of the context and of the arm; see `Contradiction.named`.
-        plays, total, squares
-            The number of the arm's rewards, their sum and that of their squares, in units of the arm's range.
-        pending
-            How many rewards are still to come; they count for the bound.
+        `known` has one row for each context, or one for all; `row` and `arm` are positions. The rest is the number of
+        the arm's rewards, their sum and that of their squares in units of the arm's range, and how many are to come.
         """
         own = row % known.lower.shape[0]
         low, width, lacks = known.low.item(own, arm), known.width.item(own, arm), plays - total
@@ -157,10 +127,7 @@ class Watch:
     def contradictions(
         self, known: Known, seen: Seen, pending: Floats | None = None, error: float | None = None
     ) -> list[Contradiction]:
-        """All bounds that are contradicted now, and those in use that `look` has found.
-
-        With an `error` of its own: those that are contradicted now at this error.
-        """
+        """The bounds that are contradicted now, at this error; without one, also those that `look` has found."""
         contexts = self._contexts(np.arange(len(seen.plays)))
         which = contradicted(known, seen, pending, error=self.error if error is None else error, contexts=contexts)
         since = {}
@@ -194,11 +161,9 @@ def contradicted(
     Parameters
     ----------
     known, seen, pending
-        What is known of the arms, what was seen of them, and how many rewards are still to come.
-    error
-        The probability with which a row ever has a contradicted bound if all hold.
-    contexts
-        How many rows share the error, if they do: a number, or a column with one for each row.
+        What is known of the arms, what was seen of them, and how many rewards are to come, which count for the bounds.
+    error, contexts
+        The probability with which a bound is ever named if all hold, and how many rows share it: runs do not.
 
     Examples
     --------

@@ -84,14 +84,12 @@ def log_e(
     >>> round(mb.evidence.log_e(100, 80, upper=0.6, missing=5), 2)  # none of these may recover
     4.91
     >>> mb.evidence.log_e([50, 100], [30, 60], lower=0.6).round(2)  # what was to be expected says nothing against it
-    array([-1.38, -1.69])
+    array([-1.56, -1.77])
     """
-    bounds = [bound for bound in (upper, lower) if bound is not None]
-    if len(bounds) != 1:
+    if (upper is None) == (lower is None):
         raise ValueError("give one bound that the rewards are held against: upper= or lower=")
-    wins, lacks, own, late, bottom, top, limit = _in_units(
-        plays, total, squares, missing, low=low, high=high, bound=bounds[0]
-    )
+    ends: dict[str, Any] = {"low": low, "high": high, "bound": lower if upper is None else upper}
+    wins, lacks, own, late, bottom, top, limit = _in_units(plays, total, squares, missing, **ends)
     below, above = (limit - bottom) / (top - bottom), (top - limit) / (top - bottom)
     if upper is None:
         wins, lacks, below, above, own = lacks, wins, above, below, None if own is None else own + lacks - wins
@@ -111,8 +109,8 @@ def confidence_sequence(
 ) -> tuple[Floats, Floats]:
     """Limits on a mean that hold at all times at once: with probability ``1 - error`` the mean is never outside.
 
-    They enclose the means that the rewards do not contradict, as bounds on either side, with an error of half each.
-    Look as often as you like, and stop when you like.
+    Look as often as you like, and stop when you like. The limits enclose the means that the rewards do not contradict,
+    as bounds on either side, with an error of half each.
 
     Parameters
     ----------
@@ -147,7 +145,7 @@ def confidence_sequence(
 
 
 def check_error(error: float) -> float:
-    """The probability of a false alarm, checked."""
+    """Return the probability of a false alarm, checked."""
     if isinstance(error, bool) or not 0.0 < as_float("error", error) < 1.0:
         raise ValueError(f"error must be a probability above 0 and below 1, such as 0.01; got {shown(error)}")
     return float(error)
@@ -186,9 +184,8 @@ def against(
 ) -> Floats:
     """Logarithms of the e-processes against upper bounds, in units of the range and unchecked.
 
-    `wins` is the sum of rewards, `lacks` that of 1 - reward, and `rest` is 1 - `bound`: each is given by itself, for
-    where they are tiny. `squares` is the sum of squared rewards, and `late` counts those to come. For lower bounds swap
-    both pairs.
+    `wins` is the sum of rewards, `lacks` that of 1 - reward, and `rest` is 1 - `bound`: they may be tiny. `squares` is
+    the sum of squared rewards, and `late` counts those to come. For lower bounds swap both pairs.
     """
     given = np.broadcast_arrays(wins, lacks, bound, rest, late, wins if squares is None else squares)
     table = np.array([part.ravel() for part in given])
@@ -235,7 +232,7 @@ def _lowest(wins: Floats, lacks: Floats, squares: Floats | None, late: Floats, l
         low = np.where(held, np.maximum(_LEAST_ODDS, low - step), low)
     none, side = (at_low <= 0.0) | (wins <= 0.0), np.zeros(wins.shape)
     for _ in range(200):
-        if np.all(none | (at_high >= -1e-10) | (high - low <= 1e-13 * (1.0 + np.abs(high)))):
+        if np.all(none | (at_high >= -1e-8) | (high - low <= 1e-13 * (1.0 + np.abs(high)))):
             break
         middle = low + (high - low) * (at_low / (at_low - at_high))
         middle = np.where((middle > low) & (middle < high), middle, 0.5 * (low + high))

@@ -52,10 +52,8 @@ class Ledger:
 
     Parameters
     ----------
-    name
-        The name of the assumption.
-    arms
-        How many arms there are.
+    name, arms
+        The name of the assumption, and how many arms there are.
 
     Examples
     --------
@@ -114,5 +112,7 @@ class Ledger:
         log_odds = known.log_n + np.log(-np.expm1(-known.log_n)) - against
         places = (np.reshape(row, (-1, 1)) + 1) * _GOLDEN % 1.0
         controls = places > 1.0 - _CONTROLS * np.exp(-0.5 * np.logaddexp(0.0, log_odds))
+        if against == 0.0 and not controls.any():
+            return known
         left = np.where(controls, 0.0, np.minimum(known.log_n, np.logaddexp(0.0, log_odds)))
         return replace(known, log_n=np.where(np.isinf(known.log_n), np.inf, np.maximum(left, _LEAST)))
