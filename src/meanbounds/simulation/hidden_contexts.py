@@ -82,9 +82,7 @@ class HiddenContexts:
     ) -> None:
         self.means: Floats = as_floats("means", means).copy()
         if self.means.ndim != 3 or not self.means.size or self.means.shape[2] < 2:
-            raise ValueError(
-                f"means must have the shape (visible, hidden, arms), two arms or more; got {self.means.shape}"
-            )
+            raise ValueError(f"means must have the shape (visible, hidden, 2 arms or more); got {self.means.shape}")
         visible, hidden, size = self.means.shape
         ends = Bernoulli(self.means.mean(axis=(0, 1)), low=low, high=high)  # checks the ranges
         self.low, self.high = ends.low, ends.high
