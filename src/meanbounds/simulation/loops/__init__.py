@@ -86,8 +86,8 @@ def _index_arguments(task: Task, known: Known) -> tuple[Any, ...]:
     return kind, arms, known.scale, places
 
 
-def _posterior_arguments(task: Task, known: Known) -> tuple[Any, ...]:
-    """What loops of posteriors take: the arms that may be played, the size of rewards, and the positions of the arms."""
+def _posterior_arguments(_: Task, known: Known) -> tuple[Any, ...]:
+    """Arms that may be played, the size of rewards, the positions of these arms."""
     places = np.flatnonzero(known.possible[0])
     arms = np.stack([column[0, places] for column in (known.low, known.width, known.lower, known.upper)])
     return arms, known.scale, places

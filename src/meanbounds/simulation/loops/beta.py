@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from math import exp, expm1, log1p, sqrt
 
-import numpy as np
 from numba import njit
 from numpy.polynomial import legendre
 
 from meanbounds.support.types import Floats
 
-__all__ = ["A", "B", "LOWER", "MEAN", "ROWS", "UPPER", "beyond", "keep", "next_tails", "tails_at", "update"]
+__all__ = ["LOWER", "MEAN", "ROWS", "UPPER", "A", "B", "beyond", "keep", "next_tails", "tails_at", "update"]
 
 A, B, LOWER, UPPER, POINT, HEIGHT, MEAN, ROWS = 0, 1, 2, 3, 4, 5, 6, 7
 
@@ -130,6 +129,6 @@ def next_tails(tails, one, lower, upper, q):
 @njit(cache=True)
 def keep(laws, k, tails, q):
     """Take over the tails at q into the law, in place of `update`."""
-    a, b, mass, tail, at_lower, at_upper, at_q = tails
+    a, b, mass, _, at_lower, at_upper, at_q = tails
     laws[A, k], laws[B, k], laws[POINT, k], laws[HEIGHT, k] = a, b, q, at_q / mass
     laws[MEAN, k] = a / (a + b) + (at_lower - at_upper) / ((a + b) * mass)

@@ -11,7 +11,7 @@ from math import exp, log
 import numpy as np
 from numba import njit
 
-from meanbounds.simulation.loops.beta import A, B, LOWER, MEAN, ROWS, UPPER, beyond, keep, next_tails, tails_at, update
+from meanbounds.simulation.loops.beta import LOWER, MEAN, ROWS, UPPER, A, B, beyond, keep, next_tails, tails_at, update
 from meanbounds.simulation.loops.streams import child, pick, reward, row_key, uniform
 
 __all__ = ["play_gittins"]
@@ -127,7 +127,7 @@ def _separate(laws, tangents, low, width, f, size, index, leader, rough):
 
 @njit(cache=True, nogil=True)
 def play_gittins(arms, size, places, law, log_f, stops, gaps, seed, first, curves, out):
-    """Play whole runs; the arguments are those of `loops.index.play_index`, arms: low, width, lower and upper bounds."""
+    """Play whole runs; see `loops.index.play_index`. Rows of `arms`: low, width, lower and upper bounds."""
     low, width, count = arms[0], arms[1], arms.shape[1]
     laws, index, tied = np.empty((ROWS, count)), np.empty(count), np.empty(count, np.bool_)
     plays, keys, since = np.empty(count), np.empty(count, np.uint64), np.zeros(count, np.int64)

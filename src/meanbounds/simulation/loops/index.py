@@ -1,10 +1,10 @@
 """A compiled loop for index policies: look at all arms, then play the leader while nothing can overtake it.
 
 UCB, B-UCB, ImprovedUCB, GLUE, KL-UCB and B-KL-UCB share it. After a look at all arms the loop fixes a level q between
-the best and the second best index. An arm that is not played keeps its rewards, so it reaches q at a value of log f(t) that
-is known in advance. Until the first of these wake-ups only the leader is tested: is its index still above q? To look at
-an arm, a line above its index is enough: in sqrt(log f) for UCB, where the line is the index, and in log f for KL-UCB,
-whose index is concave there. Decisions are those of the policies, which the tests check play for play.
+the best and the second best index. An arm that is not played keeps its rewards, so it reaches q at a value of log f(t)
+that is known in advance. Until the first of these wake-ups only the leader is tested: is its index still above q? To
+look at an arm, a line above its index is enough: in sqrt(log f) for UCB, where the line is the index, and in log f for
+KL-UCB, whose index is concave there. Decisions are those of the policies, which the tests check play for play.
 """
 
 from __future__ import annotations
