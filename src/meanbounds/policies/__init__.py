@@ -5,6 +5,7 @@ from meanbounds.policies.bimed import BIMED
 from meanbounds.policies.bucb import BUCB
 from meanbounds.policies.gittins import OptimisticGittins
 from meanbounds.policies.glue import GLUE
+from meanbounds.policies.ids import IDS
 from meanbounds.policies.improved_ucb import ImprovedUCB
 from meanbounds.policies.klucb import BKLUCB, KLUCB
 from meanbounds.policies.thompson import ThompsonSampling
@@ -16,6 +17,7 @@ __all__ = [
     "BUCB",
     "EXPLORATION",
     "GLUE",
+    "IDS",
     "KLUCB",
     "UCB",
     "ImprovedUCB",
