@@ -154,8 +154,8 @@ def test_every_pull_comes_back_once_when_it_is_due() -> None:
     delay, horizon, runs = Delay(2.5, "geometric", lost=0.2), 60, np.arange(8)
     queue, arms, found, expected = delay.queue(7, 100, 8, horizon), runs % 3, [], []
     for t in range(1, horizon + 1):
-        for rows, which, numbers in queue.due(t):
-            assert len(set(rows.tolist())) == rows.size
+        for rows, which, numbers, pulled in queue.due(t):
+            assert len(set(rows.tolist())) == rows.size and (numbers == pulled).all()
             found += [(t, *entry) for entry in zip(rows.tolist(), which.tolist(), numbers.tolist(), strict=True)]
         queue.send(t, arms, np.full(8, float(t)))
         late = delay.delays(7, 100 + runs, t)

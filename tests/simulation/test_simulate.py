@@ -22,15 +22,15 @@ ENVIRONMENT = Bernoulli(MEANS)
 class First:
     """Pulls one arm for ever, and remembers what came."""
 
-    arm: str = "a"
+    arm: str | int = "a"
 
     def __post_init__(self) -> None:
         self.rewards: list[float] = []
 
-    def pull(self) -> str:
+    def pull(self) -> str | int:
         return self.arm
 
-    def update(self, arm: str, reward: float) -> None:
+    def update(self, arm: str | int, reward: float) -> None:
         assert arm == self.arm
         self.rewards.append(reward)
 
@@ -105,6 +105,19 @@ def test_regret_is_against_the_best_arm_of_the_moment() -> None:
     np.testing.assert_allclose(regret.curves["second"], [[40.0, 40.0]] * 2)
     batch = mb.simulate(mb.UCB(), world, bounds, horizon=100, runs=2, seed=1, checkpoints=[50, 100])
     assert (batch.curves["UCB"][:, 1] > batch.curves["UCB"][:, 0]).all()
+
+
+def test_a_late_reward_is_of_the_round_in_which_its_arm_was_pulled() -> None:
+    world = Changing([(1, Bernoulli([1.0])), (4, Bernoulli([0.0]))])
+    players: list[First] = []
+
+    def make(_: int) -> First:
+        players.append(First(0))
+        return players[-1]
+
+    bounds = mb.MeanBounds.vacuous(1)
+    mb.simulate({"first": make}, world, bounds, horizon=8, runs=1, seed=1, delay=2)
+    assert players[0].rewards == [1.0, 1.0, 1.0, 0.0, 0.0]
 
 
 def test_considered_counts_the_arms_with_a_score() -> None:

@@ -49,8 +49,8 @@ def play_batch(task: Task, first: int, runs: int, tick: Callable[[int], None]) -
             gaps, changes = environment.gaps_from(t)
         clock, supposed = np.array([float(t)]), seen
         if late is not None:
-            for some, which, numbers in late.due(t):
-                rewards.pay(seen, some, which, numbers, t)
+            for some, which, numbers, pulled in late.due(t):
+                rewards.pay(seen, some, which, numbers, pulled)
             if task.counts:
                 supposed = seen.with_pending(pulls - seen.plays, known)
             else:

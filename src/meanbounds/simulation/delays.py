@@ -97,7 +97,7 @@ class Queue:
 
     def __init__(self, delay: Delay, seed: int, runs: Integers, horizon: int) -> None:
         self._delay, self._seed, self._runs, self._horizon = delay, seed, runs, horizon
-        self._waiting: dict[int, list[tuple[Integers, Integers, Floats]]] = {}
+        self._waiting: dict[int, list[tuple[Integers, Integers, Floats, int]]] = {}
 
     def send(self, round: int, arms: Integers, numbers: Floats) -> None:
         """Queue one pull of each run: the arm, and the number of the pull among those of this arm."""
@@ -105,8 +105,8 @@ class Queue:
         due = np.where((late == LOST) | (late >= self._horizon - round), 0, round + 1 + late)
         for when in np.unique(due[due > 0]).tolist():
             rows = np.flatnonzero(due == when)
-            self._waiting.setdefault(when, []).append((rows, arms[rows], numbers[rows]))
+            self._waiting.setdefault(when, []).append((rows, arms[rows], numbers[rows], round))
 
-    def due(self, round: int) -> Iterator[tuple[Integers, Integers, Floats]]:
-        """What comes before this round is played: rows, arms and numbers of pulls, in the order of the pulls."""
+    def due(self, round: int) -> Iterator[tuple[Integers, Integers, Floats, int]]:
+        """What comes before this round is played: rows, arms, numbers and round of pulls, in the order of the pulls."""
         yield from self._waiting.pop(round, ())

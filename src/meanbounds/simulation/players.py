@@ -139,8 +139,8 @@ def play_object(task: Task, first: int, runs: int, tick: Callable[[int], None]) 
         pulls, regret, place, own_row = np.zeros(len(names)), 0.0, 0, np.array([run])
         late = None if task.delay is None else task.delay.queue(task.seed, first + run, 1, task.horizon)
         for t in range(1, task.horizon + 1):
-            for _, which, numbers in () if late is None else late.due(t):
-                made.update(names[which[0]], float(rewards.draw(own_row, which, numbers, t)[0]))
+            for _, which, numbers, pulled in () if late is None else late.due(t):
+                made.update(names[which[0]], float(rewards.draw(own_row, which, numbers, pulled)[0]))
             arm = made.pull()
             if arm not in positions:
                 raise ValueError(f"{task.label}: pull() returned {shown(arm)}; the arms are {shown(list(names))}")
