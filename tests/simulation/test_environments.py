@@ -155,7 +155,8 @@ def test_every_pull_comes_back_once_when_it_is_due() -> None:
     queue, arms, found, expected = delay.queue(7, 100, 8, horizon), runs % 3, [], []
     for t in range(1, horizon + 1):
         for rows, which, numbers, pulled in queue.due(t):
-            assert len(set(rows.tolist())) == rows.size and (numbers == pulled).all()
+            assert len(set(rows.tolist())) == rows.size
+            assert (numbers == pulled).all()
             found += [(t, *entry) for entry in zip(rows.tolist(), which.tolist(), numbers.tolist(), strict=True)]
         queue.send(t, arms, np.full(8, float(t)))
         late = delay.delays(7, 100 + runs, t)
