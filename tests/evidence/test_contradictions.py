@@ -158,8 +158,8 @@ def first_alarms(upper: list[float], means: list[float], error: float, runs: int
 @pytest.mark.parametrize("graded", [False, True])
 @pytest.mark.parametrize("means", [[0.6, 0.3, 0.8, 0.2], [0.6, 0.3, 0.5, 0.05]])
 def test_few_false_alarms(means: list[float], graded: bool) -> None:
-    """Means at the bounds, which is worst: 400 runs of 1,000 rounds, error 0.1. False-failure rate 1e-6."""
-    found = first_alarms(RIGHT, means, 0.1, 400, 1_000, graded=graded) < 1_000
+    """Means at the bounds, which is worst: 400 runs of 10,000 rounds, error 0.1. False-failure rate 1e-6."""
+    found = first_alarms(RIGHT, means, 0.1, 400, 10_000, graded=graded, step=10) < 10_000
     assert stats.binom.sf(np.count_nonzero(found) - 1, 400, 0.1) > 1e-6
 
 

@@ -97,13 +97,13 @@ def test_false_alarms_exactly(u: float, known: bool) -> None:
 
 @pytest.mark.parametrize("known", [False, True])
 def test_an_adversary_gains_nothing(known: bool) -> None:
-    """Whoever sees the wealth chooses each reward's law, with a mean of 0.6: 1,000 runs of 300 rewards.
+    """Whoever sees the wealth chooses each reward's law, with a mean of 0.6: 1,000 runs of 200 rewards.
 
     The wealth ever reaches 10 in at most a tenth of the runs. False-failure rate of the exact test: 1e-6.
     """
     rng, (n, s, q, high) = np.random.default_rng(4), np.zeros((4, 1_000))
     laws = np.array([(0.0, 1.0, 0.6), (0.5, 1.0, 0.2), (0.0, 0.7, 6 / 7), (0.55, 0.65, 0.5), (0.6, 0.6, 1.0)])
-    for _ in range(300):
+    for _ in range(200):
         wealth = np.asarray(log_e(n, s, upper=0.6, squares=q if known else None))
         high, played = np.maximum(high, wealth), wealth < math.log(10.0)
         low, top, chance = laws[np.digitize(wealth, [-1.0, 0.0, 0.7, 1.4])].T  # quiet laws near the goal
@@ -179,21 +179,8 @@ def test_squares_adapt_to_the_variance_and_missing_rewards_may_be_anything() -> 
     assert upper == pytest.approx(confidence_sequence(110, 90)[1], abs=1e-8)
 
 
-def test_many_at_once() -> None:
-    rng = np.random.default_rng(3)
-    plays, means, upper = rng.integers(1, 1000, (90, 70)), rng.random((90, 70)), rng.random((90, 70))
-    total = np.floor(plays * means)
-    found = np.asarray(log_e(plays, total, upper=upper, squares=total))
-    for at in ((0, 0), (58, 36), (58, 37), (89, 69)):
-        one = log_e(int(plays[at]), total[at], upper=upper[at], squares=total[at])
-        assert isinstance(one, float)
-        assert found[at] == pytest.approx(one, abs=1e-12)
-    assert confidence_sequence(plays[:4], total[:4])[0].shape == (4, 70)
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
+def test_refused() -> None:
+    for change, words in (
         ({"plays": 1.5}, "plays must be whole numbers"),
         ({"plays": -1}, "plays must be whole numbers"),
         ({"plays": "3"}, "plays must be numbers"),
@@ -208,11 +195,9 @@ def test_many_at_once() -> None:
         ({"low": 1.0, "high": 0.0}, "low < high"),
         ({"squares": 2.5}, "squares must be"),
         ({"squares": 1.0}, "squares must be"),
-    ],
-)
-def test_refused(given: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        log_e(**{"plays": 3, "total": 2, "upper": 0.5} | given)
+    ):
+        with pytest.raises(ValueError, match=words):
+            log_e(**{"plays": 3, "total": 2, "upper": 0.5} | change)
     for error in (0.0, True, ANY):
         with pytest.raises(ValueError, match="error must be"):
             confidence_sequence(3, 2, error=error)
