@@ -72,7 +72,7 @@ class Watch:
 
     If all bounds hold, `look` ever finds one with probability at most `error`, however long the agent runs, and as much
     again in contexts that are added later. Contexts have equal shares of the error, and so have the bounds of a context
-    that say something. Bounds may be replaced at any time, which spends their share again: a look is given those in use.
+    that say something. Bounds may be replaced at any time; new ones spend that share again.
 
     Parameters
     ----------
