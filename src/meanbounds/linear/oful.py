@@ -42,16 +42,16 @@ class Allowed:
     norm_high
         Upper limit on the norm of the parameter.
     memory
-        What the policy keeps from round to round.
-    complete
-        Whether the arms are all that are known, and no others.
+        What the policy keeps from round to round, whichever arms are on offer.
+    proofs
+        What earlier rounds proved about exact indices of these arms.
     """
 
     extent: Extent
     feasible: FeasibleSet | None
     norm_high: float
     memory: dict[str, Any] = field(default_factory=dict)
-    complete: bool = True
+    proofs: Any = None
 
     def __post_init__(self) -> None:
         self.lower, self.upper = self.extent.lower, self.extent.upper
@@ -63,11 +63,6 @@ class Allowed:
         lower = self.lower.take(offered)
         floor = lower.max(axis=1, keepdims=True)
         return (self._top.take(offered) > floor) | (lower >= floor)
-
-    def offering(self, places: Integers, new: Extent) -> Allowed:
-        """The same for the known arms at these places, followed by new ones."""
-        extent = Extent(*(np.concatenate([old[places], own]) for old, own in zip(self.extent, new, strict=True)))
-        return Allowed(extent, self.feasible, self.norm_high, self.memory, complete=False)
 
 
 class Offer(NamedTuple):
@@ -92,12 +87,10 @@ class LinearState:
     precision, moment
         V, which is ``ridge`` times the identity plus the sum of weight x features x features', and the sum of weight x
         (reward - offset) x features: shapes (rows, d, d) and (rows, d).
-    inverse, parameter
-        V^-1, and the estimate of the parameter: V^-1 moment.
+    inverse, parameter, log_det
+        V^-1; the estimate of the parameter, V^-1 moment; and ``log(det V / ridge^d)``, shape (rows,).
     estimate, square
         For each arm the estimate of its mean, and features' V^-1 features: shape (rows, arms).
-    log_det
-        ``log(det V / ridge^d)``, shape (rows,).
     contradictions
         In how many rounds no parameter satisfied the bounds and lay in the confidence set: shape (rows,).
     gains
@@ -109,21 +102,26 @@ class LinearState:
     log_n = np.inf  # -log(1 - trust), of bounds that may be wrong
     updates = 0
 
-    def __init__(self, arms: LinearArms, allowed: list[Allowed], weight: Floats, ridge: float, rows: int) -> None:
-        d = arms.dimension
-        self.features, self.offset, self.bounds = arms.features, arms.offset, arms.bounds
-        self.allowed, self.weight, self.ridge = allowed, weight, ridge
+    def __init__(self, allowed: list[Allowed], bounds: MeanBounds, weight: Floats, ridge: float, rows: int) -> None:
+        d = allowed[0].extent.features.shape[1]
+        self.bounds, self.weight, self.ridge = bounds, weight, ridge
         self.precision, self.moment = np.tile(ridge * np.eye(d), (rows, 1, 1)), np.zeros((rows, d))
-        self.contradictions = np.zeros(rows, dtype=np.int64)
         self.begun = self.precision.copy(), self.moment.copy()  # before the first reward
-        self._number()
+        self.contradictions = np.zeros(rows, dtype=np.int64)
+        self._consider(allowed)
+
+    def _consider(self, allowed: list[Allowed]) -> None:
+        """Take up these arms, and what is allowed for them."""
+        self.allowed, (self.features, self.offset) = allowed, allowed[0].extent[:2]
+        size, self.tie = len(self.offset), TOLERANCE * float(allowed[0].scale.max())
+        self.everything, self.first = np.arange(size)[None, :], size * np.arange(len(self.moment))[:, None]
         self.refresh()
 
-    def _number(self) -> None:
-        """Number the arms, and say where each row begins in a table of them."""
-        arms = len(self.offset)
-        self.everything, self.first = np.arange(arms)[None, :], arms * np.arange(len(self.moment))[:, None]
-        self.tie = TOLERANCE * float(self.allowed[0].scale.max())
+    def among(self, allowed: list[Allowed]) -> LinearState:
+        """The same for a decision among other arms."""
+        made = copy(self)
+        made._consider(allowed)
+        return made
 
     def at(self, table: Floats, arms: Integers) -> Floats:
         """The entries of a table (rows, all arms) for some arms of each row."""
@@ -158,19 +156,8 @@ class LinearState:
         self.estimate += shift * product
         self.square -= factor * np.square(product, out=product)
 
-    def offering(self, places: Integers, new: LinearArms, extents: list[Extent]) -> LinearState:
-        """The same for one decision among the known arms at these places, followed by new ones."""
-        made = copy(self)
-        made.features = np.vstack([self.features[places], new.features])
-        made.offset = np.append(self.offset[places], new.offset)
-        made.allowed = [own.offering(places, extent) for own, extent in zip(self.allowed, extents, strict=True)]
-        made.estimate = made.offset + made.parameter @ made.features.T
-        made.square = np.einsum("rij,ni,nj->rn", made.inverse, made.features, made.features)
-        made._number()
-        return made
-
     def adopt(self, old: LinearState) -> None:
-        """Take over the rewards of another state with the same features, or fewer arms, and the same prior."""
+        """Take over what another state with the same number of features has learned, but for bets."""
         self.precision += old.precision - old.begun[0]
         self.moment += old.moment - old.begun[1]
         self.updates, self.contradictions = old.updates, old.contradictions
@@ -240,7 +227,7 @@ class LinearPolicy(Described):
     >>> state = policy.start(arms, rows=3)
     >>> policy.learn(state, np.array([0, 1, 1]), np.array([1.0, 1.0, 0.0]))
     >>> policy.choose(state, None, Draws(stream(7, np.arange(3), "policy"), 0))
-    array([1, 1, 0])
+    array([1, 0, 0])
     """
 
     source: ClassVar[str] = ""  # where the policy was published
@@ -303,7 +290,7 @@ class LinearPolicy(Described):
         if doubted.any():
             allowed.append(self.allow(without_bounds(arms, trust < 1.0)))
         weight = self.weight(allowed[-1].extent, bounds.low, bounds.high, worst)
-        state = LinearState(arms, allowed, weight, self.ridge(worst), rows)
+        state = LinearState(allowed, bounds, weight, self.ridge(worst), rows)
         if doubted.any():
             state.log_n, state.gains = float(known.log_n[doubted].min()), np.zeros((rows, 2, len(bounds)))
         if known.prior is not None:
@@ -319,9 +306,8 @@ class LinearPolicy(Described):
         """Refuse features so long that their squares would round the regularisation away."""
         if not length * length <= _LONGEST * self.regularisation:
             raise ValueError(
-                f"features of length {length:.3g} are too long for regularisation={self.regularisation:g}: their "
-                f"squares would round it away. Divide the features by some number and multiply norm_high by it, or "
-                f"raise the regularisation"
+                f"features of length {length:.3g} are too long: their squares round regularisation="
+                f"{self.regularisation:g} away. Divide the features by a number, and multiply norm_high by it"
             )
 
     def weights(self, state: LinearState, offered: Integers | None, draws: Draws) -> Floats | Booleans:
@@ -348,7 +334,7 @@ class LinearPolicy(Described):
         return ((draws.one() * below[:, -1])[:, None] >= below).sum(axis=1)
 
     def choose(self, state: LinearState, offered: Integers | None, draws: Draws) -> Integers:
-        """The position of the arm to play in each row; those on offer are positions (rows, offered), or None for all."""
+        """The position of the arm to play in each row, of those on offer: shape (rows, offered), or None for all."""
         places = self.pick(self.weights(state, offered, draws), len(state.moment), draws)
         return places if offered is None else np.take_along_axis(offered, places[:, None], axis=1)[:, 0]
 

@@ -91,11 +91,13 @@ class ROFUL(OFUL):
         allowed, radius, (rows, arms) = offer.allowed, self.radius(state), state.estimate.shape
         assert allowed.feasible is not None
         clip = np.minimum(state.estimate + radius[:, None] * np.sqrt(np.maximum(state.square, 0.0)), allowed.upper)
-        wanted, proofs = np.zeros((rows, arms), dtype=np.bool_), None
+        wanted = np.zeros((rows, arms), dtype=np.bool_)
         wanted.reshape(-1)[offer.arms + state.first] = offer.kept
-        if allowed.complete:
-            proofs = allowed.memory.setdefault("proofs", Proofs(rows, arms, state.moment.shape[1]))
+        if allowed.proofs is None:
+            allowed.proofs = Proofs(rows, arms, state.moment.shape[1])
         sets = Ellipsoids(state.parameter, state.precision, state.inverse, radius)
-        scores, empty = indices(allowed.feasible, allowed.extent, sets, clip, wanted, proofs=proofs, every=every)
+        scores, empty = indices(
+            allowed.feasible, allowed.extent, sets, clip, wanted, proofs=allowed.proofs, every=every
+        )
         state.contradictions += empty
         return state.at(scores, offer.arms)

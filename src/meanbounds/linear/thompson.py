@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
@@ -14,15 +14,17 @@ from meanbounds.linear.oful import Allowed, LinearPolicy, LinearState, Offer
 from meanbounds.linear.roful import allowed_by
 from meanbounds.support.checks import as_flag, as_whole
 from meanbounds.support.streams import Draws
-from meanbounds.support.types import Floats, Integers
+from meanbounds.support.types import Floats
 
 __all__ = ["LinearThompson"]
 
 _MOST = 10_000  # chains
 _BEFORE = 20  # sweeps before the first round of a chain, which starts at the centre
 _FLAT = 1e-7  # of the norm: a set that is no wider than this in a direction is flat there
+_LEAST = 5  # axes, if there are as many: along half of them a chain moves in a round
+_GOLDEN = 0.6180339887498949  # multiples of it, less whole numbers, fill the unit interval evenly
 _OLD = 1.1  # directions are renewed when there are this many times as many rewards
-_TINY = 1e-300
+_TINY = 1e-30  # of the norm: how near to a wall a point may count as
 
 
 class Room(NamedTuple):
@@ -56,24 +58,45 @@ def _room(feasible: FeasibleSet) -> Room:
     return Room(centre, basis, np.maximum(sizes[wide[: len(sizes)]], flat) ** -2.0, walls[met], heights)
 
 
-def _truncated(low: Floats, high: Floats, u: Floats) -> tuple[Floats, Floats]:
-    """Standard normal numbers between two limits, one for each uniform number, and their expectations."""
-    flip = low + high > 0.0  # so that most of the mass is near the upper end, below 0
-    low, high = np.where(flip, -high, low), np.where(flip, -low, high)
-    below, mass = log_ndtr(low), log_ndtr(high)
-    share = -np.expm1(below - mass)
-    drawn = ndtri_exp(mass + np.log1p(-u * share))
-    mean = (
-        np.exp(-0.5 * high * high - mass) * np.expm1(0.5 * (high - low) * (high + low)) / (2.5066282746310002 * share)
-    )
-    drawn, mean = (np.minimum(np.maximum(value, low), high) for value in (drawn, np.where(share > 0.0, mean, high)))
-    return np.where(flip, -drawn, drawn), np.where(flip, -mean, mean)
+class Axes(NamedTuple):
+    """Directions in which chains move one after the other: a row for each run."""
+
+    directions: Floats  # (rows, d, r): unit vectors in the columns
+    slopes: Floats  # (r, m, rows, 1): how each wall comes nearer along each direction
+    products: Floats  # (r, r, rows): of directions with each other
+
+
+def _axes(room: Room, precision: Floats) -> Axes:
+    """Conjugate directions of the posterior, in a set that is not too narrow in any of them.
+
+    Where no wall is near, one step along each makes a draw that is independent of the last. They depend on the number
+    of rewards and on what these were, not on where the chains are; so old ones do as well.
+    """
+    root = np.linalg.cholesky(room.basis.T @ precision @ room.basis + np.diag(room.tight))
+    directions = room.basis @ np.swapaxes(np.linalg.inv(root), 1, 2)
+    directions /= np.sqrt(np.square(directions).sum(axis=1, keepdims=True))
+    slopes = np.ascontiguousarray((room.walls @ directions).transpose(2, 1, 0))[:, :, :, None]
+    return Axes(directions, slopes, (np.swapaxes(directions, 1, 2) @ directions).transpose(1, 2, 0))
+
+
+def _truncated(ends: Floats, u: Floats) -> Floats:
+    """Standard normal numbers between two ends, and their expectations: shape (2, ...), as the ends."""
+    sign = np.copysign(1.0, -ends[0] - ends[1])  # so that most of the mass is near the upper end, below 0
+    ends = np.minimum(ends, -ends[::-1])
+    below, mass = log_ndtr(ends)
+    share, half = np.expm1(below - mass), 0.5 * ends * ends
+    found = np.empty(ends.shape)
+    found[0] = ndtri_exp(mass + np.log1p(u * share))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found[1] = np.exp(-half[1] - mass) * np.expm1(half[1] - half[0]) / (-2.5066282746310002 * share)
+    found *= sign
+    return found
 
 
 def _sweep(
-    room: Room, norm_high: float, state: LinearState, rows: Integers, axes: Floats, points: Floats, u: Floats
+    room: Room, norm_high: float, axes: Axes, precision: Floats, moment: Floats, points: Floats, u: Floats, first: int
 ) -> tuple[Floats, Floats]:
-    """Move every chain once along each axis: the new points, and the expected parameter of each row.
+    """Move every chain along some axes, one after the other: the new points, and the expected parameter of each row.
 
     Given its line, the next point is drawn from the posterior on that line: a Gibbs step, which leaves the posterior as
     it is. Each step also knows the mean on its line. Averaged over the chains, it estimates the expected coordinate
@@ -81,47 +104,47 @@ def _sweep(
 
     Parameters
     ----------
-    room, norm_high
-        What the parameter is limited to.
-    state, rows
-        The rewards so far, and the rows to move.
-    axes
-        Directions in the columns of a matrix for each row, shape (rows, d, r).
+    room, norm_high, axes
+        What the parameter is limited to, and the directions.
+    precision, moment
+        Of the Gaussian: shapes (rows, d, d) and (rows, d).
     points
         One for each row and chain, shape (d, rows, chains).
     u
-        Uniform numbers, shape (r, rows, chains).
+        Uniform numbers, shape (axes to move along, rows, chains).
+    first
+        The first of these axes.
     """
-    d, count, chains = points.shape
-    precision, flat = state.precision[rows], points.reshape(d, -1)
-    pull = state.moment[rows].T[:, :, None] - np.einsum("rij,jrn->irn", precision, points)
-    turned = np.ascontiguousarray(axes.transpose(2, 1, 0))  # (r, d, rows)
-    slopes = np.einsum("mi,jir->jmr", room.walls, turned)[:, :, :, None]
-    bends = np.einsum("rij,rik,rkl->jlr", axes, precision, axes, optimize=True)[:, :, :, None]
-    squares = np.einsum("rij,ril->jlr", axes, axes)[:, :, :, None]
-    pull, along = (np.einsum("jir,irn->jrn", turned, part) for part in (pull, points))
-    slack = np.maximum((room.heights[:, None] - room.walls @ flat).reshape(-1, count, chains), _TINY)
+    (d, rows, chains), r = points.shape, len(axes.products)
+    turned, by_row = np.swapaxes(axes.directions, 1, 2), points.transpose(1, 0, 2)
+    bends = (turned @ precision @ axes.directions).transpose(1, 2, 0)
+    # Of each axis: the slope of the log density at the point, and the product of the point with the direction.
+    both = np.array([turned @ (moment[:, :, None] - precision @ by_row), turned @ by_row])
+    linear = np.ascontiguousarray(both.transpose(0, 2, 1, 3)).reshape(2 * r, rows, chains)
+    change = np.concatenate([-bends, axes.products])[:, :, :, None]
+    slack = (room.heights[:, None] - room.walls @ points.reshape(d, -1)).reshape(-1, rows, chains)
     inside = norm_high**2 - np.square(points).sum(axis=0)
-    steps, means = np.empty(u.shape), np.empty(u.shape)
-    for j in range(len(u)):
-        ratio, bend, length = slopes[j] / slack, bends[j, j], squares[j, j]
-        root = np.sqrt(np.square(along[j]) + length * np.maximum(inside, 0.0))
-        low, high = -(root + along[j]) / length, (root - along[j]) / length
-        if len(ratio):
-            low = np.maximum(low, 1.0 / np.minimum(ratio.min(axis=0), -_TINY))
-            high = np.minimum(high, 1.0 / np.maximum(ratio.max(axis=0), _TINY))
-        low, high, peak, scale = np.minimum(low, 0.0), np.maximum(high, 0.0), pull[j] / bend, np.sqrt(bend)
-        for place, value in zip(
-            (steps, means), _truncated((low - peak) * scale, (high - peak) * scale, u[j]), strict=True
-        ):
-            place[j] = np.minimum(np.maximum(peak + value / scale, low), high)
-        slack -= slopes[j] * steps[j]
-        np.maximum(slack, _TINY, out=slack)
-        pull -= bends[j] * steps[j]
-        inside -= steps[j] * (2.0 * along[j] + length * steps[j])
-        along += squares[j] * steps[j]
-    expected = points.mean(axis=2).T + np.einsum("rij,jr->ri", axes, means.mean(axis=2))
-    return points + np.einsum("jir,jrn->irn", turned, steps), expected
+    moved, means = np.zeros((2, r, rows, chains))
+    near, far, sides = _TINY * norm_high, _TINY / norm_high, np.array([-1.0, 1.0])[:, None, None]
+    for number, numbers in enumerate(u, first):
+        j = number % r
+        pull, along, bend = linear[j], linear[r + j], bends[j, j][:, None]
+        ends = sides * np.sqrt(along * along + np.maximum(inside, 0.0)) - along
+        if len(slack):
+            ratio = axes.slopes[j] / np.maximum(slack, near, out=slack)
+            np.maximum(ends[0], 1.0 / np.minimum(ratio.min(axis=0), -far), out=ends[0])
+            np.minimum(ends[1], 1.0 / np.maximum(ratio.max(axis=0), far), out=ends[1])
+        peak, scale = pull / bend, np.sqrt(bend)
+        found = _truncated((ends - peak) * scale, numbers)
+        found /= scale
+        found += peak
+        step, means[j] = np.fmin(np.fmax(found, ends[0], out=found), ends[1], out=found)
+        moved[j] += step
+        inside -= step * (2.0 * along + step)
+        slack -= axes.slopes[j] * step
+        linear += change[:, j] * step
+    expected = points.mean(axis=2).T + (axes.directions @ means.mean(axis=2).T[:, :, None])[:, :, 0]
+    return points + (axes.directions @ moved.transpose(1, 0, 2)).transpose(1, 0, 2), expected
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -193,9 +216,11 @@ class LinearThompson(LinearPolicy):
         """At what share of the points each arm is best."""
         shape = len(state.moment), offer.arms.shape[1]
         kept, arms = np.broadcast_to(offer.kept, shape), np.broadcast_to(offer.arms, shape)
-        rows, shares = np.flatnonzero(kept.sum(axis=1) > 1), kept.astype(np.float64)
+        shares: Floats = kept.astype(np.float64)
+        rows: Any = np.flatnonzero(kept.sum(axis=1) > 1)
+        rows = slice(None) if len(rows) == len(kept) else rows
         points, expected = self._walk(state, offer.allowed, rows, draws)
-        kept, arms = kept[rows, :, None], arms[rows]
+        kept, arms = kept[rows][:, :, None], arms[rows]
         features, offset = state.features[arms], state.offset[arms][:, :, None]
         lower, upper = offer.allowed.lower[arms][:, :, None], offer.allowed.upper[arms][:, :, None]
         means = np.clip(offset + features @ points.transpose(1, 0, 2), lower, upper)
@@ -206,25 +231,24 @@ class LinearThompson(LinearPolicy):
         shares[rows] = (best / best.sum(axis=1, keepdims=True)).mean(axis=2)
         return shares
 
-    def _walk(self, state: LinearState, allowed: Allowed, rows: Integers, draws: Draws) -> tuple[Floats, Floats]:
+    def _walk(self, state: LinearState, allowed: Allowed, rows: Any, draws: Draws) -> tuple[Floats, Floats]:
         """Let the chains of some rows take a sweep; chains that are new take more."""
         room, memory = allowed.memory["room"], allowed.memory
         count, r = len(state.moment), room.basis.shape[1]
         if "axes" not in memory or state.updates > _OLD * memory["age"]:
-            root = np.linalg.cholesky(room.basis.T @ state.precision @ room.basis + np.diag(room.tight))
-            memory["axes"], memory["age"] = room.basis @ np.swapaxes(np.linalg.inv(root), 1, 2), state.updates
-        fresh = "points" not in memory
-        u = draws.table(r * self.draws * (_BEFORE + 1 if fresh else 1)).reshape(count, -1, r, self.draws)
-        u = u.transpose(1, 2, 0, 3)
-        if fresh:
-            memory["points"] = np.tile(room.centre[:, None, None], (1, count, self.draws))
-            for k in range(_BEFORE):
-                memory["points"], _ = _sweep(
-                    room, self.norm_high, state, np.arange(count), memory["axes"], memory["points"], u[k + 1]
-                )
-        points, expected = _sweep(
-            room, self.norm_high, state, rows, memory["axes"][rows], memory["points"][:, rows], u[0][:, rows]
+            memory["axes"], memory["age"] = _axes(room, state.precision), state.updates
+        chains, some = self.draws, max(min(r, _LEAST), -(-r // 2))
+        axes, points, own = memory["axes"], memory.get("points"), (room, self.norm_high)
+        u = draws.table((some + (_BEFORE * r if points is None else 0)) * chains).reshape(count, -1, chains)
+        u = u.transpose(1, 0, 2)
+        if points is None:
+            points = np.tile(room.centre[:, None, None], (1, count, chains))
+            points, _ = _sweep(*own, axes, state.precision, state.moment, points, u[some:], 0)
+        memory["points"] = points = points.copy()
+        part = Axes(axes.directions[rows], axes.slopes[:, :, rows], axes.products[:, :, rows])
+        first = int(int(np.max(draws.number)) * _GOLDEN % 1.0 * r)
+        moved, expected = _sweep(
+            *own, part, state.precision[rows], state.moment[rows], points[:, rows], u[:some, rows], first
         )
-        memory["points"] = memory["points"].copy()
-        memory["points"][:, rows] = points
-        return points, expected
+        points[:, rows] = moved
+        return moved, expected

@@ -105,15 +105,15 @@ class Draws:
         Which decision this is, from 0: one number for all rows, or one for each.
     """
 
-    __slots__ = ("_keys", "_number")
+    __slots__ = ("_keys", "number")
 
     def __init__(self, keys: Keys, number: ArrayLike) -> None:
-        self._keys, self._number = keys, number
+        self._keys, self.number = keys, number
 
     def one(self) -> Floats:
         """One uniform number for each row; it also breaks ties, so a policy that uses it leaves no ties."""
-        return uniform(self._keys, self._number)
+        return uniform(self._keys, self.number)
 
     def table(self, columns: int) -> Floats:
         """Uniform numbers in a table with this many columns, one row for each row; independent of `one`."""
-        return uniform(child(self._keys, self._number)[:, None], np.arange(columns))
+        return uniform(child(self._keys, self.number)[:, None], np.arange(columns))

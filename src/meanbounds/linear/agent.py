@@ -1,0 +1,583 @@
+"""The agent for arms with features, and candidates: arms that it has not seen before."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from math import log
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meanbounds.bounds import Arm, BoundsError, MeanBounds, RewardError
+from meanbounds.evidence.contradictions import ERROR, Contradiction, ContradictionWarning, Watch
+from meanbounds.knowledge import Knowledge
+from meanbounds.known import Known, Seen
+from meanbounds.linear.arms import LinearArms
+from meanbounds.linear.feasible import Extent
+from meanbounds.linear.oful import OFUL, Allowed, LinearPolicy, LinearState, Offer, extent_of, without_bounds
+from meanbounds.support.checks import as_flag, as_float, as_list, shown
+from meanbounds.support.decisions import Decision, Excluded
+from meanbounds.support.entries import Entries
+from meanbounds.support.saving import Saved
+from meanbounds.support.streams import Draws, Seed, as_seed, stream, uniform
+from meanbounds.support.types import Booleans, Floats, Integers
+
+__all__ = ["Candidate", "LinearAgent", "Together"]
+
+_FORMAT = 1
+_REMEMBERED = 1024  # candidates whose bounds are kept
+_CLOSE = 1e-6  # of the largest mean that the norm allows: as near to its bound is a mean that holds others back
+_SEEN = ("plays", "total", "squares")
+_ENDS = ("lower", "upper", "low", "high")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An arm that an agent has not seen before, on offer for one decision.
+
+    Parameters
+    ----------
+    name
+        A text or a whole number.
+    features
+        One number for each feature.
+    lower, upper
+        Bounds on its mean in reward units, offset included; by default the ends of its range. They are combined with
+        the bounds that follow from those of the agent's arms.
+    offset
+        The known part of its mean.
+    low, high
+        The range of its rewards.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> film = mb.Candidate("new film", [0.6, 0.8], upper=0.7)
+    >>> agent = mb.LinearAgent(mb.ROFUL(), mb.MeanBounds([0.2], [0.3], arms=["old"]), [[0.5, 0.0]], seed=7)
+    >>> agent.pull(["old", film]) == film
+    True
+    """
+
+    name: Arm
+    features: tuple[float, ...]
+    lower: float | None = None
+    upper: float | None = None
+    offset: float = 0.0
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        arms = _pool([self])
+        object.__setattr__(self, "features", tuple(arms.features[0].tolist()))
+
+
+def _pool(candidates: list[Candidate]) -> LinearArms:
+    """Candidates as arms."""
+    lower = [one.low if one.lower is None else one.lower for one in candidates]
+    upper = [one.high if one.upper is None else one.upper for one in candidates]
+    low, high, names = zip(*((one.low, one.high, one.name) for one in candidates), strict=True)
+    bounds = MeanBounds(lower, upper, arms=names, low=low, high=high)
+    return LinearArms([one.features for one in candidates], bounds, offset=[one.offset for one in candidates])
+
+
+@dataclass(frozen=True)
+class Together(Contradiction):
+    """The bound against which most was won, where all rewards contradict all bounds of a `LinearAgent` together.
+
+    It is wrong, or one of those that it follows from, or ``norm_high`` is too small. `log_e` is that of all bets, see
+    `LinearState.bet`; `follows_from` names the arms whose bounds imply this one, and is empty if it was given.
+    """
+
+    follows_from: tuple[Arm, ...] = ()
+
+    def __str__(self) -> str:
+        rest = f", which follows from the bounds of {', '.join(map(repr, self.follows_from[:5]))}"
+        return f"with all other rewards, {super().__str__()}{rest if self.follows_from else ''}"
+
+
+class LinearAgent(Saved):
+    """Chooses an arm with `pull` and learns from its reward with `update`, where arms have features.
+
+    Parameters
+    ----------
+    policy
+        How to decide: `OFUL`, `ROFUL` or `LinearThompson`.
+    known
+        What is known of the arms: `MeanBounds` or `Knowledge`.
+    features
+        A row for each arm.
+    offset
+        The known part of each arm's mean in reward units: one number or one for each arm.
+    seed
+        Whole number, numpy Generator or None. An agent decides as run 0 of `simulate` with this seed.
+    floor
+        The least probability of each eligible arm that its bounds do not exclude, such as 0.01; see `Agent`.
+
+    Notes
+    -----
+    Rewards are looked at in two ways, with half of an error of 1% for each: an arm's own rewards against its own
+    bounds, and all rewards against all bounds together. Bounds that they contradict are warned of once.
+
+    Threads may share an agent: calls take effect one after the other. An error leaves the agent as it was before the
+    call or, at the very end of one, as it is after it.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> bounds = mb.MeanBounds([0.3, 0.2, 0.1], [0.8, 0.7, 0.9], arms=["a", "b", "c"])
+    >>> agent = mb.LinearAgent(mb.ROFUL(), bounds, [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]], seed=7)
+    >>> agent.pull(["a", "c"])
+    'c'
+    >>> agent.update("c", 1.0)
+    >>> agent.estimate.round(2)
+    array([0.3, 0.4])
+    """
+
+    _state: LinearState
+
+    def __init__(
+        self,
+        policy: LinearPolicy,
+        known: MeanBounds | Knowledge,
+        features: ArrayLike,
+        *,
+        offset: ArrayLike = 0.0,
+        seed: Seed = None,
+        floor: float = 0.0,
+    ) -> None:
+        if not isinstance(policy, LinearPolicy):
+            hint = f"; did you mean mb.{policy.__name__}()?" if isinstance(policy, type) else ""
+            raise TypeError(f"policy must be one for features, such as mb.ROFUL(); got {shown(policy)}{hint}")
+        share = None if isinstance(floor, bool) else _within(floor, 0.0, 1.0)
+        if share is None:
+            raise ValueError(f"floor must be a probability such as 0.01, or 0 for none; got {shown(floor)}")
+        self.policy, self.floor, self.seed = policy, share, as_seed(seed)
+        self._lock, self._decisions, self._warned = threading.RLock(), 0, set[str]()
+        self._draws, self._floor = (stream(self.seed, 0, purpose) for purpose in ("policy", "floor"))
+        self._waiting: Counter[Any] = Counter()  # pulls without a reward, of arms by name and of candidates
+        self._watch = Watch(1, ERROR / 2.0)
+        self._know(Knowledge.of(known), features, offset)
+        self._seen, self._retired = np.zeros((3, len(self.arms))), np.zeros(len(self.arms), dtype=np.bool_)
+
+    def _know(self, known: Knowledge, features: ArrayLike, offset: ArrayLike) -> None:
+        """Go by this knowledge."""
+        self._state = self.policy.start(LinearArms(features, known.bounds, offset=offset), 1, known)
+        if self._state.allowed[0].feasible is not None and self._state.gains is None:
+            self._state.gains = np.zeros((1, 2, len(known.bounds)))
+        self._known, self._row = known, Known.of([known]).row(0)
+        self._position = {arm: k for k, arm in enumerate(known.bounds.arms)}
+        self._extents: dict[Candidate, list[Extent]] = {}
+
+    def pull(self, eligible: Iterable[Arm | Candidate] | None = None) -> Any:
+        """Choose an arm: its name, or the `Candidate`.
+
+        Parameters
+        ----------
+        eligible
+            The arms that may be chosen now, of which some may be new; all by default. Those that are retired are left
+            out. Only the bounds of the rest exclude arms.
+        """
+        return self.decide(eligible).arm
+
+    def decide(self, eligible: Iterable[Arm | Candidate] | None = None) -> Decision:
+        """Choose an arm as `pull` does, and return it with its probability and the reason; see `Decision`."""
+        with self._lock:
+            arms, state, offered = self._ask(eligible)
+            draws, reason = Draws(self._draws, self._decisions), "policy" if len(arms) > 1 else "only option"
+            weights = self.policy.weights(state, offered, draws)
+            chances, kept = self._chances(state, offered, weights)
+            place = int(uniform(self._floor, self._decisions)[0] / self.floor) if self.floor else 0
+            if place < kept.size:
+                k, reason = int(kept[place]), "floor"
+            else:
+                k = int(self.policy.pick(weights, 1, draws)[0])
+            if state.contradictions[0] and "empty" not in self._warned:
+                self._warn_of_empty()
+            self._waiting[arms[k]] += 1
+            self._decisions += 1
+            return Decision(None, arms[k], chances.item(k), reason)
+
+    def probabilities(self, eligible: Iterable[Arm | Candidate] | None = None) -> Floats:
+        """The probability with which the next `pull` takes each arm; the agent stays as it is.
+
+        One number for each of the agent's arms; if a candidate is on offer, one for each arm on offer, in that order.
+        """
+        with self._lock:
+            arms, state, offered = self._ask(eligible)
+            before, memories = state.contradictions.copy(), [dict(way.memory) for way in state.allowed]
+            weights = self.policy.weights(state, offered, Draws(self._draws, self._decisions))
+            state.contradictions[:] = before
+            for way, memory in zip(state.allowed, memories, strict=True):
+                way.memory.clear()
+                way.memory.update(memory)
+            return self._in_order(eligible, arms, self._chances(state, offered, weights)[0], 0.0)
+
+    def indices(self, eligible: Iterable[Arm | Candidate] | None = None) -> Floats:
+        """The index of each arm, of which `pull` takes the largest; minus infinity for an arm that it would not take.
+
+        Candidates as in `probabilities`. If bounds may be wrong, those indices by which more decisions are made.
+        """
+        if not isinstance(self.policy, OFUL):
+            raise TypeError(f"{self.policy} decides by draws, not by an index; see probabilities()")
+        with self._lock:
+            arms, state, offered = self._ask(eligible)
+            before, allowed = state.contradictions.copy(), state.allowed[int(state.doubt.max() > 0.5)]
+            offer = Offer(offered, allowed.kept(offered), allowed)
+            scores = np.where(offer.kept, self.policy.scores(state, offer, every=True), -np.inf)[0]
+            state.contradictions[:] = before
+            return self._in_order(eligible, arms, scores, -np.inf)
+
+    def _ask(self, eligible: Iterable[Arm | Candidate] | None) -> tuple[list[Any], LinearState, Integers]:
+        """The arms on offer, known ones first, the state to decide by, and their positions in it."""
+        given = self.arms if eligible is None else dict.fromkeys(as_list("eligible", eligible))
+        new = [arm for arm in given if isinstance(arm, Candidate)]
+        places = [self._place(arm) for arm in given if not isinstance(arm, Candidate)]
+        if self._retired.any():
+            places = [k for k in places if not self._retired[k]]
+        if not places and not new:
+            why = "no eligible arm is left: all are retired; see restore()" if given else "eligible is empty"
+            raise ValueError(f"{why}, so there is no arm to choose from")
+        arms, old, offered = [self.arms[k] for k in places], self._state, np.array(places, dtype=np.int64)
+        if not new:
+            return arms, old, offered[None]
+        self._solve(new)
+        ways = []
+        for number, way in enumerate(old.allowed):
+            parts = [Extent._make(part[offered] for part in way.extent), *(self._extents[arm][number] for arm in new)]
+            joined = Extent._make(map(np.concatenate, zip(*parts, strict=True)))
+            ways.append(Allowed(joined, way.feasible, way.norm_high, way.memory))
+        state = old.among(ways)
+        return [*arms, *new], state, state.everything
+
+    def _place(self, arm: Any) -> int:
+        """The position of an arm; -1 for a candidate."""
+        try:
+            return self._position[arm]
+        except (KeyError, TypeError):
+            return -1 if isinstance(arm, Candidate) else self._known.bounds.position(arm)  # raises
+
+    def _solve(self, candidates: list[Candidate]) -> None:
+        """Find out what the bounds say of candidates, for each of the ways to go by bounds."""
+        fresh, dimension = [arm for arm in candidates if arm not in self._extents], self._state.features.shape[1]
+        if not fresh:
+            return
+        for arm in fresh:
+            if len(arm.features) != dimension:
+                raise ValueError(f"candidate {arm.name!r} has {len(arm.features)} features; give {dimension}")
+        arms = _pool(fresh)
+        self.policy.check_scale(float(arms.length.max()))
+        ways = zip((arms, without_bounds(arms, arms.length >= 0.0)), self._state.allowed, strict=False)
+        found = [extent_of(own, way.feasible) for own, way in ways]
+        if len(self._extents) + len(fresh) > _REMEMBERED:
+            self._extents = {arm: self._extents[arm] for arm in candidates if arm in self._extents}
+        for k, arm in enumerate(fresh):
+            self._extents[arm] = [Extent._make(part[k : k + 1] for part in extent) for extent in found]
+
+    def _in_order(self, eligible: Any, arms: list[Any], values: Floats, rest: float) -> Floats:
+        """Values of the arms on offer, for all arms; if there are candidates, in the order of `eligible`."""
+        if isinstance(arms[-1], Candidate):
+            found = dict(zip(arms, values.tolist(), strict=True))
+            return np.array([found[arm] for arm in dict.fromkeys(eligible) if arm in found])
+        every = np.full(len(self.arms), rest)
+        every[[self._position[arm] for arm in arms]] = values
+        return every
+
+    def _chances(self, state: LinearState, offered: Integers, weights: Floats | Booleans) -> tuple[Floats, Integers]:
+        """Probabilities of the arms on offer, and which of them have at least the floor's."""
+        chances: Floats = weights[0] / weights[0].sum()
+        if not self.floor:
+            return chances, np.zeros(0, dtype=np.int64)
+        kept = state.allowed[-1].kept(offered)[0]
+        most = 1.0 / np.count_nonzero(kept)
+        if self.floor > most:
+            raise ValueError(f"floor={self.floor:g} is too large: with this many arms it can be at most {most:.4g}")
+        return chances * (1.0 - self.floor / most) + self.floor * kept, np.flatnonzero(kept)
+
+    def update(self, arm: Arm | Candidate, reward: float, *, pulled: bool = True) -> None:
+        """Tell the agent a reward. Rewards may come late and in any order.
+
+        Warns once of each bound that the rewards contradict, see `contradictions`.
+
+        Parameters
+        ----------
+        arm, reward
+            The arm that was played, and its reward: a number in the arm's range.
+        pulled
+            False for a reward of an arm that this agent did not choose; see `Agent.update`.
+        """
+        with self._lock:
+            k, state, bounds = self._place(arm), self._state, self._known.bounds
+            new = arm if isinstance(arm, Candidate) else None
+            name, low, high = (
+                (new.name, new.low, new.high) if new else (bounds.arms[k], bounds.low.item(k), bounds.high.item(k))
+            )
+            value = _within(reward, low, high)
+            if value is None:
+                raise RewardError(
+                    f"arm {name!r}: the reward {shown(reward)} is not a number in its range [{low}, {high}]"
+                )
+            answered = as_flag("pulled", pulled) and self._waiting[arm] > 0
+            if pulled and not answered and "unasked" not in self._warned:
+                self._warned.add("unasked")
+                warnings.warn(
+                    f"arm {name!r} got a reward, but no pull of it waits for one; if the reward is from before or from "
+                    f"elsewhere, give pulled=False",
+                    stacklevel=2,
+                )
+            if new is not None:
+                self._learn_of(new, value)
+            else:
+                x = (value - low) / (high - low)
+                sums = self._seen[:, k] + np.array((1.0, x, x * x))
+                plays, total, squares = sums.tolist()
+                found = self._watch.look(self._row, 0, k, plays, total, squares, float(self._waiting[arm] - answered))
+                if found is not None:
+                    warnings.warn(ContradictionWarning(found.named(name)), stacklevel=2)
+                self._seen[:, k] = sums
+                self.policy.learn(state, np.array([k]), np.array([value]))
+            self._waiting[arm] -= int(answered)
+            if not self._waiting[arm]:
+                del self._waiting[arm]
+            for one in [] if "together" in self._warned else self._together(ERROR / 2.0):
+                self._warned.add("together")
+                warnings.warn(ContradictionWarning(one), stacklevel=2)
+
+    def _learn_of(self, arm: Candidate, value: float) -> None:
+        """Take in the reward of a candidate."""
+        try:
+            self._solve([arm])
+            extent = self._extents[arm][-1]
+        except BoundsError:  # the agent's arms have changed since it was pulled
+            extent = extent_of(_pool([arm]), None)
+        worst = float(self._known.bounds.worst_variance_proxy.max())
+        weight = self.policy.weight(extent, np.array([arm.low]), np.array([arm.high]), worst)
+        self._state.add(extent.features, np.array([value - arm.offset]), weight)
+
+    def cancel(self, arm: Arm | Candidate) -> None:
+        """Give up one pull of this arm that waits for a reward, which will never come."""
+        with self._lock:
+            self._place(arm)
+            if not self._waiting[arm]:
+                raise ValueError(f"no pull of arm {arm!r} waits for a reward")
+            self._waiting[arm] -= 1
+
+    def add(self, known: MeanBounds, features: ArrayLike, offset: ArrayLike = 0.0) -> None:
+        """Offer more arms: these bounds name them, and are certain; with a row of features for each."""
+        with self._lock:
+            more, old, state = LinearArms(features, known, offset=offset), self._known, self._state
+            if old.prior is not None:
+                raise ValueError("this agent has a prior on its arms; new ones can be offered as candidates")
+            ends = {end: np.append(getattr(old.bounds, end), getattr(known, end)) for end in _ENDS}
+            trust = np.append(np.broadcast_to(old.trust, len(old.bounds)), np.ones(len(known)))
+            bounds = MeanBounds(**ends, arms=[*old.bounds.arms, *known.arms])
+            given = Knowledge(bounds, trust=trust, assumption=old.assumption)
+            self._know(given, np.vstack([state.features, more.features]), np.append(state.offset, more.offset))
+            self._state.adopt(state)
+            self._seen = np.hstack([self._seen, np.zeros((3, len(known)))])
+            self._retired = np.append(self._retired, np.zeros(len(known), dtype=np.bool_))
+
+    def retire(self, arm: Arm) -> None:
+        """Stop offering an arm. Late rewards of it still count, its bounds too, and `restore` offers it again."""
+        with self._lock:
+            self._retired[self._known.bounds.position(arm)] = True
+
+    def restore(self, arm: Arm) -> None:
+        """Offer a retired arm again."""
+        with self._lock:
+            self._retired[self._known.bounds.position(arm)] = False
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """The names of the arms, retired ones included."""
+        return self._known.bounds.arms
+
+    @property
+    def retired(self) -> tuple[Arm, ...]:
+        """The arms that are retired."""
+        return tuple(self.arms[k] for k in np.flatnonzero(self._retired))
+
+    @property
+    def estimate(self) -> Floats:
+        """The parameter as estimated from the rewards so far, without regard to bounds."""
+        return self._state.parameter[0].copy()
+
+    @property
+    def tight_bounds(self) -> MeanBounds:
+        """The bounds on each mean that follow from all bounds together; those given, if the policy ignores bounds."""
+        bounds, own = self._known.bounds, self._state.allowed[0]
+        if own.feasible is None:
+            return bounds
+        lower, upper = (np.clip(end, bounds.low, bounds.high) for end in (own.lower, own.upper))
+        return MeanBounds(lower, upper, arms=bounds.arms, low=bounds.low, high=bounds.high)
+
+    def plays(self) -> Integers:
+        """How many rewards each arm has had."""
+        return self._seen[0].astype(np.int64)
+
+    def means(self) -> Floats:
+        """The mean reward of each arm; NaN for an arm without rewards."""
+        with np.errstate(invalid="ignore"):
+            return self._row.low[0] + self._row.width[0] * (self._seen[1] / self._seen[0])
+
+    def pending(self) -> Integers:
+        """How many pulls of each arm wait for a reward."""
+        return np.array([self._waiting[arm] for arm in self.arms], dtype=np.int64)
+
+    def updates(self) -> int:
+        """How many rewards have come, those of candidates included."""
+        return self._state.updates
+
+    def excluded(self) -> list[Excluded]:
+        """The arms that bounds which are certain exclude.
+
+        Policies that use bounds never try these, so no reward will ever tell that a bound behind it is wrong. A trust
+        below 1 makes them try such an arm now and then.
+        """
+        with self._lock:
+            own, arms = self._state.allowed[-1], np.flatnonzero(~self._retired)
+            if not arms.size:
+                return []
+            best, out = int(arms[own.lower[arms].argmax()]), arms[~own.kept(arms[None])[0]].tolist()
+            lower = float(own.lower[best])
+            return [Excluded(None, self.arms[k], float(own.upper[k]), self.arms[best], lower) for k in out]
+
+    def contradictions(self, error: float | None = None) -> list[Contradiction]:
+        """The bounds that the rewards contradict, those included of which `update` has warned.
+
+        First those that the rewards of their own arm contradict; then, if all rewards together contradict all bounds
+        together, that against which most was won: a `Together`.
+
+        Parameters
+        ----------
+        error
+            The probability with which a bound is ever named although all hold; by default that of the warnings, 0.01.
+        """
+        half = None if error is None else as_float("error", error) / 2.0
+        with self._lock:
+            plays, total, squares = self._seen[:, None]
+            waiting = self.pending()[None].astype(np.float64)
+            own = self._watch.contradictions(self._row, Seen(plays, total, squares, total), waiting, half)
+            return [*(one.named(self.arms[int(one.arm)]) for one in own), *self._together(half)]
+
+    def _together(self, error: float | None) -> list[Contradiction]:
+        """The bound against which most was won, if all that was won reaches the level, or did so before."""
+        state, own = self._state, self._state.allowed[0]
+        if state.gains is None or own.feasible is None:
+            return []
+        log_e, level = float(state.gains.sum()), -log(ERROR / 2.0 if error is None else error)
+        if log_e < level and not (error is None and "together" in self._warned):
+            return []
+        side, k = divmod(int(state.gains[0].argmax()), len(self.arms))
+        peak = own.extent.peaks[k] if side else own.feasible.extent(-state.features[k : k + 1]).peaks[0]
+        means, near, bounds = state.offset + state.features @ peak, _CLOSE * own.scale, self._known.bounds
+        held = (means >= bounds.upper - near) | (means <= bounds.lower + near)
+        behind = () if held[k] else tuple(self.arms[j] for j in np.flatnonzero(held))
+        bound, plays, mean = (own.upper if side else own.lower).item(k), int(self._seen[0, k]), self.means().item(k)
+        return [Together(self.arms[k], "upper" if side else "lower", bound, plays, mean, log_e, follows_from=behind)]
+
+    def _warn_of_empty(self) -> None:
+        """Say that no parameter satisfies all that is known, and which arm shows it most."""
+        state, own = self._state, self._state.allowed[0]
+        assert isinstance(self.policy, OFUL)
+        width = self.policy.radius(state)[0] * np.sqrt(np.maximum(state.square[0], 0.0))
+        low, high = state.estimate[0] - width, state.estimate[0] + width
+        k = int(np.maximum(low - own.upper, own.lower - high).argmax())
+        self._warned.add("empty")
+        warnings.warn(
+            f"bounds and rewards contradict each other: no parameter lies in the confidence set and satisfies all "
+            f"bounds. Arm {self.arms[k]!r} shows it most: its mean is from {low[k]:.4g} to {high[k]:.4g} by the "
+            f"rewards, from {own.lower[k]:.4g} to {own.upper[k]:.4g} by the bounds. Such decisions are made by the clip "
+            f"index; check the bounds, norm_high and the range of the rewards",
+            stacklevel=3,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole state, in values that JSON can hold; the agent that `from_dict` makes of it decides the same."""
+        with self._lock:
+            state = self._state
+            state.refresh()  # as `from_dict` does, so that both agents go on with the same numbers
+            for way in state.allowed:
+                way.memory.pop("axes", None)
+            new = [[asdict(one), number] for one, number in self._waiting.items() if isinstance(one, Candidate)]
+            return {
+                "linear_agent": _FORMAT,
+                "seed": self.seed,
+                "floor": self.floor,
+                "policy": self.policy.to_dict(),
+                "known": self._known.to_dict(),
+                "features": state.features.tolist(),
+                "offset": state.offset.tolist(),
+                "retired": self._retired.tolist(),
+                "decisions": self._decisions,
+                "updates": state.updates,
+                **dict(zip(_SEEN, self._seen.tolist(), strict=True)),
+                "pending": self.pending().tolist(),
+                "candidates": new,
+                "precision": state.precision[0].tolist(),
+                "moment": state.moment[0].tolist(),
+                "gains": [] if state.gains is None else state.gains[0].tolist(),
+                "points": [way.memory["points"][:, 0].tolist() for way in state.allowed if "points" in way.memory],
+                "contradicted": self._watch.to_list(),
+                "warned": sorted(self._warned),
+            }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Make the agent that `to_dict` described; everything is checked."""
+        names = "linear_agent seed floor policy known features offset retired decisions updates pending candidates"
+        more = "precision moment gains points contradicted warned"
+        saved = Entries("LinearAgent", data, [*names.split(), *more.split(), *_SEEN])
+        policy, known = LinearPolicy.from_dict(saved["policy"]), Knowledge.from_dict(saved["known"])
+        try:
+            own = {name: saved[name] for name in ("offset", "seed", "floor")}
+            agent = cls(policy, known, saved["features"], **own)
+            agent._waiting.update({Candidate(**one): int(number) for one, number in saved.list("candidates")})
+        except TypeError as error:
+            raise saved.wrong(str(error)) from None
+        state, (arms, d) = agent._state, agent._state.features.shape
+        agent._seen = np.array([saved.numbers(name, (arms,)) for name in _SEEN])
+        agent._retired = saved.wholes("retired", (arms,), most=1) > 0
+        agent._waiting.update(dict(zip(agent.arms, saved.wholes("pending", (arms,)).tolist(), strict=True)))
+        agent._decisions, state.updates = saved.whole("decisions"), saved.whole("updates")
+        state.precision, state.moment = saved.numbers("precision", (d, d))[None], saved.numbers("moment", (d,))[None]
+        rest = state.precision[0] - state.begun[0][0]
+        if not (np.array_equal(rest, rest.T) and np.linalg.eigvalsh(rest)[0] >= -1e-9 * np.abs(rest).max()):
+            raise saved.wrong("precision is not what the policy begins with plus a sum of squares")
+        state.refresh()
+        if state.gains is not None:
+            state.gains[0] = saved.numbers("gains", (2, arms))
+        if saved.list("points"):
+            points = saved.numbers("points", (len(state.allowed), d, getattr(policy, "draws", 0)))
+            for way, point in zip(state.allowed, points, strict=True):
+                means = state.offset[:, None] + state.features @ point
+                if not ((means >= way.lower[:, None] - state.tie) & (means <= way.upper[:, None] + state.tie)).all():
+                    raise saved.wrong("a point does not satisfy the bounds of the arms")
+                way.memory["points"] = point[:, None]
+        agent._watch = Watch(1, ERROR / 2.0, saved.list("contradicted"))
+        agent._warned = set(saved.list("warned"))
+        return agent
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        return f"LinearAgent({self.policy!r}, {len(self.arms)} arms, {self.updates()} updates)"
+
+
+def _within(value: object, low: float, high: float) -> float | None:
+    """The value as a float; None unless it is a number between these."""
+    try:
+        number = as_float("value", value)
+    except ValueError:
+        return None
+    return number if low <= number <= high else None
