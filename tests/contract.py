@@ -97,7 +97,7 @@ class Checks:
         found = self.probabilities(Known.of([own]), seen, t)
         order = [3, 0, 5, 4, 1, 2]
         parts = {name: getattr(Known.of([own]), name) for name in ("lower", "upper", "low", "high", "log_n")}
-        turned = {name: None if part is None else part[:, order] for name, part in parts.items()}
+        turned: dict[str, Any] = {name: None if part is None else part[:, order] for name, part in parts.items()}
         prior = Known.of([own]).prior
         permuted = Known(**turned, prior=None if prior is None else (prior[0][:, order], prior[1][:, order]))
         again = self.probabilities(permuted, Seen(*(part[:, order] for part in parts_of(seen))), t)

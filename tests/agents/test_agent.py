@@ -153,13 +153,6 @@ def test_rewards_of_other_number_types() -> None:
     assert one.means()[0] == pytest.approx(3.5 / 6)
 
 
-def test_seeds() -> None:
-    one = mb.Agent(mb.UCB(), VACUOUS, seed=np.random.default_rng(3))
-    other = mb.Agent(mb.UCB(), VACUOUS, seed=one.seed)
-    assert [one.pull() for _ in range(20)] == [other.pull() for _ in range(20)]
-    assert mb.Agent(mb.UCB(), VACUOUS).seed != mb.Agent(mb.UCB(), VACUOUS).seed
-
-
 @pytest.mark.parametrize("delay", [None, 5])
 def test_an_agent_plays_as_run_0_of_a_simulation(delay: int | None) -> None:
     environment = mb.simulation.Uniform([0.8, 0.7, 0.5])
@@ -297,8 +290,3 @@ def test_a_policy_that_decides_by_draws_has_no_index() -> None:
     assert one.probabilities() == pytest.approx([1 / 3] * 3)
     with pytest.raises(TypeError, match="Coin decides by draws, not by an index; see probabilities"):
         one.indices()
-
-
-def test_repr() -> None:
-    assert repr(agent()) == "Agent(GLUE(), 3 arms, 0 updates)"
-    assert repr(mb.Agent(mb.UCB(), {"north": BOUNDS})) == "Agent(UCB(), 1 context, 3 arms, 0 updates)"

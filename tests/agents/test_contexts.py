@@ -18,7 +18,7 @@ from meanbounds.agents.contexts import Contexts
 from meanbounds.known import Known
 
 ARMS = ["a", "b", "c"]
-KNOWN = {
+KNOWN: dict[Any, Any] = {
     "north": mb.MeanBounds([0.2, 0.3, 0.1], [0.9, 0.8, 0.7], arms=ARMS),
     ("south", "young"): mb.MeanBounds([0.1, 0.3, 0.6], [0.2, 0.9, 0.8], arms=ARMS),
     ("south", "old"): mb.Knowledge(mb.MeanBounds([0.2, 0.0, 0.5], [0.9, 0.4, 0.8], arms=ARMS), trust=0.9),
@@ -86,7 +86,7 @@ def test_contexts_come_and_go(tmp_path: Path) -> None:
 
 def test_rows_are_the_knowledge_that_was_given() -> None:
     """The arrays of many contexts are those that `Known.of` makes of each."""
-    rng, given = np.random.default_rng(5), {}
+    rng, given = np.random.default_rng(5), dict[Any, mb.Knowledge]()
     for number in range(20):
         lower, upper = np.sort(rng.uniform(-1.0, 3.0, (2, 4)), axis=0)
         bounds = mb.MeanBounds(lower, upper, low=-1.0, high=3.0)
@@ -159,7 +159,7 @@ def test_evidence_against_an_assumption_counts_in_all_contexts_that_rest_on_it()
         warnings.simplefilter("always", mb.evidence.AssumptionWarning)
         for _ in range(60):
             one.update("a", 1.0, "x", pulled=False)
-    told = [each for each in caught if each.category is mb.evidence.AssumptionWarning]
+    told: list[Any] = [each for each in caught if each.category is mb.evidence.AssumptionWarning]
     assert [(each.message.assumption, each.filename) for each in told] == [("the expert is optimal", __file__)]
     assert one.indices("w").tolist() == before["w"]
     for context in ("y", "z"):

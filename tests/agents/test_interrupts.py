@@ -65,14 +65,6 @@ def interrupted(n: int, call: Callable[[], object]) -> Interrupter:
     return interrupter
 
 
-def is_free(agent: mb.Agent) -> bool:
-    """Whether another thread can use the agent."""
-    other = threading.Thread(target=agent.plays, daemon=True)
-    other.start()
-    other.join(timeout=5.0)
-    return not other.is_alive()
-
-
 ARMS = ["a", "b", "c"]
 BOUNDS = mb.MeanBounds([0.2, 0.1, 0.3], [0.8, 0.9, 0.7], arms=ARMS)
 OTHER = mb.MeanBounds([0.25, 0.1, 0.3], [0.75, 0.9, 0.7], arms=ARMS)
@@ -131,7 +123,10 @@ def test_at_every_place(make: Callable[[], mb.Agent], call: Callable[[Any], obje
         assert interrupted(n, functools.partial(call, agent)).struck
         ends.add(state(agent))
         assert ends <= {before, after}, f"neither before nor after, interrupted at place {n} of {places}"
-        assert is_free(agent), f"the lock stays closed after an interrupt at place {n}"
+        other = threading.Thread(target=agent.plays, daemon=True)
+        other.start()
+        other.join(timeout=5.0)
+        assert not other.is_alive(), f"the lock stays closed after an interrupt at place {n}"
         if state(agent) == before:
             call(agent)
             assert state(agent) == after

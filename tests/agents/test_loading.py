@@ -18,13 +18,16 @@ BOUNDS = mb.MeanBounds([0.2, 0.3, 0.1], [0.9, 0.8, 0.7], arms=["a", "b", "c"])
 LOOSE = mb.MeanBounds([0.0, 0.1, 0.1], [0.95, 0.9, 0.9], arms=["a", "b", "c"])
 
 
+ODD: list[Any] = [None, -1, 2, 0.5, True, 1e300, float("nan"), "x", [], [[]], {}, {"x": 1}]
+
+
+class Informed(mb.GLUE):
+    takes_prior = True
+
+
 @pytest.fixture(scope="module")
 def saved() -> Any:
     """An agent in which every entry is used."""
-
-    class Informed(mb.GLUE):
-        takes_prior = True
-
     known = {
         "north": mb.Knowledge(BOUNDS, trust=[0.9, 1.0, 0.5], assumption="experts see more"),
         ("south", "young"): mb.Knowledge(LOOSE, prior=mb.Prior([0.5, 0.6, 0.4], 8.0)),
@@ -72,7 +75,7 @@ def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 def test_whatever_is_put_in_place_of_whatever_is_read_or_refused(saved: Any) -> None:
     """A ValueError, or an agent that decides: never another error, and never an agent that fails later."""
     for path in list(places(saved))[1:]:
-        for new in (None, -1, 2, 0.5, True, 1e300, float("nan"), "x", [], [[]], {}, {"x": 1}):
+        for new in ODD:
             try:
                 agent = mb.Agent.from_dict(replaced(saved, path, new))
             except ValueError:

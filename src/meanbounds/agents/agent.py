@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 import warnings
@@ -31,8 +32,9 @@ Pending = Literal["ignore", "count"]
 """How a decision treats earlier pulls whose rewards have not come yet."""
 
 _FORMAT = 1
-_AWAKE = 4096  # contexts that are kept ready for use
+_AWAKE = 1024  # contexts that are kept ready for use
 _OFFERS = 64  # sets of eligible arms that are kept ready in each
+_BLOCK = 64  # random numbers that are computed at a time
 _SILENT = 10_000  # pulls without a reward in between, after which an agent warns
 
 
@@ -201,7 +203,7 @@ class Agent(Saved):
                 )
             x = one = (value - low) / (high - low)
             if 0.0 < x < 1.0:
-                one = float(uniform(own.roundings, own.updates)[0] < x)
+                one = float(own.rounding() < x)
             column = own.seen[:, k]
             plays, total, squares, _, pending, _ = column.tolist()
             answered = 0.0
@@ -430,7 +432,8 @@ class Agent(Saved):
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            return {name: value for name, value in vars(self).items() if name not in ("_lock", "_awake")}
+            state = {name: value for name, value in vars(self).items() if name not in ("_lock", "_awake")}
+            return copy.deepcopy(state)  # no other thread may write to it
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -459,21 +462,23 @@ class Agent(Saved):
         """What to ask the policy with."""
         key = None if eligible is None else tuple(eligible if type(eligible) is list else as_list("eligible", eligible))
         try:
-            known, cache = own.offers[key]
+            known = own.offers[key]
         except (KeyError, TypeError):
-            known, cache = self._offer(own, key)
+            known = self._offer(own, key)
         if own.assumption:
             known = self._contexts.ledgers[own.assumption - 1].doubted(known, own.row)
+        if own.asked is not known:  # what a policy keeps is about what it was asked last
+            own.asked, own.cache = known, {}
         counts = self.policy.counts_pending
         if pending is not None:
             check_choice("pending", pending, ("ignore", "count"))
             counts = pending == "count"
         if counts and own.waiting:
-            return known, own.statistics.with_pending(own.seen[PENDING:PULLS], known), own.t + own.waiting, cache
-        return known, own.statistics, own.t, cache
+            return known, own.statistics.with_pending(own.seen[PENDING:PULLS], known), own.t + own.waiting, own.cache
+        return known, own.statistics, own.t, own.cache
 
-    def _offer(self, own: _Awake, eligible: tuple[Arm, ...] | None) -> tuple[Known, Cache]:
-        """What is known with these arms on offer, and what the policy has kept about it."""
+    def _offer(self, own: _Awake, eligible: tuple[Arm, ...] | None) -> Known:
+        """What is known with these arms on offer."""
         if eligible == ():
             raise ValueError("eligible is empty: there is no arm to choose from")
         mask = self._contexts.offered(own.row)
@@ -486,7 +491,7 @@ class Agent(Saved):
             )
         if len(own.offers) >= _OFFERS:
             own.offers.clear()
-        offer = own.offers[eligible] = (own.known if mask.all() else own.known.among(mask[None])), Cache()
+        offer = own.offers[eligible] = own.known if mask.all() else own.known.among(mask[None])
         return offer
 
     def _choose(self, own: _Awake, known: Known, seen: Seen, t: Floats, cache: Cache) -> tuple[int, str]:
@@ -566,13 +571,19 @@ class _Awake:
         self.t = np.array([self.updates + 1.0])
         self.known = contexts.given(fields.copy())
         self.assumption = 0 if self.known.log_n is None else int(fields[0, ASSUMPTION, 0])
-        self.offers: dict[tuple[Arm, ...] | None, tuple[Known, Cache]] = {}  # by eligible arms, None for all
+        self.offers: dict[tuple[Arm, ...] | None, Known] = {}  # by eligible arms, None for all
+        self.asked, self.cache = self.known, Cache()
         self._seed, self.draws = seed, stream(seed, self.row, "policy")
+        self._roundings: tuple[int, list[float]] = 0, []
 
-    @cached_property
-    def roundings(self) -> Keys:
-        """Random numbers that round rewards to 0 or 1."""
-        return stream(self._seed, self.row, "rounding")
+    def rounding(self) -> float:
+        """The random number that rounds the next reward to 0 or 1; they are computed in blocks."""
+        first, block = self._roundings
+        if not first <= self.updates < first + len(block):
+            first, numbers = self.updates, self.updates + np.arange(_BLOCK)
+            block = uniform(stream(self._seed, self.row, "rounding"), numbers).tolist()
+            self._roundings = first, block
+        return block[self.updates - first]
 
     @cached_property
     def floor(self) -> Keys:

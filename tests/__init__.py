@@ -1,0 +1,1 @@
+"""Tests: the tree of src, and what they share."""
