@@ -53,14 +53,6 @@ def test_contexts_are_apart() -> None:
     np.testing.assert_allclose(one.means(), total / one.plays())
 
 
-def test_a_mapping_of_one_context_is_a_mapping() -> None:
-    one = mb.Agent(mb.GLUE(), {"north": KNOWN["north"]}, seed=3)
-    assert one.contexts == ("north",)
-    assert one.decide("north").context == "north"
-    with pytest.raises(TypeError, match="say which"):
-        one.indices()
-
-
 def test_contexts_come_and_go(tmp_path: Path) -> None:
     one = mb.Agent(mb.GLUE(), KNOWN, seed=3)
     play(one, 50)

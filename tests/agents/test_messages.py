@@ -66,6 +66,12 @@ WRONG: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: one().add(mb.MeanBounds([0.1], [0.2], arms=["a"])), mb.BoundsError, "there is an arm 'a' already"),
     (lambda: one().forbid("a"), TypeError, "arms must be a list; got 'a'"),
     (lambda: many().pull(), TypeError, "this agent has contexts, so say which: pull('north'), update(arm, reward, 'n"),
+    (lambda: mb.Agent(mb.GLUE(), {"x": BOUNDS}).pull(), TypeError, "this agent has contexts, so say which: pull('x')"),
+    (
+        lambda: mb.Agent(mb.ThompsonSampling(), BOUNDS).indices(),
+        TypeError,
+        "decides by draws, not by an index; see pro",
+    ),
     (lambda: many().pull("North"), LookupError, "unknown context 'North', did you mean 'north'?"),
     (lambda: many().pull(["south", "young"]), TypeError, "or a tuple of texts; got ['south', 'young']"),
     (lambda: many().know(BOUNDS), TypeError, "give a mapping from contexts to mb.MeanBounds or mb.Knowledge"),
