@@ -162,7 +162,8 @@ class Seen:
     >>> seen = Seen.empty(rows=1, arms=2)
     >>> seen.add(np.array([0]), np.array([1]), np.array([0.75]), np.array([0.2]))
     >>> known = Known.of([mb.Knowledge(mb.MeanBounds.vacuous(2, high=10.0))])
-    >>> seen.mean(known)
+    >>> with np.errstate(invalid="ignore"):  # of an arm that was never played
+    ...     seen.mean(known)
     array([[nan, 7.5]])
     """
 

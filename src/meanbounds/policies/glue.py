@@ -42,7 +42,7 @@ class GLUE(IndexPolicy):
     array([0.182, 0.182, 0.25 ])
     >>> agent = mb.Agent(mb.GLUE(), bounds, seed=1)
     >>> agent.indices()
-    array([ 1.,  1., -inf])
+    array([  1.,   1., -inf])
     """
 
     source = "Theorem 6"
