@@ -75,39 +75,37 @@ class OptimisticGittins(IndexPolicy):
     def _index_and_mean(
         self, known: Known, seen: Seen, level: Floats, cache: Cache | None = None
     ) -> tuple[Floats, Floats]:
+        """The indices and expected means; the cache holds where the index was between the mean and the upper bound."""
         believed = posterior(known, seen, self.moments)
-        f, mean = np.broadcast_to(np.exp(level), believed.mean.shape), believed.mean
-        start = _near(believed, f)
-        if cache:  # the index was hardly farther from the mean before
-            start = np.where(
-                cache["lead"] > 0.0, np.minimum(mean + cache["lead"], 0.5 * (start + believed.highest)), start
-            )
-        index = _solved(believed, f, start)
+        f, mean, weight = np.broadcast_to(np.exp(level), seen.plays.shape), believed.mean, believed.parts.weight
+        highest = believed.low + believed.width * np.where(weight > 0.0, believed.parts.upper, 0.0).max(axis=0)
+        room = highest - mean
+        share = cache["share"] if cache else _near(believed, f, room) / room
+        index = _solved(believed, f, highest, mean + np.minimum(share, 0.999) * room)
         if cache is not None:
-            cache["lead"] = index - mean
+            cache["share"] = (index - mean) / room
         return np.where(known.without_doubted.possible, index, -np.inf), mean
 
 
-def _near(believed: BetaPosterior, f: Floats) -> Floats:
-    """The index if the mean were normal, to within a tenth of its spread, and at most that of a uniform one."""
-    depth, room = np.sqrt(np.minimum(25.0, np.log1p(f))), believed.highest - believed.mean
-    step = (-0.295 + depth * (0.357 + depth * (0.341 - depth * 0.0315))) * believed.spread
-    bent = room * step / np.cbrt(room**3 + step**3)
-    return believed.mean + np.minimum(bent, room - 2.0 * room / (1.0 + np.sqrt(1.0 + f)))
+def _near(believed: BetaPosterior, f: Floats, room: Floats) -> Floats:
+    """How far an index would be above a mean that were normal, to within a tenth of its spread, or uniform."""
+    a, b = believed.parts.a[0], believed.parts.b[0]
+    depth, spread = np.sqrt(np.minimum(25.0, np.log1p(f))), np.sqrt(a * b / (a + b + 1.0)) / (a + b)
+    step = believed.width * spread * (-0.295 + depth * (0.357 + depth * (0.341 - depth * 0.0315)))
+    return np.minimum(room * step / np.cbrt(room**3 + step**3), room - 2.0 * room / (1.0 + np.sqrt(1.0 + f)))
 
 
-def _solved(believed: BetaPosterior, f: Floats, start: Floats) -> Floats:
+def _solved(believed: BetaPosterior, f: Floats, highest: Floats, start: Floats) -> Floats:
     """The v with ``f E[max(mean - v, 0)] = v - E[mean]``, by Halley's method for the logarithms of both sides."""
-    mean, highest, every = believed.mean.ravel(), believed.highest.ravel(), f.ravel()
+    mean, flat = believed.mean.ravel(), f.ravel()
 
     def step(v: Floats, places: Integers) -> tuple[Floats, Floats]:
-        whole = places.size == mean.size
-        density, tail, gain = believed.beyond(v.reshape(f.shape)) if whole else believed.beyond(v, places)
-        lead, tail, gain = v - mean[places], tail.ravel(), gain.ravel()
-        surplus, slope = np.log(every[places] * gain / lead), tail / gain + 1.0 / lead
-        bend = (density.ravel() * gain - tail * tail) / (gain * gain) + 1.0 / (lead * lead)
+        found = believed.beyond(v.reshape(f.shape)) if v.size == f.size else believed.beyond(v, places)
+        density, tail, gain = (own.ravel() for own in found)
+        lead = v - mean[places]
+        surplus, slope = np.log(flat[places] * gain / lead), tail / gain + 1.0 / lead
+        bend = (density * gain - tail * tail) / (gain * gain) + 1.0 / (lead * lead)
         newton = surplus / slope
         return surplus, v + newton / np.maximum(0.5, 1.0 - 0.5 * newton * bend / slope)
 
-    index = solve(step, start.ravel(), mean, highest, mean)
-    return np.where(mean < highest, np.clip(index, mean, highest), highest).reshape(f.shape)
+    return solve(step, start.ravel(), mean, highest.ravel()).reshape(f.shape)

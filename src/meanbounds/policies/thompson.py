@@ -21,7 +21,7 @@ __all__ = ["ThompsonSampling"]
 _NODES, _WEIGHTS = 0.5 * (1.0 + legendre.leggauss(8)[0]), 0.5 * legendre.leggauss(8)[1]
 _PANELS = 6  # at least, over each density
 _NEVER = 1e-15  # a part of a posterior with less weight is neglected
-_ERROR = 1e-9  # by which probabilities may fail to sum up to 1
+_ERROR = 1e-8  # by which probabilities may fail to sum up to 1
 _MOST = 100_000  # nodes, after which they are taken as they are
 
 
@@ -102,7 +102,7 @@ class ThompsonSampling(Policy):
         return scores, np.zeros((1, 1))
 
     def probabilities(self, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:  # noqa: ARG002
-        """The probability of each arm to have the largest draw, to 1e-9."""
+        """The probability of each arm to have the largest draw, to 1e-7."""
         leads, settles = self._leads(known, seen, t)
         found = leads / np.maximum(1, leads.sum(axis=1, keepdims=True))
         if not settles.all():
@@ -124,27 +124,26 @@ def _chances(believed: BetaPosterior, places: Integers) -> Floats:
     """The probability that each mean, of those at these flat places, is the largest of them.
 
     It is the integral of its density times the distribution functions of all others. Panels end where a density starts
-    or stops, and are narrow beside each density that they meet. A value that a mean has with a probability of its own
-    is a panel, too, in which the distribution function rises evenly: equal values share their probability.
+    or stops, and are narrow beside each density that they meet.
     """
-    weight, left, right = (own.reshape(len(own), -1)[:, places] for own in (believed.parts.weight, *believed.ends))
+    weight = believed.parts.weight
+    ends = (believed.low + believed.width * own.reshape(weight.shape) for own in believed.laws.ends())
+    left, right, weight = (own.reshape(len(weight), -1)[:, places] for own in (*ends, weight))
     left, right = np.where(weight > _NEVER, left, np.inf), np.where(weight > _NEVER, right, -np.inf)
     cut, found = left.min(axis=0).max(), np.zeros(len(places))  # no mean below the cut is the largest
-    live = right.max(axis=0) >= cut
-    left, right, weight, places = left[:, live], right[:, live], weight[:, live], places[live]
+    live = right.max(axis=0) > cut
+    left, right, places = left[:, live], right[:, live], places[live]
     edges = np.unique(np.clip([left, right], cut, right.max()))
     meets = (left[..., None] < edges[1:]) & (right[..., None] > edges[:-1])
     least = np.where(meets, (right - left)[..., None], np.inf).min(axis=(0, 1))
     panels = np.ceil(_PANELS * np.diff(edges) / least + 1e-9).astype(np.int64)
-    atoms = _atoms(believed, places, weight, np.where(left == right, right, -np.inf), cut)
     while True:
         pieces = [np.linspace(*ends, endpoint=False) for ends in zip(edges[:-1], edges[1:], panels, strict=True)]
         grid = np.concatenate([*pieces, edges[-1:]])
         size = np.diff(grid)[:, None]
         nodes = (grid[:-1, None] + size * _NODES).reshape(-1, 1)
         density, tail, _ = believed.beyond(nodes, np.broadcast_to(places, (len(nodes), len(places))))
-        density = np.vstack([density * (size * _WEIGHTS).reshape(-1, 1), atoms[0]])
-        below = np.vstack([1.0 - tail, atoms[1]])
+        density, below = density * (size * _WEIGHTS).reshape(-1, 1), 1.0 - tail
         density[:, 1:] *= below.cumprod(axis=1)[:, :-1]
         density[:, :-1] *= below[:, ::-1].cumprod(axis=1)[:, -2::-1]
         found[live] = density.sum(axis=0)
@@ -152,16 +151,3 @@ def _chances(believed: BetaPosterior, places: Integers) -> Floats:
         if abs(total - 1.0) < _ERROR or len(nodes) > _MOST:
             return found / total
         panels *= 2
-
-
-def _atoms(
-    believed: BetaPosterior, places: Integers, weight: Floats, values: Floats, cut: float
-) -> tuple[Floats, Floats]:
-    """Densities times weights of nodes, and distribution functions, of values that are not minus infinity."""
-    near = 1e-12 * np.abs([believed.low, believed.low + believed.width]).max()
-    points = np.unique(values[values >= cut - near])
-    points = points[np.diff(points, prepend=-np.inf) > near][:, None]
-    mass = np.where(np.abs(values - points[..., None]) <= near, weight, 0.0).sum(axis=1)
-    _, tail, _ = believed.beyond(points + 2.0 * near, np.broadcast_to(places, mass.shape))
-    below = 1.0 - tail[:, None] - (1.0 - _NODES[:, None]) * mass[:, None]
-    return (mass[:, None] * _WEIGHTS[:, None]).reshape(-1, len(places)), below.reshape(-1, len(places))
