@@ -62,9 +62,13 @@ class Described(Saved):
         """
         kind = type(self)
         name = kind.__name__ if kind.__module__.startswith("meanbounds.") else f"{kind.__module__}:{kind.__qualname__}"
-        if not all(isinstance(value, str | int | float | bool) for value in vars(self).values()):
-            raise ValueError(f"{self!r} cannot be saved: its parameters must be texts and numbers")
-        return {"policy": name, **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)}}
+        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        try:
+            return {"policy": name, **{field: _plain(value) for field, value in given.items()}}
+        except TypeError:
+            raise ValueError(
+                f"{self!r} cannot be saved: parameters must be texts, numbers, tuples of these, or policies"
+            ) from None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -83,7 +87,25 @@ class Described(Saved):
         fields = [field.name for field in dataclasses.fields(kind)]
         if not issubclass(kind, cls) or not set(data) <= set(fields):
             raise ValueError(f"a saved {name} has the parameters {', '.join(fields)}; got {sorted(data)}")
-        return kind(**data)
+        return kind(**{field: _parameter(value) for field, value in data.items()})
+
+
+def _plain(value: Any) -> Any:
+    """A parameter in values that JSON can hold."""
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, Described):
+        return value.to_dict()
+    if not isinstance(value, str | int | float | bool):
+        raise TypeError
+    return value
+
+
+def _parameter(value: Any) -> Any:
+    """The parameter that `_plain` wrote."""
+    if isinstance(value, Mapping):
+        return Described.from_dict(value)
+    return tuple(map(_parameter, value)) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, repr=False)
@@ -194,7 +216,8 @@ def _kinds(base: type) -> dict[str, type]:
     for package in ("meanbounds.policies", "meanbounds.linear"):
         importlib.import_module(package)
     found: dict[str, type] = {}
-    for kind in base.__subclasses__():
+    subclasses: list[type] = base.__subclasses__()
+    for kind in subclasses:
         own = kind.__module__.startswith("meanbounds.")
         found[kind.__name__ if own else f"{kind.__module__}:{kind.__qualname__}"] = kind
         found |= _kinds(kind)

@@ -13,6 +13,7 @@ import numpy as np
 
 from meanbounds.bounds import MeanBounds
 from meanbounds.knowledge import Knowledge
+from meanbounds.policies.base import Described
 from meanbounds.simulation.blocks import Block, finished
 from meanbounds.simulation.delays import Delay
 from meanbounds.simulation.environments import Environment
@@ -219,7 +220,10 @@ def _rounds(checkpoints: Any, horizon: int) -> Integers:
 
 
 def _described(policy: Any) -> Any:
-    return policy.to_dict() if hasattr(policy, "to_dict") and not hasattr(policy, "pull") else str(policy)
+    try:
+        return policy.to_dict() if isinstance(policy, Described) else str(policy)
+    except ValueError:  # a function among the parameters
+        return str(policy)
 
 
 def _warn_of_contradictions(tables: Mapping[str, Floats], runs: int) -> None:
