@@ -90,13 +90,7 @@ def as_floats(name: str, value: Any, *, error: type[ValueError] = ValueError) ->
 
 
 def is_masked(value: Any) -> bool:
-    """Whether an entry is masked; numpy would read the value behind the mask, or NaN.
-
-    Examples
-    --------
-    >>> is_masked([0.5, np.ma.masked]), is_masked(np.ma.array([0.5, 0.6]))
-    (True, False)
-    """
+    """Whether an entry is masked; numpy would read the value behind the mask, or NaN."""
     if isinstance(value, np.ma.MaskedArray):
         return bool(np.ma.is_masked(value))
     if type(value) not in (list, tuple) or _PLAIN.issuperset(map(type, value)):
@@ -114,16 +108,7 @@ def _float(part: Any) -> float:
 
 
 def as_float(name: str, value: Any, *, error: type[ValueError] = ValueError) -> float:
-    """Read one number as a float; see `as_floats` for what is refused.
-
-    Examples
-    --------
-    >>> as_float("width", np.int8(3))
-    3.0
-    >>> as_float("width", [3, 4])
-    Traceback (most recent call last):
-    ValueError: width must be one number; got [3, 4]
-    """
+    """Read one number as a float; see `as_floats` for what is refused."""
     if type(value) is float:
         return value
     array = as_floats(name, value, error=error)
@@ -158,14 +143,6 @@ def as_whole(name: str, value: Any, *, least: int = 1, most: int = 2**63 - 1) ->
         An int or an integer of numpy, of any width.
     least, most
         The smallest and the largest value that is accepted.
-
-    Examples
-    --------
-    >>> as_whole("rows", np.int8(100)) * 100
-    10000
-    >>> as_whole("rows", 0.5)
-    Traceback (most recent call last):
-    ValueError: rows must be a whole number, at least 1; got 0.5
     """
     if not (is_whole(value) and least <= int(value) <= most):
         limit = f", at least {least}" if most == 2**63 - 1 else f" from {least} to {most}"
@@ -185,27 +162,12 @@ def whole_hint(value: object) -> str:
 
 
 def is_whole(value: object) -> bool:
-    """Whether this is an int or an integer of numpy; True, False and spans of time are not.
-
-    Examples
-    --------
-    >>> is_whole(np.int8(3)), is_whole(True), is_whole(np.timedelta64(3, "D"))  # numpy counts the last as an integer
-    (True, False, False)
-    """
+    """Whether this is an int or an integer of numpy; True, False and spans of time are not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
 def as_positions(value: Any, size: int) -> Integers:
-    """Read positions of some of `size` arms, or a mask over them, as positions.
-
-    Examples
-    --------
-    >>> as_positions([2, 0], 3), as_positions([True, False, True], 3)
-    (array([2, 0]), array([0, 2]))
-    >>> as_positions([3], 3)
-    Traceback (most recent call last):
-    ValueError: positions must be places of 3 arms, or a mask over them; got [3]
-    """
+    """Read positions of some of `size` arms, or a mask over them, as positions."""
     try:
         given = np.asarray(None if is_masked(value) else value)
         if given.ndim == 1 and not given.size:
@@ -221,30 +183,14 @@ def as_positions(value: Any, size: int) -> Integers:
 
 
 def as_mapping(what: str, data: Any, *, error: type[ValueError] = ValueError) -> Mapping[Any, Any]:
-    """Check that saved data is a mapping from names to values, as a JSON object is.
-
-    Examples
-    --------
-    >>> as_mapping("saved bounds", [])
-    Traceback (most recent call last):
-    ValueError: saved bounds must be a mapping from names to values; got []
-    """
+    """Check that saved data is a mapping from names to values, as a JSON object is."""
     if not isinstance(data, Mapping):
         raise error(f"{what} must be a mapping from names to values; got {shown(data)}")
     return data
 
 
 def as_list(name: str, value: Any) -> list[Any]:
-    """Read any iterable but a text as a list.
-
-    Examples
-    --------
-    >>> as_list("eligible", ("a", "b"))
-    ['a', 'b']
-    >>> as_list("eligible", "ab")
-    Traceback (most recent call last):
-    TypeError: eligible must be a list; got 'ab'
-    """
+    """Read any iterable but a text as a list."""
     scalar = isinstance(value, str | bytes | bytearray | np.generic) or (
         isinstance(value, np.ndarray) and not value.ndim
     )
@@ -254,47 +200,20 @@ def as_list(name: str, value: Any) -> list[Any]:
 
 
 def as_flag(name: str, value: Any) -> bool:
-    """Read True or False; anything else is refused.
-
-    Examples
-    --------
-    >>> as_flag("history", np.True_)
-    True
-    >>> as_flag("history", None)
-    Traceback (most recent call last):
-    TypeError: history must be True or False; got None
-    """
+    """Read True or False; anything else is refused."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False; got {shown(value)}")
     return bool(value)
 
 
 def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
-    """Refuse a value that is not one of these texts.
-
-    Examples
-    --------
-    >>> check_choice("form", "paper", ("corrected", "paper"))
-    >>> check_choice("form", ["paper"], ("corrected", "paper"))
-    Traceback (most recent call last):
-    ValueError: form must be one of 'corrected', 'paper'; got ['paper']
-    """
+    """Refuse a value that is not one of these texts."""
     if not (isinstance(value, str) and value in choices):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}")
 
 
 def broadcast_floats(**values: Any) -> tuple[Floats, ...]:
-    """Read several arguments as arrays of floats of one common shape; do not write to them.
-
-    Examples
-    --------
-    >>> mean, low = broadcast_floats(mean=[0.5, 0.6], low=0)
-    >>> low
-    array([0., 0.])
-    >>> broadcast_floats(mean=[0.5, 0.6], low=[0, 0, 0])
-    Traceback (most recent call last):
-    ValueError: mean, low must have shapes that fit together; got (2,), (3,)
-    """
+    """Read several arguments as arrays of floats of one common shape; do not write to them."""
     arrays = [as_floats(name, value) for name, value in values.items()]
     shape = arrays[0].shape
     if all(array.shape == shape for array in arrays):
@@ -307,28 +226,14 @@ def broadcast_floats(**values: Any) -> tuple[Floats, ...]:
 
 
 def fits_range(low: Floats, high: Floats) -> Booleans:
-    """Whether each reward range can be computed with: finite, not too large, and not too narrow.
-
-    Examples
-    --------
-    >>> fits_range(np.array([0.0, 0.0, 0.0, -1e300]), np.array([1.0, np.inf, 1e-200, 0.0]))
-    array([ True, False, False, False])
-    """
+    """Whether each reward range can be computed with: finite, not too large, and not too narrow."""
     # Not high - low: that may overflow. Where adding the least width rounds to low, high > low is wide enough.
     fits: Booleans = (low > -LARGEST) & (high < LARGEST) & (low < high) & (low + SMALLEST_WIDTH <= high)
     return fits
 
 
 def shown(value: object) -> str:
-    """The value as a message shows it: its ``repr``, cut where it is long.
-
-    Examples
-    --------
-    >>> shown([0.5, "a"])
-    "[0.5, 'a']"
-    >>> len(shown(10**400)) < 250
-    True
-    """
+    """The value as a message shows it: its ``repr``, cut where it is long."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # a whole number of more than 4,300 digits, or lists that are too deep
