@@ -28,7 +28,7 @@ from meanbounds.support.saving import write_atomically
         (lambda: checks.as_list("eligible", ("a", "b")), ["a", "b"]),
         (lambda: checks.as_flag("history", np.True_), True),
         (lambda: len(checks.shown(10**5000)) < 250, True),
-        (lambda: checks.broadcast_floats(mean=[0.5, 0.6], low=0)[1].tolist(), [0.0, 0.0]),
+        (lambda: list(checks.broadcast_floats(mean=[0.5, 0.6], low=0)[1]), [0.0, 0.0]),
         (lambda: checks.fits_range(np.array([0.0, 0.0, -1e300]), np.array([1.0, 1e-200, 0.0])).tolist(), [1, 0, 0]),
     ],
 )
@@ -76,5 +76,5 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
 def test_files_that_hold_something_else_are_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "bounds.json"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(ValueError, match="saved|bounds need"):
+    with pytest.raises(ValueError, match=r"saved|bounds need"):
         mb.MeanBounds.load(path)
