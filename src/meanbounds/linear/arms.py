@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meanbounds.bounds import Arm, MeanBounds, check_bounds
+from meanbounds.bounds import MeanBounds, check_bounds
 from meanbounds.support.checks import LARGEST, as_float, as_floats, shown
 from meanbounds.support.types import Floats
 
-__all__ = ["LinearArms", "as_features", "check_norms"]
+__all__ = ["LinearArms", "check_norms"]
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -35,6 +34,9 @@ class LinearArms:
     >>> arms = LinearArms([[1.0, 0.0], [0.6, 0.8]], mb.MeanBounds.vacuous(2))
     >>> arms.dimension, arms.length
     (2, array([1., 1.]))
+    >>> LinearArms([[1, 0], [0, float("nan")]], mb.MeanBounds.vacuous(["a", "b"]))
+    Traceback (most recent call last):
+    ValueError: arm 'b': its features [0.0, nan] are not all finite numbers
     """
 
     features: Floats
@@ -43,14 +45,17 @@ class LinearArms:
 
     def __init__(self, features: ArrayLike, bounds: MeanBounds, *, offset: ArrayLike = 0.0) -> None:
         check_bounds(bounds)
-        known = as_floats("offset", offset)
-        if known.shape not in ((), (len(bounds),)) or not np.all(np.abs(known) < LARGEST):
-            raise ValueError(
-                f"offset must be one finite number, or one for each of {len(bounds)} arms; got {shown(offset)}"
-            )
-        object.__setattr__(self, "features", as_features(features, bounds.arms))
+        size, known = len(bounds), as_floats("offset", offset)
+        rows = np.array(as_floats("features", features), order="C")
+        if rows.ndim != 2 or rows.shape[0] != size or rows.shape[1] == 0:
+            raise ValueError(f"features must have a row of numbers for each of {size} arms; got shape {rows.shape}")
+        for k in np.flatnonzero(~np.all(np.abs(rows) < LARGEST, axis=1)):  # the norm of longer ones would overflow
+            raise ValueError(f"arm {bounds.arms[k]!r}: its features {rows[k].tolist()} are not all finite numbers")
+        if known.shape not in ((), (size,)) or not np.all(np.abs(known) < LARGEST):
+            raise ValueError(f"offset must be one finite number, or one for each of {size} arms; got {shown(offset)}")
+        object.__setattr__(self, "features", rows)
         object.__setattr__(self, "bounds", bounds)
-        object.__setattr__(self, "offset", np.broadcast_to(known, len(bounds)).copy())
+        object.__setattr__(self, "offset", np.broadcast_to(known, size).copy())
 
     @property
     def dimension(self) -> int:
@@ -64,33 +69,6 @@ class LinearArms:
         return length
 
 
-def as_features(features: ArrayLike, arms: Iterable[Arm]) -> Floats:
-    """Check features and return them as a matrix with one row for each of these arms.
-
-    Parameters
-    ----------
-    features
-        One row of finite numbers for each arm.
-    arms
-        The names of the arms, for error messages.
-
-    Examples
-    --------
-    >>> as_features([[1, 0], [0, 1]], ["a", "b"]).shape
-    (2, 2)
-    >>> as_features([[1, 0], [0, float("nan")]], ["a", "b"])
-    Traceback (most recent call last):
-    ValueError: arm 'b': its features [0.0, nan] are not all finite numbers
-    """
-    names = tuple(arms)
-    rows = np.array(as_floats("features", features), order="C")
-    if rows.ndim != 2 or rows.shape[0] != len(names) or rows.shape[1] == 0:
-        raise ValueError(f"features must have a row of numbers for each of {len(names)} arms; got shape {rows.shape}")
-    for k in np.flatnonzero(~np.all(np.abs(rows) < LARGEST, axis=1)):  # the norm of longer ones would overflow
-        raise ValueError(f"arm {names[k]!r}: its features {rows[k].tolist()} are not all finite numbers")
-    return rows
-
-
 def check_norms(norm_high: float, norm_low: float = 0.0) -> tuple[float, float]:
     """Check limits on the norm of the shared parameter and return them as floats.
 
@@ -100,19 +78,13 @@ def check_norms(norm_high: float, norm_low: float = 0.0) -> tuple[float, float]:
     (2.0, 1.0)
     >>> check_norms(1, 2)
     Traceback (most recent call last):
-    ValueError: the norms must satisfy 0 <= norm_low <= norm_high; got norm_low=2, norm_high=1
+    ValueError: the norms must satisfy 0 <= norm_low <= norm_high; got 2, 1
     """
-    for name, value in (("norm_high", norm_high), ("norm_low", norm_low)):
-        if isinstance(value, bool | np.bool_):
-            raise ValueError(f"{name} must be a number; got {value!r}")
     high, low = as_float("norm_high", norm_high), as_float("norm_low", norm_low)
     if not 1.0 / LARGEST <= high < LARGEST:
-        raise ValueError(
-            f"norm_high must be a positive number from {1.0 / LARGEST:g} to {LARGEST:g}; got {shown(norm_high)}"
-        )
+        raise ValueError(f"norm_high must be a positive number below {LARGEST:g}; got {shown(norm_high)}")
     if not 0.0 <= low <= high:
         raise ValueError(
-            f"the norms must satisfy 0 <= norm_low <= norm_high; got norm_low={shown(norm_low)}, "
-            f"norm_high={shown(norm_high)}"
+            f"the norms must satisfy 0 <= norm_low <= norm_high; got {shown(norm_low)}, {shown(norm_high)}"
         )
     return high, low

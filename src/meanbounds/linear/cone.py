@@ -25,7 +25,7 @@ _CLOSE = 1e-10  # the gap, and the distance beyond limits, at which a program st
 _STALLED = 1e-9  # the gap at which it also stops if a step does not halve the gap
 _RIDGE = 3e-15  # of the trace: keeps matrices regular that rounding would make singular
 _ROUNDING = 1e-15  # of the numbers in a proof: added to its value
-_AT_ONCE = 40_000  # programs times limits
+_AT_ONCE = 1_000  # programs
 
 
 class Limits(NamedTuple):
@@ -66,33 +66,13 @@ class _State(NamedTuple):
     dual: Floats
 
 
-class _View(NamedTuple):
-    """What follows from a state: by how much slacks and multipliers do not fit, and what the multipliers prove."""
-
-    gradient: Floats  # of the curves: (programs, curves, d)
-    missing: Floats  # what the slack lacks to fit the point
-    residual: Floats  # of the target, after what the multipliers explain
-    level: Floats
-    slope: Floats
-    value: Floats
-    ahead: Floats  # how far the value, without an allowance for rounding, is above the point
-
-
 def maximise(targets: Floats, limits: Limits, centre: Floats | None = None, shape: Floats | None = None) -> Maxima:
     """The largest ``target . point`` over the unit ball, the limits, and perhaps an ellipsoid for each program.
 
-    Of many limits most follow from others. So a few programs take in all of them, and the rest only those that held
-    these back: what multipliers of some limits prove holds with all. Where a point violates another limit, this one is
-    taken in and the program solved again.
-
-    Parameters
-    ----------
-    targets
-        Vectors of length 1, shape (programs, d).
-    limits
-        The limits, the same for all programs.
-    centre, shape
-        The ellipsoids ``(point - centre) . shape . (point - centre) <= 1``: shapes (programs, d) and (programs, d, d).
+    Targets have length 1, and ellipsoids are ``(point - centre) . shape . (point - centre) <= 1``; shapes (programs, d)
+    and (programs, d, d). Of many limits most follow from others. So a few programs take in all of them, and the rest
+    only those that held these back: what multipliers of some limits prove holds with all. Where a point violates
+    another limit, this one is taken in and the program solved again.
 
     Examples
     --------
@@ -110,10 +90,8 @@ def maximise(targets: Floats, limits: Limits, centre: Floats | None = None, shap
     pilots, chosen = 2 * d + 2, np.ones(count, dtype=np.bool_)
     chooses = count > 4 * d and number > 2 * pilots
     order = np.argsort(np.arange(number) % (number // pilots), kind="stable") if chooses else np.arange(number)
-    start, size = 0, pilots if chooses else _AT_ONCE // (count + 1) + 1
-    while start < number:
-        todo = order[start : start + size]
-        start += size
+    for batch in np.split(order, range(pilots if chooses else _AT_ONCE, number, _AT_ONCE)):
+        todo = batch
         while todo.size:
             part, weights = _solve(limits.some(chosen), targets[todo], centres[todo], shapes[todo])
             for whole, own in zip(found, part, strict=True):
@@ -125,9 +103,8 @@ def maximise(targets: Floats, limits: Limits, centre: Floats | None = None, shap
             again = (beyond[np.arange(todo.size), worst] > _CLOSE) & ~chosen[worst] & ~(part.value < EMPTY)
             chosen[worst[again]] = True
             todo = todo[again]
-        if chooses:
-            chosen = weights.max(axis=0) > SOLVED if chosen.all() else chosen
-            size = min(_AT_ONCE // (int(chosen.sum()) + 1), 100 * _AT_ONCE // count) + 1
+        if chooses and chosen.all():
+            chosen = weights.max(axis=0) > SOLVED
     return found
 
 
@@ -139,7 +116,7 @@ def multipliers(target: Floats, limits: Limits) -> tuple[float, Floats]:
 
 
 def _solve(limits: Limits, targets: Floats, centre: Floats, shape: Floats) -> tuple[Maxima, Floats]:
-    """Solve all programs at once, and those that stall once more with shorter steps; also the multipliers."""
+    """Solve all programs at once, and hard ones once more with shorter steps; also the multipliers of the limits."""
     with np.errstate(all="ignore"):
         found, weights = _search(limits, targets, centre, shape, back=0.99, steps=25)
         hard = np.flatnonzero(~((found.gap < SOLVED) | (found.value < EMPTY)))
@@ -154,7 +131,7 @@ def _solve(limits: Limits, targets: Floats, centre: Floats, shape: Floats) -> tu
 def _search(
     limits: Limits, targets: Floats, centre: Floats, shape: Floats, back: float, steps: int
 ) -> tuple[Maxima, Floats]:
-    """Take at most so many steps, each of them this share of the way to the boundary."""
+    """Take so many steps, each of them this share of the way to the boundary, from slacks that need not fit."""
     number, count = len(targets), limits.ends.size
     point = centre[:, -1] * np.minimum(1.0, 0.9 / np.maximum(_norm(centre[:, -1]), 1e-300))[:, None]
     slack = np.full((number, count + centre.shape[1]), 0.5)
@@ -165,93 +142,90 @@ def _search(
     state = _State(np.arange(number), targets, centre, shape, inverse, point, slack, dual)
     squares = (limits.rows[:, :, None] * limits.rows[:, None, :]).reshape(count, targets.shape[1] ** 2)
     value, gap, level = np.full((3, number), np.inf)
-    found, weights = Maxima(value, gap, point.copy(), level, np.zeros_like(point)), dual.copy()
+    found, weights = Maxima(value, gap, point.copy(), level, np.zeros_like(point)), dual[:, :count].copy()
     for _ in range(steps):
-        view = _look(limits, state)
-        going = _record(found, weights, state, view)
+        gradient, missing, residual, going = _look(limits, state, found, weights)
+        if not going.any():
+            break
+        state = _step(limits, squares, state, gradient, missing, residual, back)
         if not going.all():
-            if not going.any():
-                break
-            state, view = _State._make(a[going] for a in state), _View._make(a[going] for a in view)
-        state = _step(limits, squares, state, view, back)
-    return found, weights[:, :count]
+            state = _State._make(array[going] for array in state)
+    return found, weights
 
 
-def _look(limits: Limits, state: _State) -> _View:
-    """Find out what the multipliers prove.
+def _look(limits: Limits, state: _State, found: Maxima, weights: Floats) -> tuple[Floats, Floats, Floats, Booleans]:
+    """Find out what the multipliers prove, keep the best proofs and points, and say which programs go on.
 
     For any multipliers z >= 0 of the limits and w >= 0 of the ball, let the slope be what is left of the target after
     z . rows + w point. Then target . p is at most z . ends + w |point| + slope . p, and the ellipsoid bounds the last
     term by its value at the centre plus the slope's length in terms of the inverse. Without an ellipsoid, the ball
     bounds what is left after z . rows by its length.
+
+    Returns the gradients of the curves, what slacks lack to fit the point, and what multipliers do not explain.
     """
-    count = limits.ends.size
-    away = state.point[:, None] - state.centre
+    count, place, point = limits.ends.size, state.place, state.point
+    away = point[:, None] - state.centre
     gradient = (state.shape @ away[..., None])[..., 0]
     square = np.vecdot(gradient, away)
-    missing = state.slack + np.concatenate([state.point @ limits.rows.T - limits.ends, 0.5 * (square - 1.0)], axis=1)
+    missing = state.slack + np.concatenate([point @ limits.rows.T - limits.ends, 0.5 * (square - 1.0)], axis=1)
     dual, ball = state.dual[:, :count], state.dual[:, count]
     level, left = dual @ limits.ends, state.target - dual @ limits.rows
-    residual = left - ball[:, None] * state.point
+    residual = left - ball[:, None] * point
     rounding = _ROUNDING * (1.0 + dual @ (1.0 + np.abs(limits.ends)) + ball)
     if square.shape[1] == 1:
         level += _norm(left)
         slope, value = np.zeros_like(left), level
     else:
         slope, length = residual, (state.inverse @ residual[..., None])[..., 0]
-        level += ball * _norm(state.point)
+        level += ball * _norm(point)
         value = level + np.vecdot(slope, state.centre[:, 1]) + np.sqrt(np.vecdot(slope, length))
         residual = slope - state.dual[:, -1:] * gradient[:, 1]
         rounding += _ROUNDING * np.abs(slope).sum(axis=1)
-    ahead = value - np.vecdot(state.target, state.point)
-    return _View(gradient, missing, residual, level + rounding, slope, value + rounding, ahead)
 
-
-def _record(found: Maxima, weights: Floats, state: _State, view: _View) -> Booleans:
-    """Keep the best proofs and points so far, and say which programs go on."""
-    place, worst = state.place, np.abs(view.missing).max(axis=1)
-    better = view.value < found.value[place]
+    here, worst, before = np.vecdot(state.target, point), np.abs(missing).max(axis=1), found.gap[place]
+    better = value + rounding < found.value[place]
     at = place[better]
-    found.value[at], found.level[at], found.slope[at] = view.value[better], view.level[better], view.slope[better]
-    weights[at] = state.dual[better]
-    gap, before = found.value[place] - np.vecdot(state.target, state.point), found.gap[place]
+    found.value[at], found.level[at] = (value + rounding)[better], (level + rounding)[better]
+    found.slope[at], weights[at] = slope[better], dual[better]
+    gap = found.value[place] - here
     better = (worst < SOLVED) & (gap < before)
     at = place[better]
-    found.gap[at], found.point[at] = gap[better], state.point[better]
-    solved = ((worst < _CLOSE) & (view.ahead < _CLOSE)) | ((before < _STALLED) & ~(gap < 0.5 * before))
-    return ~(solved | (found.value[place] < EMPTY) | ~np.isfinite(worst + view.ahead))
+    found.gap[at], found.point[at] = gap[better], point[better]
+    solved = ((worst < _CLOSE) & (value - here < _CLOSE)) | ((before < _STALLED) & ~(gap < 0.5 * before))
+    return gradient, missing, residual, ~solved & ~(found.value[place] < EMPTY) & np.isfinite(worst + value)
 
 
-def _step(limits: Limits, squares: Floats, state: _State, view: _View, back: float) -> _State:
+def _step(
+    limits: Limits, squares: Floats, state: _State, gradient: Floats, missing: Floats, residual: Floats, back: float
+) -> _State:
     """Take one step: Newton's towards products of zero tells how far one can get, and which products to aim at."""
-    (number, d), count = state.point.shape, limits.ends.size
-    gradient, stiff = view.gradient, state.dual / state.slack
+    (number, d), count, stiff = state.point.shape, limits.ends.size, state.dual / state.slack
     matrix = (stiff[:, :count] @ squares).reshape(number, d, d)
     matrix += (gradient * stiff[:, count:, None]).transpose(0, 2, 1) @ gradient
     matrix += (state.dual[:, None, count:] @ state.shape.reshape(number, -1, d * d)).reshape(number, d, d)
     matrix += (_RIDGE * np.einsum("pkk->p", matrix) + 1e-300)[:, None, None] * np.eye(d)
 
     def newton(excess: Floats, missing: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """The change of point, slacks and multipliers that takes the excess off all products, and how far it can go."""
         pull = (excess - state.dual * missing) / state.slack
-        right = view.residual + pull[:, :count] @ limits.rows + (pull[:, None, count:] @ gradient)[:, 0]
+        right = residual + pull[:, :count] @ limits.rows + (pull[:, None, count:] @ gradient)[:, 0]
         along = np.asarray(np.linalg.solve(matrix, right[:, :, None]), dtype=np.float64)
-        moved = np.concatenate([along[:, :, 0] @ limits.rows.T, (gradient @ along)[:, :, 0]], axis=1)
-        slack = -missing - moved
+        slack = -missing - np.concatenate([along[..., 0] @ limits.rows.T, (gradient @ along)[..., 0]], axis=1)
         dual = -(excess + state.dual * slack) / state.slack
         longest = 1.0 / np.maximum(1.0, -np.minimum(slack / state.slack, dual / state.dual).min(axis=1))
-        return along[:, :, 0], slack, dual, longest[:, None]
+        return along[..., 0], slack, dual, longest[:, None]
 
     product = state.slack * state.dual
-    along, slack, dual, longest = newton(product, view.missing)
-    total = product.sum(axis=1)
-    share = ((state.slack + longest * slack) * (state.dual + longest * dual)).sum(axis=1) / total
-    aim = total * np.minimum(1.0, share**3) / state.slack.shape[1]
-    missing = view.missing.copy()
-    missing[:, count:] += 0.5 * np.vecdot((state.shape @ along[:, None, :, None])[..., 0], along[:, None])
+    along, slack, dual, longest = newton(product, missing)
+    share = ((state.slack + longest * slack) * (state.dual + longest * dual)).sum(axis=1) / product.sum(axis=1)
+    aim = product.sum(axis=1) * np.minimum(1.0, share**3) / product.shape[1]
+    bend = 0.5 * np.vecdot((state.shape @ along[:, None, :, None])[..., 0], along[:, None])
+    missing = np.concatenate([missing[:, :count], missing[:, count:] + bend], axis=1)
     along, slack, dual, longest = newton(product - aim[:, None] + slack * dual, missing)
     step = back * longest
-    moved = state.point + step * along, state.slack + step * slack, state.dual + step * dual
-    return _State(*state[:5], *moved)
+    return _State(
+        *state[:5], point=state.point + step * along, slack=state.slack + step * slack, dual=state.dual + step * dual
+    )
 
 
 def _norm(a: Floats) -> Floats:

@@ -7,11 +7,12 @@ attained satisfies all bounds; or if what earlier rounds proved is enough.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from meanbounds.linear.cone import EMPTY, maximise
+from meanbounds.linear.cone import EMPTY, SOLVED, maximise
 from meanbounds.linear.feasible import Extent, FeasibleSet
 from meanbounds.support.types import Booleans, Floats, Integers
 
@@ -23,17 +24,21 @@ TOLERANCE = 1e-8
 Indices closer than that are equal: break such ties by estimates.
 """
 
-_TOGETHER = 4  # arms of a row whose programs are solved together
-_SOLVED = 1e-8  # gap of a solution that is worth keeping
+_TOGETHER = 3  # arms of a row whose programs are solved together
 
 
 class Ellipsoids(NamedTuple):
     """The confidence set of each row: all parameters with ``||parameter - centre||_precision <= radius``."""
 
     centre: Floats  # (rows, d)
-    precision: Floats  # (rows, d, d): V
-    inverse: Floats  # (rows, d, d): its inverse
+    precision: Floats  # (rows, d, d)
+    inverse: Floats  # (rows, d, d): of the precision
     radius: Floats  # (rows,)
+
+    def squares(self, rows: Integers, points: Floats) -> Floats:
+        """The square of ``||parameter - centre||_precision`` for parameters of these rows."""
+        away = points - self.centre[rows]
+        return _form(away, self.precision[rows], away)
 
 
 class Proofs:
@@ -44,11 +49,6 @@ class Proofs:
     is at most s plus OFUL's index for features a. And its maximiser lies in the feasible set: on the way from there to
     a point near the estimate one comes into the confidence set, which shows what the index is at least. This saves
     most programs, and changes no decision.
-
-    Parameters
-    ----------
-    rows, arms, dimension
-        How many there are of each.
     """
 
     def __init__(self, rows: int, arms: int, dimension: int) -> None:
@@ -71,168 +71,145 @@ def indices(
 
     Parameters
     ----------
-    feasible
-        The parameters that the bounds allow.
-    arms
-        The arms: ``feasible.own``, or ``feasible.extent(features, offset)`` for others.
+    feasible, arms
+        The parameters that the bounds allow, and the arms: ``feasible.own``, or ``feasible.extent(features, offset)``.
     ellipsoids
         The confidence set of each row.
-    clip
-        The clip index of each arm, shape (rows, arms): OFUL's index, at most the upper bound on the mean. The exact
-        index is never above it.
-    wanted
-        The arms that can be played, shape (rows, arms).
+    clip, wanted
+        The clip index of each arm (OFUL's index, at most the upper bound on the mean: never below the exact index), and
+        which arms can be played; shapes (rows, arms).
     proofs
         What earlier rounds proved about the same rows and arms; it is updated.
     every
-        Whether each wanted arm's index must be exact. By default only the largest are (an arm that is seen to be the
-        only largest keeps a number above all others), and other arms have a number that is smaller.
+        Whether each wanted arm's index must be exact. By default only the largest are, except that an arm that is seen
+        to be the only largest keeps a number above all others; other arms have a number that is smaller.
 
     Returns
     -------
-    index
-        Shape (rows, arms); minus infinity for arms that are not wanted.
-    empty
-        Shape (rows,): rows where no parameter is in both sets, which is proved: bounds and data contradict each other.
-        Their `index` is the clip index. Emptiness is noticed only where a program was needed.
+    index, empty
+        The indices, minus infinity for arms that are not wanted, and the rows where no parameter is in both sets, which
+        is proved: bounds and data contradict each other. Their `index` is the clip index. Emptiness is noticed only
+        where a program was needed.
     """
     index, empty, rows = np.where(wanted, clip, -np.inf), np.zeros(len(clip), dtype=np.bool_), np.arange(len(clip))
-    reach = feasible.norm_high * _norm(arms.features)
+    reach = feasible.norm_high * np.sqrt(np.vecdot(arms.features, arms.features))
     clear = TOLERANCE * (reach + np.abs(arms.offset))
     if not every:  # mostly one clip index is the largest, and exact
-        top, near = index.argmax(axis=1), _near(index, clear)
-        alone = (np.count_nonzero(near, axis=1) == 1) & _inside(ellipsoids, rows, arms.peaks[top])
+        alone = np.count_nonzero(_near(index, clear), axis=1) == 1
+        alone &= ellipsoids.squares(rows, arms.peaks[index.argmax(axis=1)]) <= ellipsoids.radius**2
         rows = np.flatnonzero(~(alone | (np.count_nonzero(wanted, axis=1) == 1)))
     if rows.size:
-        some = Ellipsoids._make(array[rows] for array in ellipsoids)
-        work = _Round(feasible, arms, some, index[rows], wanted[rows], reach, clear, proofs, rows)
-        index[rows], empty[rows] = work.settle(every), work.empty
+        proofs = proofs or Proofs(len(clip), len(reach), arms.features.shape[1])
+        sets = Ellipsoids._make(array[rows] for array in ellipsoids)
+        work = _Round(feasible, arms, sets, proofs, rows, reach, clear, index[rows], ~wanted[rows] | (reach == 0.0))
+        index[rows], empty[rows] = work.settle(every)
     return index, empty
 
 
+@dataclass
 class _Round:
     """The rows of a round in which something has to be found out."""
 
-    def __init__(
-        self,
-        feasible: FeasibleSet,
-        arms: Extent,
-        ellipsoids: Ellipsoids,
-        index: Floats,
-        wanted: Booleans,
-        reach: Floats,
-        clear: Floats,
-        proofs: Proofs | None,
-        rows: Integers,
-    ) -> None:
-        self.feasible, self.arms, self.sets, self.proofs, self.rows = feasible, arms, ellipsoids, proofs, rows
-        self.index, self.reach, self.clear = index, reach, clear
-        self.units = arms.features * (feasible.norm_high / np.where(reach > 0.0, reach, 1.0))[:, None]
-        self.exact = ~wanted | (reach == 0.0)
-        self.empty = np.zeros(len(index), dtype=np.bool_)
+    feasible: FeasibleSet
+    arms: Extent
+    sets: Ellipsoids
+    proofs: Proofs
+    places: Integers  # of the rows in the proofs
+    reach: Floats
+    clear: Floats
+    index: Floats
+    exact: Booleans
 
-    def settle(self, every: bool) -> Floats:
-        """Lower indices until the largest are exact, or every one."""
-        clip, tried, settled = self.index.copy(), self.exact.copy(), np.zeros((len(self.index), 1), dtype=np.bool_)
-        uses_proofs = self.proofs is not None and not every
-        looks = uses_proofs
+    def settle(self, every: bool) -> tuple[Floats, Booleans]:
+        """Lower indices until the largest are exact, or every one; also, which rows are empty."""
+        clip, tried, looks = self.index.copy(), self.exact.copy(), not every
+        self.empty, sure = np.zeros((2, len(clip)), dtype=np.bool_)
         while True:
-            open_ = ~(self.exact | settled | self.empty[:, None])
+            missing = ~self.exact & ~(self.empty | sure)[:, None]
             if not every:
-                open_ &= _near(self.index, self.clear)
-            new = open_ & ~tried
+                missing &= _near(self.index, self.clear)
+            new = missing & ~tried
             if new.any():
                 tried |= new
                 self.exact[new] = self._attained(*np.nonzero(new))
-            elif not open_.any():
-                return np.where(self.empty[:, None], clip, self.index)
+            elif not missing.any():
+                return np.where(self.empty[:, None], clip, self.index), self.empty
             elif looks:
-                self._use_proofs()
                 looks = False
+                self._lower()
             else:
-                rows = np.flatnonzero(open_.any(axis=1))
-                shown = self._shown(rows) if uses_proofs else np.zeros(len(rows), dtype=np.bool_)
-                settled[rows[shown]] = True
-                if not shown.all():
-                    self._solve(*self._chosen(rows[~shown], every))
+                rows = np.flatnonzero(missing.any(axis=1))
+                if not every:
+                    shown = self._shown(rows)
+                    sure[rows[shown]] = True
+                    rows = rows[~shown]
+                if rows.size:
+                    self._solve(rows, every)
 
     def _attained(self, rows: Integers, arms: Integers) -> Booleans:
         """Whether the clip index is exact: its parameter, by bounds or confidence set, satisfies the other as well."""
-        features, sets, limits, norm_high = (
-            self.arms.features[arms],
-            self.sets,
-            self.feasible.needed,
-            self.feasible.norm_high,
-        )
-        along = np.einsum("pjk,pk->pj", sets.inverse[rows], features)
-        width = np.sqrt(np.maximum(_dot(features, along), 1e-300))
-        point = (sets.centre[rows] + (sets.radius[rows] / width)[:, None] * along) / norm_high
-        fits = (_norm(point) <= 1.0) & (point @ limits.rows.T <= limits.ends).all(axis=1)
-        return fits | _inside(sets, rows, self.arms.peaks[arms])
+        features, sets, limits = self.arms.features[arms], self.sets, self.feasible.needed
+        along = _times(sets.inverse[rows], features)
+        share = sets.radius[rows] / np.sqrt(np.maximum(np.vecdot(features, along), 1e-300))
+        point = (sets.centre[rows] + share[:, None] * along) / self.feasible.norm_high
+        fits = (np.vecdot(point, point) <= 1.0) & (point @ limits.rows.T <= limits.ends).all(axis=1)
+        attained: Booleans = fits | (sets.squares(rows, self.arms.peaks[arms]) <= sets.radius[rows] ** 2)
+        return attained
 
-    def _use_proofs(self) -> None:
+    def _lower(self) -> None:
         """Lower indices to what earlier solutions prove that they are at most."""
-        assert self.proofs is not None
-        rows, arms = np.nonzero(~self.exact & (self.proofs.level[self.rows] < np.inf))
-        level, slope = self.proofs.level[self.rows[rows], arms], self.proofs.slope[self.rows[rows], arms]
-        square = np.einsum("pj,pjk,pk->p", slope, self.sets.inverse[rows], slope)
-        most = _dot(slope, self.sets.centre[rows]) + self.sets.radius[rows] * np.sqrt(np.maximum(square, 0.0))
-        most = self.arms.offset[arms] + self.reach[arms] * (level + most / self.feasible.norm_high) + self.clear[arms]
+        rows, arms = np.nonzero(~self.exact & (self.proofs.level[self.places] < np.inf))
+        places, scale = self.places[rows], self.reach[arms] / self.feasible.norm_high
+        slope = self.proofs.slope[places, arms]
+        width = self.sets.radius[rows] * np.sqrt(_form(slope, self.sets.inverse[rows], slope))
+        most = self.feasible.norm_high * self.proofs.level[places, arms] + width
+        most = self.arms.offset[arms] + scale * (most + np.vecdot(slope, self.sets.centre[rows])) + self.clear[arms]
         self.index[rows, arms] = np.minimum(self.index[rows, arms], most)
 
     def _shown(self, rows: Integers) -> Booleans:
         """Whether points of earlier solutions show that the largest index of a row stays above all others."""
-        assert self.proofs is not None
-        here, top = self.rows[rows], self.index[rows].argmax(axis=1)
-        found = self.proofs.level[here, top] < np.inf
-        point = np.where(found[:, None], self.proofs.point[here, top], self.arms.peaks[top] / self.feasible.norm_high)
-        inner = self.proofs.inner[here]
-        start, along = inner - self.sets.centre[rows] / self.feasible.norm_high, point - inner
-        image = np.einsum("pjk,pk->pj", self.sets.precision[rows], along)
-        square, across = _dot(along, image), _dot(start, image)
-        room = (self.sets.radius[rows] / self.feasible.norm_high) ** 2
-        room = room - np.einsum("pj,pjk,pk->p", start, self.sets.precision[rows], start)
+        places, top, norm_high = self.places[rows], self.index[rows].argmax(axis=1), self.feasible.norm_high
+        solved = self.proofs.level[places, top] < np.inf
+        inner, peaks = norm_high * self.proofs.inner[places], self.arms.peaks[top]
+        start, precision = inner - self.sets.centre[rows], self.sets.precision[rows]
+        along = np.where(solved[:, None], norm_high * self.proofs.point[places, top], peaks) - inner
+        square, across = _form(along, precision, along), _form(start, precision, along)
+        room = self.sets.radius[rows] ** 2 - _form(start, precision, start)
         with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.minimum(1.0, (np.sqrt(across**2 + square * room) - across) / square)
-        least = self.arms.offset[top] + self.reach[top] * _dot(self.units[top], inner + share[:, None] * along)
+            share = np.fmin(1.0, (np.sqrt(across**2 + square * room) - across) / square)
+        least = self.arms.offset[top] + np.vecdot(self.arms.features[top], inner + share[:, None] * along)
         others = self.index[rows] + self.clear
         others[np.arange(len(rows)), top] = -np.inf
-        return (room > 0.0) & (least - self.clear[top] > others.max(axis=1))
+        shown: Booleans = (room > 0.0) & (least - self.clear[top] > others.max(axis=1))
+        return shown
 
-    def _chosen(self, rows: Integers, every: bool) -> tuple[Integers, Integers]:
-        """The arms to solve for in these rows: all, or the few with the largest indices that may be the largest."""
-        open_ = ~self.exact[rows]
+    def _solve(self, rows: Integers, every: bool) -> None:
+        """Solve for every arm of these rows, or the few that may well be largest, and keep what that proves."""
+        chosen = ~self.exact[rows]
         if not every:
-            index = np.where(open_, self.index[rows] + self.clear, -np.inf)
-            best = np.where(open_, -np.inf, self.index[rows]).max(axis=1, keepdims=True)
-            few = -np.partition(-index, min(_TOGETHER, index.shape[1]) - 1, axis=1)[:, :_TOGETHER].max(axis=1)
-            open_ &= (index >= best) & (index >= few[:, None])
-        places, arms = np.nonzero(open_)
-        return rows[places], arms
-
-    def _solve(self, rows: Integers, arms: Integers) -> None:
-        """Find exact indices by cone programs, and keep what they prove."""
-        norm_high, sets = self.feasible.norm_high, self.sets
-        scale = (norm_high / sets.radius[rows]) ** 2
-        centre = sets.centre[rows] / norm_high
-        found = maximise(self.units[arms], self.feasible.needed, centre, sets.precision[rows] * scale[:, None, None])
-        self.empty[rows[found.value < EMPTY]] = True
+            index = np.where(chosen, self.index[rows] + self.clear, -np.inf)
+            best = np.where(chosen, -np.inf, self.index[rows]).max(axis=1)
+            chosen &= index >= np.maximum(best, np.sort(index, axis=1)[:, -_TOGETHER:][:, 0])[:, None]
+        places, arms = np.nonzero(chosen)
+        rows, norm_high, sets, proofs = rows[places], self.feasible.norm_high, self.sets, self.proofs
+        centre, precision = sets.centre[rows] / norm_high, sets.precision[rows]
+        shape = precision * ((norm_high / sets.radius[rows]) ** 2)[:, None, None]
+        targets = self.arms.features[arms] * (norm_high / self.reach[arms])[:, None]
+        found = maximise(targets, self.feasible.needed, centre, shape)
         exact = self.arms.offset[arms] + self.reach[arms] * np.minimum(found.value, 1.0)
         self.index[rows, arms] = np.minimum(self.index[rows, arms], exact)
         self.exact[rows, arms] = True
-        if self.proofs is None:
-            return
-        kept = np.flatnonzero((found.gap < _SOLVED) & (found.value >= EMPTY))
-        here, inner = self.rows[rows[kept]], self.proofs.inner
-        self.proofs.level[here, arms[kept]] = found.level[kept]
-        self.proofs.slope[here, arms[kept]], self.proofs.point[here, arms[kept]] = found.slope[kept], found.point[kept]
-        first = np.unique(here, return_index=True)[1]  # one solution of each row: the inner point moves towards it
-        here, kept = here[first], kept[first]
-        start = np.where(np.isnan(inner[here]), found.point[kept], inner[here])
-        along = found.point[kept] - start
-        image = np.einsum("pjk,pk->pj", sets.precision[rows[kept]], along)
-        share = _dot(image, centre[kept] - start) / np.maximum(_dot(image, along), 1e-300)
-        inner[here] = start + np.clip(share, 0.0, 1.0)[:, None] * along
+        self.empty[rows[found.value < EMPTY]] = True
+        kept = np.flatnonzero((found.gap < SOLVED) & (found.value >= EMPTY))
+        places, arms = self.places[rows[kept]], arms[kept]
+        proofs.level[places, arms], proofs.slope[places, arms] = found.level[kept], found.slope[kept]
+        proofs.point[places, arms] = found.point[kept]
+        first = np.unique(places, return_index=True)[1]  # the inner point moves towards one solution of each row
+        places, kept = places[first], kept[first]
+        start = np.where(np.isnan(proofs.inner[places]), found.point[kept], proofs.inner[places])
+        along, precision = found.point[kept] - start, precision[kept]
+        share = _form(along, precision, centre[kept] - start) / np.maximum(_form(along, precision, along), 1e-300)
+        proofs.inner[places] = start + np.clip(share, 0.0, 1.0)[:, None] * along
 
 
 def _near(index: Floats, clear: Floats) -> Booleans:
@@ -242,19 +219,11 @@ def _near(index: Floats, clear: Floats) -> Booleans:
     return near
 
 
-def _inside(ellipsoids: Ellipsoids, rows: Integers, points: Floats) -> Booleans:
-    """Whether parameters lie in the confidence sets of these rows."""
-    away = points - ellipsoids.centre[rows]
-    square = np.einsum("pj,pjk,pk->p", away, ellipsoids.precision[rows], away)
-    inside: Booleans = square <= ellipsoids.radius[rows] ** 2
-    return inside
-
-
-def _dot(a: Floats, b: Floats) -> Floats:
-    product: Floats = np.einsum("pk,pk->p", a, b)
+def _times(matrices: Floats, vectors: Floats) -> Floats:
+    product: Floats = (matrices @ vectors[:, :, None])[:, :, 0]
     return product
 
 
-def _norm(a: Floats) -> Floats:
-    norm: Floats = np.sqrt(_dot(a, a))
-    return norm
+def _form(left: Floats, matrices: Floats, right: Floats) -> Floats:
+    form: Floats = np.vecdot(left, _times(matrices, right))
+    return form
