@@ -59,10 +59,11 @@ class Checks:
         for parameter in fields(policy):
             value = getattr(policy, parameter.name)
             if not callable(value):
-                assert (f"{parameter.name}={value!r}" in repr(policy)) == (value != parameter.default)
+                assert (f"{parameter.name}={value!r}" in str(policy)) == (value != parameter.default)
         assert copy.deepcopy(policy) == policy
         assert hash(policy) == hash(replace(policy))
-        if type(policy).__qualname__ in vars(sys.modules[type(policy).__module__]):  # pickle finds a class by its name
+        module = sys.modules.get(type(policy).__module__)
+        if hasattr(module, type(policy).__qualname__):  # pickle finds a class by its name
             assert pickle.loads(pickle.dumps(policy)) == policy
         assert Policy.from_dict(json.loads(json.dumps(policy.to_dict()))) == policy
 
