@@ -277,8 +277,8 @@ class TruncatedBeta:
             np.where(up, self.high - inside, inside - self.low),
             np.where(up, 1.0 - self.high, self.low),
         )
-        height = self.a * np.log1p(step / self.centre) + self.b * np.log1p(-step / (1.0 - self.centre))
-        height = np.exp(height) / self.mass
+        rise, fall = (np.maximum(-_MOST, own) for own in (step / self.centre, -step / (1.0 - self.centre)))
+        height = np.exp(self.a * np.log1p(rise) + self.b * np.log1p(fall)) / self.mass
         tail, excess = height * mass, height * moment
         excess = np.where(up, excess, excess + (self.mean - inside)) + np.maximum(0.0, self.low - v)
         return np.where(inside == v, height / (inside * rest), 0.0), np.where(up, tail, 1.0 - tail), excess
@@ -315,7 +315,7 @@ def solve(step: Callable[[Floats, Integers], tuple[Floats, Floats]], v: Floats, 
         swings = change * last < -0.5 * last * last
         halve = ~(small | ((below < following) & (following < above) & ~swings))
         following = np.where(halve, 0.5 * (below + above), following)
-        found[places] = following
+        found[places], small = following, small | (following == v)
         if small.all():
             break
         last, v = following - v, following

@@ -81,7 +81,7 @@ class OptimisticGittins(IndexPolicy):
         highest = believed.low + believed.width * np.where(weight > 0.0, believed.parts.upper, 0.0).max(axis=0)
         room = highest - mean
         share = cache["share"] if cache else _near(believed, f, room) / room
-        index = _solved(believed, f, highest, mean + np.minimum(share, 0.999) * room)
+        index = _solved(believed, f, highest, mean + np.fmin(share, 0.999) * room)
         if cache is not None:
             cache["share"] = (index - mean) / room
         return np.where(known.without_doubted.possible, index, -np.inf), mean
