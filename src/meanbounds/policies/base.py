@@ -6,7 +6,7 @@ import dataclasses
 import importlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -147,7 +147,7 @@ class Policy(Described):
     takes_prior: ClassVar[bool] = False  # whether a `Prior` changes anything
     counts_pending: ClassVar[bool] = False  # whether pulls without a reward count by default
 
-    f: Exploration = DEFAULT
+    f: Exploration = field(default=DEFAULT, kw_only=True)
 
     def __post_init__(self) -> None:
         kind = type(self)
