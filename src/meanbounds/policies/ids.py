@@ -37,7 +37,7 @@ _DEPTH = 32.0  # a density has ended where it is exp(-32) of its peak
 _INNER = 26.0  # panels are kept while they cover what is above exp(-26) of each peak
 _SINGULAR = 6.0  # a smaller exponent that is not whole needs panels that shrink towards the end of the range
 _SMALLEST = 1e-4  # down to this, in units of the same width
-_POINT = 1e-9  # a mean that is known gets twice this width, in units of the range
+_POINT = 1e-9  # a mean that is known gets twice this width, in units of the widest range
 _NEVER = 1e-15  # a part of a posterior with less weight is left out
 _LEAST, _TINY = 1e-30, 1e-300  # distribution functions, and arguments of logarithms, are at least this
 _RARE = 1e-12  # an arm that is best with less than this probability is treated as if it had this one
@@ -70,14 +70,13 @@ class _Law:
         mode = rise / plays if plays > 0.0 else 0.5
         spot = min(max(mode, lower), upper)
         self.peak = (rise * log(spot) if rise > 0.0 else 0.0) + (fall * log(1.0 - spot) if fall > 0.0 else 0.0)
-        ends = []
+        ends = []  # the density is negligible beyond the first two; panels that are kept cover the next two
         for depth in (_DEPTH, _INNER, 1.0):
             ends += [max(lower, spot - _reach(depth, plays, mode - spot, spot))]
             ends += [min(upper, spot + _reach(depth, plays, spot - mode, 1.0 - spot))]
         self.jumps = [low + width * bound for bound in (lower, upper) if bound in ends[:2]]
-        # The density is negligible beyond left and right; kept panels cover near to far; it is broken at bottom and top
         self.left, self.right, self.near, self.far, start, stop = [low + width * end for end in ends]
-        bottom = low if rise < _SINGULAR and rise % 1.0 else -inf
+        bottom = low if rise < _SINGULAR and rise % 1.0 else -inf  # where the density is not smooth
         self.shape = stop - start, bottom, low + width if fall < _SINGULAR and fall % 1.0 else inf
 
     def density(self, logs: Floats) -> Floats:
@@ -135,14 +134,12 @@ class _Row:
         if law.far > self.ends[-1] or not self.edges.issuperset([end for end in law.jumps if end > self.start]):
             return False
         first, last = self.between(law.near, law.far)
-        if law.shape[1:] == (-inf, inf):
-            return max(self.widths[first:last]) <= _KEPT * law.shape[0]
-        limits = _KEPT / _WIDEST * _limits(np.array(self.ends[first : last + 1]), *law.shape)
-        return bool((self.widths[first:last] <= limits).all())
+        ends = np.array(self.ends[first : last + 1])
+        return bool((ends[1:] - ends[:-1] <= _KEPT / _WIDEST * _limits(ends, *law.shape)).all())
 
     def between(self, left: float, right: float) -> tuple[int, int]:
         """The first panel that reaches beyond `left`, and the first one behind it that starts beyond `right`."""
-        return max(0, bisect_right(self.ends, left) - 1), min(len(self.widths), bisect_left(self.ends, right))
+        return max(0, bisect_right(self.ends, left) - 1), min(len(self.ends) - 1, bisect_left(self.ends, right))
 
     def place(self) -> list[int]:
         """Place panels where an arm can be best, and halve them until they suit all densities; return all arms."""
@@ -159,7 +156,7 @@ class _Row:
             if not wide.any():
                 break
             ends = np.sort(np.concatenate([ends, (ends[:-1] + 0.5 * widths)[wide]]))
-        self.ends, self.widths, self.nodes = ends.tolist(), widths.tolist(), ends[:-1, None] + widths[:, None] * _PLACES
+        self.ends, self.nodes = ends.tolist(), ends[:-1, None] + widths[:, None] * _PLACES
         self.scales = widths[:, None] * np.stack([np.ones_like(self.nodes), self.nodes])
         self.logs: dict[tuple[float, float], Floats] = {}
         self.live, self.pair, self.row = np.array(live), (0, 0), {k: n for n, k in enumerate(live)}
@@ -226,21 +223,21 @@ class _Row:
                 (loss, gain), e = both[k], _EQUAL
                 same = [n for n, (x, y) in enumerate(both) if abs(x - loss) <= e * loss and abs(y - gain) <= e * gain]
                 gains[same] = changes * changes @ per
-                equal |= dict.fromkeys(same, same)
+                equal |= dict.fromkeys([k, *same], same)
             i, j, part = _best_pair(losses, gains, power, i, j)
         self.pair = i, j
         chance = np.zeros(len(both))
-        chance[equal[i]] = part / len(equal[i])
+        chance[equal[i]] += part / len(equal[i])
         chance[equal[j]] += (1.0 - part) / len(equal[j])
         return self.live, chance
 
 
 def _best_pair(losses: Floats, gains: Floats, power: float, i: int, j: int) -> tuple[int, int, float]:
-    """The mix of two arms with the least ``loss**power / gain``, and the first one's probability.
+    """The mix of two arms with the least ``loss**power / gain``, searched from i and j on; the first one's probability.
 
     Loss and gain of a mix lie in the polygon of those of the arms, and its best point is on an edge. Mixes that are as
     good as one lie on a convex curve, so none is better if no arm lies above its tangent there. Otherwise the arm
-    farthest above it makes a better mix with one of the two. The search starts with arms i and j.
+    farthest above it makes a better mix with one of the two.
     """
     points = list(zip(losses.tolist(), gains.tolist(), strict=True))
     found = _best_mix(points, power, i, j)
@@ -283,8 +280,7 @@ class IDS(Policy):
     moments
         With 2, the second moment of the rewards counts as well: the less rewards vary, the less is explored.
     power
-        How much loss weighs against information, above 1 and at most 10. Published is 2; the default explores more and
-        settles on a wrong arm less often.
+        How much loss weighs against information, above 1 and at most 10. Below the published 2, more is explored.
 
     Examples
     --------
@@ -315,16 +311,13 @@ class IDS(Policy):
         laws = np.empty((7, *found.parts.weight.shape))
         for n, own in enumerate((*found.parts, (found.low - low) / width, found.width / width)):
             laws[n] = own
-        cache, (rows, size), kept = {} if cache is None else cache, laws.shape[2:], laws + np.nan
-        if np.array_equal(cache.get("arms", ()), arms) and cache["laws"].shape == laws.shape:
-            kept = cache["laws"]
-        else:
-            cache["rows"] = [_Row(size) for _ in range(rows)]
-        changed = (laws != kept).reshape(-1, rows, size).any(axis=0) & arms
-        cache["laws"], cache["arms"], chance = laws, arms, np.zeros((rows, size))
+        cache, (rows, size) = {} if cache is None else cache, laws.shape[2:]
+        if not (np.array_equal(cache.get("arms", ()), arms) and cache["laws"].shape == laws.shape):
+            cache |= {"arms": arms, "laws": np.full_like(laws, np.nan), "rows": [_Row(size) for _ in range(rows)]}
+        changed = (laws != cache["laws"]).reshape(-1, rows, size).any(axis=0) & arms
+        cache["laws"], chance = laws, np.zeros((rows, size))
         for row, tables in enumerate(cache["rows"]):
-            own = changed[row].nonzero()[0].tolist()
-            if own:
+            if own := changed[row].nonzero()[0].tolist():
                 tables.update(own, laws[:, :, row, own].T.tolist())
             live, part = tables.mix(self.power)
             chance[row, live] = part
