@@ -9,8 +9,7 @@ import pytest
 
 import meanbounds as mb
 from meanbounds.known import Known, Seen
-from meanbounds.posterior import BetaPosterior, Parts, check_moments, posterior, two_moments, with_prior
-from meanbounds.support.types import Floats
+from meanbounds.posterior import BetaPosterior, Parts, check_moments, posterior, two_moments
 
 Case = tuple[float, float, float, float]
 
@@ -145,18 +144,6 @@ def test_bayes_rule_weighs_the_bounds(prior: mb.Prior | None) -> None:
         assert found.credibility[0, k] == pytest.approx(float(odds / (1 + odds)), rel=1e-8)
 
 
-def test_mixture_is_the_average_of_its_parts() -> None:
-    known, seen = known_of([0.2, 0.5], [0.5, 0.9], trust=0.7), seen_of([1, 1, 1], [0, 0])
-    found, within, whole = (
-        posterior(own, seen) for own in (known, known_of([0.2, 0.5], [0.5, 0.9]), known_of([0, 0], [1, 1]))
-    )
-    share, v = found.credibility, np.array([[0.4, 0.6]])
-    for name in ("tail", "excess"):
-        parts = share * getattr(within, name)(v) + (1.0 - share) * getattr(whole, name)(v)
-        np.testing.assert_allclose(getattr(found, name)(v), parts, rtol=1e-9)
-    np.testing.assert_allclose(found.mean, share * within.mean + (1.0 - share) * whole.mean, rtol=1e-9)
-
-
 def test_values_broadcast_and_have_the_units_of_rewards() -> None:
     plain = posterior(known_of([0.1, 0.2], [0.8, 0.9], trust=0.9), seen_of([1, 0], [1]))
     wide = posterior(known_of([-1.5, -1.0], [2.0, 2.5], low=-2.0, high=3.0, trust=0.9), seen_of([1, 0], [1]))
@@ -167,15 +154,6 @@ def test_values_broadcast_and_have_the_units_of_rewards() -> None:
     np.testing.assert_allclose(wide.excess(5.0 * values - 2.0), 5.0 * plain.excess(values), atol=1e-12)
     for n, v in enumerate(values[:, 0, 0]):
         np.testing.assert_allclose(plain.tail(v), plain.tail(values)[n])
-
-
-def test_prior_counts_as_plays() -> None:
-    prior = mb.Prior([0.3, 0.6], [10.0, 5.0])
-    known, seen = known_of([0.1, 0.2], [0.8, 0.9], prior=prior), seen_of([1, 0, 1], [0])
-    parts = posterior(known, seen).parts
-    np.testing.assert_allclose(parts.a[0], [[5.0, 3.0]])
-    np.testing.assert_allclose(parts.b[0], [[8.0, 3.0]])
-    np.testing.assert_allclose(with_prior(known, seen).plays, [[13.0, 6.0]])
 
 
 def test_two_moments_keep_both_moments() -> None:
@@ -230,16 +208,3 @@ def test_far_contradictions_stay_finite() -> None:
 def test_other_moments_are_refused(moments: Any) -> None:
     with pytest.raises(ValueError, match="moments must be 1 or 2"):
         check_moments(moments)
-
-
-def test_rows_are_independent() -> None:
-    rng = np.random.default_rng(8)
-    plays = rng.integers(0, 50, (6, 3)).astype(float)
-    ones: Floats = np.floor(plays * rng.random((6, 3)))
-    seen = Seen(plays, ones, ones, ones)
-    known = known_of([0.2, 0.1, 0.3], [0.6, 0.9, 0.4], trust=[0.9, 1.0, 0.99])
-    together = posterior(known, seen)
-    for row in range(6):
-        alone = posterior(known, seen.row(row))
-        np.testing.assert_allclose(together.mean[row], alone.mean[0], rtol=1e-12)
-        np.testing.assert_allclose(together.tail(0.4)[row], alone.tail(0.4)[0], rtol=1e-10)
