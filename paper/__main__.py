@@ -6,7 +6,7 @@ from importlib import import_module
 
 from paper.output import command
 
-NAMES = ("factor", "table1")
+NAMES = ("factor", "panels", "table1")
 """The modules, in the order of the paper."""
 
 if __name__ == "__main__":

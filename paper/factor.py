@@ -24,7 +24,7 @@ def main(out: Path, quick: bool) -> Sequence[Claim]:
         "printed": np.array([searched(m, 2.0 / m, steps) for m in means]),
         "corrected": np.array([searched(m, 2.0 / min(m, 1.0 - m), steps) for m in means]),
     }
-    write_csv(out / "factor.csv", {name: column.tolist() for name, column in columns.items()})
+    write_csv(out / "factor.csv", ",".join(columns), np.stack([*columns.values()], axis=1).tolist())
     draw(out / "factor.png", columns)
     return claims(columns)
 

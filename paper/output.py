@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,12 +31,12 @@ def verdict(holds: bool, corrected: bool = False) -> str:
     return HOLDS if holds else CORRECTED if corrected else FAILS
 
 
-def write_csv(path: Path, columns: Mapping[str, Sequence[object]]) -> None:
-    """Write columns of one length to a CSV file with a header."""
+def write_csv(path: Path, header: str, rows: Iterable[Sequence[object]]) -> None:
+    """Write rows to a CSV file below a header: the names of the columns, with commas between them."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        writer.writerow(header.split(","))
+        writer.writerows(rows)
 
 
 def command(description: str | None, *experiments: Experiment) -> None:

@@ -35,9 +35,7 @@ def main(out: Path, quick: bool) -> Sequence[Claim]:
         instances[f"random {number}"] = (means, mb.MeanBounds(means * slack[0], means + (1.0 - means) * slack[1]))
     table = {name: {row.algorithm: row.constant for row in comparison(*own)} for name, own in instances.items()}
     rows = [(name, algorithm, value) for name, own in table.items() for algorithm, value in own.items()]
-    write_csv(
-        out / "table1.csv", dict(zip(("instance", "algorithm", "constant"), zip(*rows, strict=True), strict=True))
-    )
+    write_csv(out / "table1.csv", "instance,algorithm,constant", rows)
     draw(out / "table1.png", table)
     columns = {name: np.array([own[name] for own in table.values()]) for name in next(iter(table.values()))}
     several = list(instances.values())[: 30 if quick else 200]
