@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import warnings
 from pathlib import Path
+from types import ModuleType
 
 import matplotlib
 import pytest
@@ -20,11 +22,12 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(ROOT))
     matplotlib.use("Agg")
-    names: dict[str, object] = {"__name__": "__page__"}
+    module = ModuleType("a_page")  # dataclasses look for the module in which they are defined
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for block in blocks:
-            exec(compile(block, page.name, "exec"), names)
+            exec(compile(block, page.name, "exec"), vars(module))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
