@@ -13,7 +13,17 @@ from meanbounds.simulation import Bernoulli, Uniform
 
 pytest.importorskip("numba")
 
-POLICIES = [mb.UCB(), mb.BUCB(), mb.ImprovedUCB(), mb.GLUE(), mb.KLUCB(), mb.BKLUCB(f="t"), mb.OptimisticGittins()]
+POLICIES = [
+    mb.UCB(),
+    mb.BUCB(),
+    mb.ImprovedUCB(),
+    mb.GLUE(),
+    mb.KLUCB(),
+    mb.BKLUCB(f="t"),
+    mb.OptimisticGittins(),
+    mb.ThompsonSampling(),
+    mb.ThompsonSampling(settle=False),
+]
 
 
 def worlds(count: int) -> list[tuple[mb.MeanBounds, Any]]:
@@ -40,7 +50,7 @@ def test_loops_play_as_the_policies_do(world: tuple[mb.MeanBounds, Any]) -> None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of means outside their bounds
         by_loop, by_numpy = (
-            mb.simulate(POLICIES, environment, bounds, horizon=1_000, runs=4, seed=9, compiled=compiled)
+            mb.simulate(POLICIES, environment, bounds, horizon=500, runs=6, seed=9, compiled=compiled)
             for compiled in (True, False)
         )
     for label in by_loop.labels:

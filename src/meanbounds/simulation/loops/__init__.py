@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from meanbounds.known import Known
-from meanbounds.policies import BKLUCB, BUCB, GLUE, KLUCB, UCB, ImprovedUCB, OptimisticGittins
+from meanbounds.known import Known, Seen
+from meanbounds.policies import BKLUCB, BUCB, GLUE, IDS, KLUCB, UCB, ImprovedUCB, OptimisticGittins, ThompsonSampling
+from meanbounds.policies.settling import leaders
+from meanbounds.posterior import posterior
 from meanbounds.simulation.environments import Bernoulli, Environment, Uniform
 from meanbounds.simulation.players import Play, Played, Task
 from meanbounds.support.optional import import_optional
@@ -29,7 +31,7 @@ _INDEX: dict[type, tuple[int, Callable[[Any, Known], Floats]]] = {
     BKLUCB: (1, lambda _, known: known.worst_proxy),
 }
 
-_POSTERIOR: dict[type, str] = {OptimisticGittins: "gittins"}
+_POSTERIOR: dict[type, str] = {OptimisticGittins: "gittins", ThompsonSampling: "thompson"}
 
 
 def loop_for(task: Task) -> Play | None:
@@ -42,6 +44,8 @@ def loop_for(task: Task) -> Play | None:
         return _Loop("index", _index_arguments)
     if type(policy) in _POSTERIOR:
         return _Loop(_POSTERIOR[type(policy)], _posterior_arguments)
+    if type(policy) is IDS:
+        return _Loop("ids", _ids_arguments)
     return None
 
 
@@ -86,11 +90,26 @@ def _index_arguments(task: Task, known: Known) -> tuple[Any, ...]:
     return kind, arms, known.scale, places
 
 
-def _posterior_arguments(_: Task, known: Known) -> tuple[Any, ...]:
-    """Arms that may be played, the size of rewards, the positions of these arms."""
+def _posterior_arguments(task: Task, known: Known) -> tuple[Any, ...]:
+    """What is known of arms that may be played, the size of rewards, the positions of these arms."""
     places = np.flatnonzero(known.possible[0])
-    arms = np.stack([column[0, places] for column in (known.low, known.width, known.lower, known.upper)])
-    return arms, known.scale, places
+    columns = [known.low, known.width, known.lower, known.upper]
+    if not isinstance(task.player, OptimisticGittins):
+        seen = Seen.empty(*known.low.shape)
+        able, goal, share = leaders(known, seen, np.zeros_like(known.low), np.ones((1, 1)))
+        share = np.where(able, share if task.player.settle else 0.0, 0.0)
+        parts = posterior(known, seen).parts
+        columns += [(goal - known.low) / known.width, share, parts.lower[0], parts.upper[0]]
+    return np.stack([column[0, places] for column in columns]), known.scale, places
+
+
+def _ids_arguments(task: Task, known: Known) -> tuple[Any, ...]:
+    """Arms that may be played, in the units of the policy's integrals, its power, the positions of these arms."""
+    possible, low, width = task.player.candidates(known)
+    places = np.flatnonzero(possible[0])
+    bounds = ((own - known.low) / known.width for own in (known.lower, known.upper))
+    columns = ((known.low - low) / width, known.width / width, *bounds)
+    return np.stack([column[0, places] for column in columns]), float(task.player.power), places
 
 
 def law_of(environment: Environment, known: Known) -> Floats:

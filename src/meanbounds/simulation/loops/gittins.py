@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from meanbounds.simulation.loops.beta import LOWER, MEAN, ROWS, UPPER, A, B, beyond, keep, next_tails, tails_at, update
+from meanbounds.simulation.loops.index import regret
 from meanbounds.simulation.loops.streams import child, pick, reward, row_key, uniform
 
 __all__ = ["play_gittins"]
@@ -181,9 +182,6 @@ def play_gittins(arms, size, places, law, log_f, stops, gaps, seed, first, curve
                     update(laws, arm)
                 previous = arm
                 _touch(laws, tangents, arm, min(aim, 0.5 * (laws[MEAN, arm] + upper)))
-            value = 0.0
-            for k in range(count):
-                value += gaps[places[k]] * plays[k]
-            curves[run, c] = value
+            curves[run, c] = regret(plays, places, gaps)
         for k in range(count):
             out[run, places[k]] = int(plays[k])

@@ -16,9 +16,9 @@ from numba import njit
 
 from meanbounds.simulation.loops.streams import child, pick, reward, row_key, uniform
 
-__all__ = ["BIMED", "GAUSSIAN", "KL", "play_index"]
+__all__ = ["GAUSSIAN", "KL", "clipped", "kl", "play_index", "regret", "settled"]
 
-GAUSSIAN, KL, BIMED = 0, 1, 2
+GAUSSIAN, KL = 0, 1
 _TOP = 1.0 - 1e-12
 _TIE = 1e-12  # as in meanbounds.policies.base
 
@@ -96,9 +96,31 @@ def _line(kind, k, n, s, arms, level):
 
 
 @njit(cache=True)
-def _clipped(k, n, s, arms):
+def clipped(k, n, s, arms):
+    """The mean of an arm's rewards, moved into its bounds."""
     low, width, lower, upper = arms[0, k], arms[1, k], arms[2, k], arms[3, k]
     return lower if n == 0.0 else min(upper, max(lower, low + width * (s / n)))
+
+
+@njit(cache=True)
+def _settles(n, s, goal, limit):
+    """Whether the evidence against a mean of `goal` is within the limit."""
+    if n == 0.0 or not goal > s / n:
+        return True
+    if goal > 1.0 or 2.0 * (goal * n - s) ** 2 > limit * n * (1.0 + 1e-9):  # Pinsker's inequality
+        return False
+    return n * kl(s / n, goal) <= limit
+
+
+@njit(cache=True)
+def settled(arms, plays, total, means, top, log_f, size, tied, key, number):
+    """The leader that settles, -1 if none does; rows of `arms` are those of `loops.thompson.play_thompson`."""
+    found = False
+    for k in range(plays.size):
+        leads = arms[5, k] > 0.0 and means[k] >= top - _TIE * size
+        tied[k] = leads and _settles(plays[k], total[k], arms[4, k], arms[5, k] * log_f)
+        found = found or tied[k]
+    return pick(tied, key, number) if found else -1
 
 
 @njit(cache=True)
@@ -140,7 +162,7 @@ def _break_tie(kind, plays, total, arms, size, level, scores, tied, key, number)
     for k in range(plays.size):
         tied[k] = scores[k] >= best - _TIE * size or scores[k] == best
         if tied[k]:
-            mean, count = _clipped(k, plays[k], total[k], arms), count + 1
+            mean, count = clipped(k, plays[k], total[k], arms), count + 1
             if mean > top:
                 top, follows = mean, top
             elif mean > follows:
@@ -148,7 +170,7 @@ def _break_tie(kind, plays, total, arms, size, level, scores, tied, key, number)
     if count > 1:
         for k in range(plays.size):
             if tied[k]:
-                tied[k] = _clipped(k, plays[k], total[k], arms) >= top - _TIE * size
+                tied[k] = clipped(k, plays[k], total[k], arms) >= top - _TIE * size
     return pick(tied, key, number), best, second, follows
 
 
@@ -241,13 +263,14 @@ def play_index(kind, arms, size, places, law, log_f, stops, gaps, seed, first, c
                 lines[0, arm], lines[1, arm] = np.inf, 0.0
                 if kind == GAUSSIAN:
                     lines[0, arm], lines[1, arm] = _line(kind, arm, n, s, arms, level)
-            curves[run, c] = _regret(plays, places, gaps)
+            curves[run, c] = regret(plays, places, gaps)
         for k in range(count):
             out[run, places[k]] = int(plays[k])
 
 
 @njit(cache=True)
-def _regret(plays, places, gaps):
+def regret(plays, places, gaps):
+    """The regret of these plays."""
     value = 0.0
     for k in range(plays.size):
         value += gaps[places[k]] * plays[k]
