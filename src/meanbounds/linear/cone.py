@@ -140,14 +140,13 @@ def _search(
     dual[:, count:] = 1.0
     inverse = np.asarray(np.linalg.inv(shape[:, -1]), dtype=np.float64)
     state = _State(np.arange(number), targets, centre, shape, inverse, point, slack, dual)
-    squares = (limits.rows[:, :, None] * limits.rows[:, None, :]).reshape(count, targets.shape[1] ** 2)
     value, gap, level = np.full((3, number), np.inf)
     found, weights = Maxima(value, gap, point.copy(), level, np.zeros_like(point)), dual[:, :count].copy()
     for _ in range(steps):
         gradient, missing, residual, going = _look(limits, state, found, weights)
         if not going.any():
             break
-        state = _step(limits, squares, state, gradient, missing, residual, back)
+        state = _step(limits, state, gradient, missing, residual, back)
         if not going.all():
             state = _State._make(array[going] for array in state)
     return found, weights
@@ -195,12 +194,10 @@ def _look(limits: Limits, state: _State, found: Maxima, weights: Floats) -> tupl
     return gradient, missing, residual, ~solved & ~(found.value[place] < EMPTY) & np.isfinite(worst + value)
 
 
-def _step(
-    limits: Limits, squares: Floats, state: _State, gradient: Floats, missing: Floats, residual: Floats, back: float
-) -> _State:
+def _step(limits: Limits, state: _State, gradient: Floats, missing: Floats, residual: Floats, back: float) -> _State:
     """Take one step: Newton's towards products of zero tells how far one can get, and which products to aim at."""
     (number, d), count, stiff = state.point.shape, limits.ends.size, state.dual / state.slack
-    matrix = (stiff[:, :count] @ squares).reshape(number, d, d)
+    matrix = (limits.rows.T * stiff[:, None, :count]) @ limits.rows  # small products: BLAS starts no threads
     matrix += (gradient * stiff[:, count:, None]).transpose(0, 2, 1) @ gradient
     matrix += (state.dual[:, None, count:] @ state.shape.reshape(number, -1, d * d)).reshape(number, d, d)
     matrix += (_RIDGE * np.einsum("pkk->p", matrix) + 1e-300)[:, None, None] * np.eye(d)
