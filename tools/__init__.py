@@ -1,0 +1,1 @@
+"""Tools of the project: run them from its folder."""
