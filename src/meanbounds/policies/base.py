@@ -29,7 +29,7 @@ EXPLORATION: dict[str, Callable[[Floats], Floats]] = {
     "t + 1000": lambda t: t + 1000.0,
     "t log(t)^3": lambda t: np.maximum(1.0, t * np.log(t) ** 3),
 }
-"""The named choices of f(t): the paper's, KL-UCB's, one that explores more in the first rounds, and OSSB's."""
+"""Functions f(t) by name, which are the paper's, KL-UCB's, one that explores more in the first rounds, and OSSB's."""
 
 _TIE = 1e-12  # scores closer than this, relative to their size, are equal
 
