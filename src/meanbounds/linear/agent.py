@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import log
 from typing import Any, Self
@@ -20,7 +20,7 @@ from meanbounds.known import Known, Seen
 from meanbounds.linear.arms import LinearArms
 from meanbounds.linear.feasible import Extent
 from meanbounds.linear.oful import OFUL, Allowed, LinearPolicy, LinearState, Offer, extent_of, without_bounds
-from meanbounds.support.checks import as_flag, as_float, as_list, shown
+from meanbounds.support.checks import as_flag, as_float, as_list, shown, within
 from meanbounds.support.decisions import Decision, Excluded
 from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
@@ -32,8 +32,9 @@ __all__ = ["Candidate", "LinearAgent", "Together"]
 _FORMAT = 1
 _REMEMBERED = 1024  # candidates whose bounds are kept
 _CLOSE = 1e-6  # of the largest mean that the norm allows: as near to its bound is a mean that holds others back
-_SEEN = ("plays", "total", "squares")
 _ENDS = ("lower", "upper", "low", "high")
+_GIVEN = ("linear_agent", "policy", "known", "features", "offset", "seed", "floor", "retired", "decisions", "updates")
+_LEARNED = ("seen", "pending", "candidates", "precision", "moment", "gains", "points", "contradicted", "warned")
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Candidate:
     """
 
     name: Arm
-    features: tuple[float, ...]
+    features: Sequence[float]
     lower: float | None = None
     upper: float | None = None
     offset: float = 0.0
@@ -151,9 +152,10 @@ class LinearAgent(Saved):
         floor: float = 0.0,
     ) -> None:
         if not isinstance(policy, LinearPolicy):
-            hint = f"; did you mean mb.{policy.__name__}()?" if isinstance(policy, type) else ""
+            name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
+            hint = "" if name is None else f"; did you mean mb.{name}()?"
             raise TypeError(f"policy must be one for features, such as mb.ROFUL(); got {shown(policy)}{hint}")
-        share = None if isinstance(floor, bool) else _within(floor, 0.0, 1.0)
+        share = None if isinstance(floor, bool) else within(floor, 0.0, 1.0)
         if share is None:
             raise ValueError(f"floor must be a probability such as 0.01, or 0 for none; got {shown(floor)}")
         self.policy, self.floor, self.seed = policy, share, as_seed(seed)
@@ -208,14 +210,15 @@ class LinearAgent(Saved):
         One number for each of the agent's arms; if a candidate is on offer, one for each arm on offer, in that order.
         """
         with self._lock:
-            arms, state, offered = self._ask(eligible)
+            given = None if eligible is None else as_list("eligible", eligible)
+            arms, state, offered = self._ask(given)
             before, memories = state.contradictions.copy(), [dict(way.memory) for way in state.allowed]
             weights = self.policy.weights(state, offered, Draws(self._draws, self._decisions))
             state.contradictions[:] = before
             for way, memory in zip(state.allowed, memories, strict=True):
                 way.memory.clear()
                 way.memory.update(memory)
-            return self._in_order(eligible, arms, self._chances(state, offered, weights)[0], 0.0)
+            return self._in_order(given, arms, self._chances(state, offered, weights)[0], 0.0)
 
     def indices(self, eligible: Iterable[Arm | Candidate] | None = None) -> Floats:
         """The index of each arm, of which `pull` takes the largest; minus infinity for an arm that it would not take.
@@ -225,34 +228,37 @@ class LinearAgent(Saved):
         if not isinstance(self.policy, OFUL):
             raise TypeError(f"{self.policy} decides by draws, not by an index; see probabilities()")
         with self._lock:
-            arms, state, offered = self._ask(eligible)
+            given = None if eligible is None else as_list("eligible", eligible)
+            arms, state, offered = self._ask(given)
             before, allowed = state.contradictions.copy(), state.allowed[int(state.doubt.max() > 0.5)]
             offer = Offer(offered, allowed.kept(offered), allowed)
             scores = np.where(offer.kept, self.policy.scores(state, offer, every=True), -np.inf)[0]
             state.contradictions[:] = before
-            return self._in_order(eligible, arms, scores, -np.inf)
+            return self._in_order(given, arms, scores, -np.inf)
 
     def _ask(self, eligible: Iterable[Arm | Candidate] | None) -> tuple[list[Any], LinearState, Integers]:
         """The arms on offer, known ones first, the state to decide by, and their positions in it."""
-        given = self.arms if eligible is None else dict.fromkeys(as_list("eligible", eligible))
-        new = [arm for arm in given if isinstance(arm, Candidate)]
-        places = [self._place(arm) for arm in given if not isinstance(arm, Candidate)]
-        if self._retired.any():
-            places = [k for k in places if not self._retired[k]]
+        given = self.arms if eligible is None else as_list("eligible", eligible)
+        places = list(dict.fromkeys([self._place(arm) for arm in given]))
+        new = [*dict.fromkeys(arm for arm in given if isinstance(arm, Candidate))] if -1 in places else []
+        if new or self._retired.any():
+            places = [k for k in places if k >= 0 and not self._retired[k]]
         if not places and not new:
             why = "no eligible arm is left: all are retired; see restore()" if given else "eligible is empty"
             raise ValueError(f"{why}, so there is no arm to choose from")
-        arms, old, offered = [self.arms[k] for k in places], self._state, np.array(places, dtype=np.int64)
-        if not new:
-            return arms, old, offered[None]
-        self._solve(new)
-        ways = []
-        for number, way in enumerate(old.allowed):
-            parts = [Extent._make(part[offered] for part in way.extent), *(self._extents[arm][number] for arm in new)]
-            joined = Extent._make(map(np.concatenate, zip(*parts, strict=True)))
-            ways.append(Allowed(joined, way.feasible, way.norm_high, way.memory))
-        state = old.among(ways)
-        return [*arms, *new], state, state.everything
+        names, state, offered = self.arms, self._state, np.array(places, dtype=np.int64)
+        arms: list[Any] = [names[k] for k in places]
+        if new:
+            self._solve(new)
+            ways = []
+            for number, way in enumerate(state.allowed):
+                parts = [Extent._make(part[offered] for part in way.extent)]
+                parts += [self._extents[arm][number] for arm in new]
+                joined = Extent._make(map(np.concatenate, zip(*parts, strict=True)))
+                ways.append(Allowed(joined, way.feasible, way.norm_high, way.memory))
+            arms, state = [*arms, *new], state.among(ways)
+            return arms, state, state.everything
+        return arms, state, offered[None]
 
     def _place(self, arm: Any) -> int:
         """The position of an arm; -1 for a candidate."""
@@ -278,11 +284,11 @@ class LinearAgent(Saved):
         for k, arm in enumerate(fresh):
             self._extents[arm] = [Extent._make(part[k : k + 1] for part in extent) for extent in found]
 
-    def _in_order(self, eligible: Any, arms: list[Any], values: Floats, rest: float) -> Floats:
-        """Values of the arms on offer, for all arms; if there are candidates, in the order of `eligible`."""
+    def _in_order(self, given: Any, arms: list[Any], values: Floats, rest: float) -> Floats:
+        """Values of the arms on offer, for all arms; if there are candidates, in the order given."""
         if isinstance(arms[-1], Candidate):
             found = dict(zip(arms, values.tolist(), strict=True))
-            return np.array([found[arm] for arm in dict.fromkeys(eligible) if arm in found])
+            return np.array([found[arm] for arm in dict.fromkeys(given) if arm in found])
         every = np.full(len(self.arms), rest)
         every[[self._position[arm] for arm in arms]] = values
         return every
@@ -313,10 +319,9 @@ class LinearAgent(Saved):
         with self._lock:
             k, state, bounds = self._place(arm), self._state, self._known.bounds
             new = arm if isinstance(arm, Candidate) else None
-            name, low, high = (
-                (new.name, new.low, new.high) if new else (bounds.arms[k], bounds.low.item(k), bounds.high.item(k))
-            )
-            value = _within(reward, low, high)
+            name = bounds.arms[k] if new is None else new.name
+            low, high = (bounds.low.item(k), bounds.high.item(k)) if new is None else (new.low, new.high)
+            value = within(reward, low, high)
             if value is None:
                 raise RewardError(
                     f"arm {name!r}: the reward {shown(reward)} is not a number in its range [{low}, {high}]"
@@ -329,17 +334,16 @@ class LinearAgent(Saved):
                     f"elsewhere, give pulled=False",
                     stacklevel=2,
                 )
-            if new is not None:
-                self._learn_of(new, value)
-            else:
+            if new is None:
                 x = (value - low) / (high - low)
-                sums = self._seen[:, k] + np.array((1.0, x, x * x))
-                plays, total, squares = sums.tolist()
+                plays, total, squares = sums = (self._seen[:, k] + (1.0, x, x * x)).tolist()
                 found = self._watch.look(self._row, 0, k, plays, total, squares, float(self._waiting[arm] - answered))
                 if found is not None:
                     warnings.warn(ContradictionWarning(found.named(name)), stacklevel=2)
                 self._seen[:, k] = sums
                 self.policy.learn(state, np.array([k]), np.array([value]))
+            else:
+                self._learn_of(new, value)
             self._waiting[arm] -= int(answered)
             if not self._waiting[arm]:
                 del self._waiting[arm]
@@ -491,9 +495,9 @@ class LinearAgent(Saved):
         warnings.warn(
             f"bounds and rewards contradict each other: no parameter lies in the confidence set and satisfies all "
             f"bounds. Arm {self.arms[k]!r} shows it most: its mean is from {low[k]:.4g} to {high[k]:.4g} by the "
-            f"rewards, from {own.lower[k]:.4g} to {own.upper[k]:.4g} by the bounds. Such decisions are made by the clip "
-            f"index; check the bounds, norm_high and the range of the rewards",
-            stacklevel=3,
+            f"rewards, from {own.lower[k]:.4g} to {own.upper[k]:.4g} by the bounds. Check the bounds, norm_high and "
+            f"the range of the rewards; until then such decisions are made by the clip index",
+            stacklevel=4,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -503,25 +507,26 @@ class LinearAgent(Saved):
             state.refresh()  # as `from_dict` does, so that both agents go on with the same numbers
             for way in state.allowed:
                 way.memory.pop("axes", None)
-            new = [[asdict(one), number] for one, number in self._waiting.items() if isinstance(one, Candidate)]
+            points = [way.memory["points"].tolist() for way in state.allowed if "points" in way.memory]
+            candidates = [[asdict(arm), number] for arm, number in self._waiting.items() if isinstance(arm, Candidate)]
             return {
                 "linear_agent": _FORMAT,
-                "seed": self.seed,
-                "floor": self.floor,
                 "policy": self.policy.to_dict(),
                 "known": self._known.to_dict(),
                 "features": state.features.tolist(),
                 "offset": state.offset.tolist(),
+                "seed": self.seed,
+                "floor": self.floor,
                 "retired": self._retired.tolist(),
                 "decisions": self._decisions,
                 "updates": state.updates,
-                **dict(zip(_SEEN, self._seen.tolist(), strict=True)),
+                "seen": self._seen.tolist(),
                 "pending": self.pending().tolist(),
-                "candidates": new,
+                "candidates": candidates,
                 "precision": state.precision[0].tolist(),
                 "moment": state.moment[0].tolist(),
                 "gains": [] if state.gains is None else state.gains[0].tolist(),
-                "points": [way.memory["points"][:, 0].tolist() for way in state.allowed if "points" in way.memory],
+                "points": points,
                 "contradicted": self._watch.to_list(),
                 "warned": sorted(self._warned),
             }
@@ -529,9 +534,7 @@ class LinearAgent(Saved):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Make the agent that `to_dict` described; everything is checked."""
-        names = "linear_agent seed floor policy known features offset retired decisions updates pending candidates"
-        more = "precision moment gains points contradicted warned"
-        saved = Entries("LinearAgent", data, [*names.split(), *more.split(), *_SEEN])
+        saved = Entries("LinearAgent", data, (*_GIVEN, *_LEARNED))
         policy, known = LinearPolicy.from_dict(saved["policy"]), Knowledge.from_dict(saved["known"])
         try:
             own = {name: saved[name] for name in ("offset", "seed", "floor")}
@@ -539,9 +542,8 @@ class LinearAgent(Saved):
             agent._waiting.update({Candidate(**one): int(number) for one, number in saved.list("candidates")})
         except TypeError as error:
             raise saved.wrong(str(error)) from None
-        state, (arms, d) = agent._state, agent._state.features.shape
-        agent._seen = np.array([saved.numbers(name, (arms,)) for name in _SEEN])
-        agent._retired = saved.wholes("retired", (arms,), most=1) > 0
+        state, (arms, d), ways = agent._state, agent._state.features.shape, agent._state.allowed
+        agent._seen, agent._retired = saved.numbers("seen", (3, arms)), saved.wholes("retired", (arms,), most=1) > 0
         agent._waiting.update(dict(zip(agent.arms, saved.wholes("pending", (arms,)).tolist(), strict=True)))
         agent._decisions, state.updates = saved.whole("decisions"), saved.whole("updates")
         state.precision, state.moment = saved.numbers("precision", (d, d))[None], saved.numbers("moment", (d,))[None]
@@ -552,12 +554,12 @@ class LinearAgent(Saved):
         if state.gains is not None:
             state.gains[0] = saved.numbers("gains", (2, arms))
         if saved.list("points"):
-            points = saved.numbers("points", (len(state.allowed), d, getattr(policy, "draws", 0)))
-            for way, point in zip(state.allowed, points, strict=True):
-                means = state.offset[:, None] + state.features @ point
+            points = saved.numbers("points", (len(ways), d, 1, getattr(policy, "draws", 0)))
+            for way, point in zip(ways, points, strict=True):
+                means = state.offset[:, None] + state.features @ point[:, 0]
                 if not ((means >= way.lower[:, None] - state.tie) & (means <= way.upper[:, None] + state.tie)).all():
                     raise saved.wrong("a point does not satisfy the bounds of the arms")
-                way.memory["points"] = point[:, None]
+                way.memory["points"] = point
         agent._watch = Watch(1, ERROR / 2.0, saved.list("contradicted"))
         agent._warned = set(saved.list("warned"))
         return agent
@@ -572,12 +574,3 @@ class LinearAgent(Saved):
 
     def __repr__(self) -> str:
         return f"LinearAgent({self.policy!r}, {len(self.arms)} arms, {self.updates()} updates)"
-
-
-def _within(value: object, low: float, high: float) -> float | None:
-    """The value as a float; None unless it is a number between these."""
-    try:
-        number = as_float("value", value)
-    except ValueError:
-        return None
-    return number if low <= number <= high else None
