@@ -18,7 +18,7 @@ from meanbounds.bounds import Arm, BoundsError, MeanBounds, RewardError
 from meanbounds.evidence import Contradiction, ContradictionWarning, Watch
 from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen
-from meanbounds.policies.base import Cache, Policy, choose
+from meanbounds.policies.base import Cache, Described, Policy, choose
 from meanbounds.support.checks import as_flag, as_list, as_mapping, check_choice, shown, within
 from meanbounds.support.decisions import Decision, Excluded
 from meanbounds.support.entries import Entries
@@ -108,6 +108,8 @@ class Agent(Saved):
         if not isinstance(policy, Policy):
             name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
             hint = "" if name is None else f"; did you mean mb.{name}()?"
+            if isinstance(policy, Described):
+                hint = ", which is for arms with features: use mb.LinearAgent"
             raise TypeError(f"policy must be one such as mb.GLUE(); got {shown(policy)}{hint}")
         least = None if isinstance(floor, bool) else within(floor, 0.0, 1.0)
         if least is None:

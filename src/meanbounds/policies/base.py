@@ -192,7 +192,7 @@ class Policy(Described):
         The scores, shape (rows, arms). If ties are not to be broken by clipped means: a pair of the scores and the
         numbers that break ties.
         """
-        chance = self.probabilities(known, seen, t, cache)
+        chance = _fitted(self, "probabilities", self.probabilities(known, seen, t, cache), seen)
         below = np.cumsum(chance, axis=1)
         drawn = (draws.one()[:, None] * below[:, -1:] >= below).sum(axis=1)
         scores = np.full(chance.shape, -np.inf)
@@ -274,11 +274,8 @@ def choose(policy: Policy, known: Known, seen: Seen, t: Floats, draws: Draws, ca
     """The arm that the policy plays in each row: the largest score, then the largest clipped mean, then at random."""
     known = known if policy.uses_bounds else known.vacuous
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found = policy.scores(known, seen, t, draws, cache)
-        scores, means = found if isinstance(found, tuple) else (found, None)
-        if known.eligible is not None:
-            scores = np.where(known.eligible, scores, -np.inf)
-        tied = _largest(scores, policy.score_size(known))
+        scores, means = _scored(policy, known, seen, t, draws, cache)
+        tied = _largest(scores, policy.score_size(known), policy)
         if np.count_nonzero(tied) == len(tied):
             return tied.argmax(axis=1)
         tied = _break_ties(tied, seen.clipped_mean(known) if means is None else means, known.scale)
@@ -293,11 +290,8 @@ def chances(policy: Policy, known: Known, seen: Seen, t: Floats, cache: Cache | 
     """The probability with which `choose` plays each arm, for a policy whose scores use no draws."""
     known = known if policy.uses_bounds else known.vacuous
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found = policy.scores(known, seen, t, _NoDraws(), cache)
-        scores, means = found if isinstance(found, tuple) else (found, None)
-        if known.eligible is not None:
-            scores = np.where(known.eligible, scores, -np.inf)
-        tied = _largest(scores, policy.score_size(known))
+        scores, means = _scored(policy, known, seen, t, _NoDraws(), cache)
+        tied = _largest(scores, policy.score_size(known), policy)
         tied = _break_ties(tied, seen.clipped_mean(known) if means is None else means, known.scale)
     return tied / tied.sum(axis=1, keepdims=True)
 
@@ -327,10 +321,38 @@ class _NoDraws(Draws):
         return self.one()
 
 
-def _largest(scores: Floats, size: float) -> Any:
+def _scored(
+    policy: Policy, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None
+) -> tuple[Floats, Floats | None]:
+    """The scores of the eligible arms, and what breaks ties if it is not the clipped means."""
+    found = policy.scores(known, seen, t, draws, cache)
+    scores, means = found if isinstance(found, tuple) else (found, None)
+    scores = _fitted(policy, "scores", scores, seen)
+    return (scores if known.eligible is None else np.where(known.eligible, scores, -np.inf)), means
+
+
+def _fitted(policy: Policy, what: str, values: Any, seen: Seen) -> Floats:
+    """What a policy returned, as an array of shape (rows, arms)."""
+    shape = seen.plays.shape
+    if getattr(values, "shape", None) == shape:
+        return values
+    try:
+        values = np.asarray(values, dtype=np.float64)
+        return np.broadcast_to(values, np.broadcast_shapes(values.shape, shape))
+    except (ValueError, TypeError):
+        raise ValueError(
+            f"{policy}: {what} must be an array with a number for each row and arm, of the shape {shape}; got "
+            f"{shown(values)}"
+        ) from None
+
+
+def _largest(scores: Floats, size: float, policy: Policy | None = None) -> Any:
     best = scores.max(axis=1, keepdims=True)
     if not (best > -np.inf).all():
-        raise ValueError("a policy gave no arm a score above minus infinity, or one that is not a number")
+        raise ValueError(
+            f"{policy or 'a policy'} gave an arm a score that is not a number, or no arm one above minus infinity. The "
+            f"mean of an arm without rewards is NaN: np.fmin(known.upper, index) takes its upper bound instead"
+        )
     with np.errstate(invalid="ignore"):
         return (scores >= best - _TIE * size) | (scores == best)
 

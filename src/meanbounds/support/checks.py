@@ -253,4 +253,5 @@ def unknown(what: str, name: object, names: Sequence[object]) -> str:
     close = difflib.get_close_matches(str(name).lower(), lowered, n=1)
     listed = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
     hint = f", did you mean {lowered[close[0]]!r}? The" if close else "; the"
-    return f"unknown {what} {shown(name)}{hint} {what}s are {listed}"
+    several = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"unknown {what} {shown(name)}{hint} {several} are {listed}"

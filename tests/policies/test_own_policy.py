@@ -1,0 +1,49 @@
+"""Policies of a user's own: what they may return, and what is said of mistakes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import meanbounds as mb
+
+BOUNDS, WORLD = mb.MeanBounds([0.7, 0.2], [0.9, 0.95]), mb.Bernoulli([0.8, 0.5])
+
+
+@dataclass(frozen=True)
+class Returning(mb.policies.IndexPolicy):
+    kind: str = "row"
+
+    def index(self, known: Any, seen: Any, level: Any) -> Any:  # noqa: ARG002
+        kinds = {"row": known.upper, "list": [0.5, 1.0], "short": np.zeros(3), "text": "b", "means": seen.mean(known)}
+        return kinds[self.kind]
+
+
+def test_what_broadcasts_to_rows_and_arms_will_do() -> None:
+    for kind in ("row", "list"):
+        regret = mb.simulate({"own": Returning(kind)}, WORLD, BOUNDS, horizon=20, runs=3, seed=1)
+        assert regret.plays["own"].tolist() == [[0, 20]] * 3
+        assert mb.Agent(Returning(kind), BOUNDS, seed=1).pull() == 1
+
+
+@pytest.mark.parametrize("kind", ["short", "text"])
+def test_scores_of_another_shape_are_refused_by_name(kind: str) -> None:
+    with pytest.raises(ValueError, match=r"Returning\(kind='\w+'\): scores must be .* of the shape \(3, 2\)"):
+        mb.simulate({"own": Returning(kind)}, WORLD, BOUNDS, horizon=20, runs=3, seed=1)
+
+
+def test_means_of_arms_without_rewards_are_explained() -> None:
+    with pytest.raises(ValueError, match=r"Returning\(kind='means'\) gave .* without rewards is NaN: np.fmin"):
+        mb.Agent(Returning("means"), BOUNDS, seed=1).pull()
+
+
+def test_the_first_parameter_is_the_policys_own() -> None:
+    assert Returning("list") == Returning(kind="list", f="1 + t log(t)^2")
+
+
+def test_a_policy_for_features_is_sent_to_its_agent() -> None:
+    with pytest.raises(TypeError, match=r"got ROFUL\(\), which is for arms with features: use mb.LinearAgent"):
+        mb.Agent(mb.ROFUL(), BOUNDS)  # type: ignore[arg-type]
