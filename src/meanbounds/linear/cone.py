@@ -66,13 +66,15 @@ class _State(NamedTuple):
     dual: Floats
 
 
-def maximise(targets: Floats, limits: Limits, centre: Floats | None = None, shape: Floats | None = None) -> Maxima:
+def maximise(targets: Floats, limits: Limits, ellipsoids: tuple[Floats, Floats, Floats] | None = None) -> Maxima:
     """The largest ``target . point`` over the unit ball, the limits, and perhaps an ellipsoid for each program.
 
-    Targets have length 1, and ellipsoids are ``(point - centre) . shape . (point - centre) <= 1``; shapes (programs, d)
-    and (programs, d, d). Of many limits most follow from others. So a few programs take in all of them, and the rest
-    only those that held these back: what multipliers of some limits prove holds with all. Where a point violates
-    another limit, this one is taken in and the program solved again.
+    Targets have length 1. Ellipsoids are a centre, a shape and its inverse for each program, and hold the points with
+    ``(point - centre) . shape . (point - centre) <= 1``.
+
+    Of many limits most follow from others. So a few programs take in all of them, and the rest only those that held
+    these back: what multipliers of some limits prove holds with all. Where a point violates another limit, this one is
+    taken in and the program solved again.
 
     Examples
     --------
@@ -83,9 +85,10 @@ def maximise(targets: Floats, limits: Limits, centre: Floats | None = None, shap
     """
     (number, d), count = targets.shape, limits.ends.size
     centres, shapes = np.zeros((number, 1, d)), np.broadcast_to(np.eye(d), (number, 1, d, d))
-    if centre is not None and shape is not None:
-        centres = np.concatenate([centres, centre[:, None]], axis=1)
-        shapes = np.concatenate([shapes, shape[:, None]], axis=1)
+    inverses = shapes[:, 0]
+    if ellipsoids is not None:
+        centres = np.concatenate([centres, ellipsoids[0][:, None]], axis=1)
+        shapes, inverses = np.concatenate([shapes, ellipsoids[1][:, None]], axis=1), ellipsoids[2]
     found = Maxima(*(np.empty((number, *size)) for size in ((), (), (d,), (), (d,))))
     pilots, chosen = 2 * d + 2, np.ones(count, dtype=np.bool_)
     chooses = count > 4 * d and number > 2 * pilots
@@ -93,7 +96,7 @@ def maximise(targets: Floats, limits: Limits, centre: Floats | None = None, shap
     for batch in np.split(order, range(pilots if chooses else _AT_ONCE, number, _AT_ONCE)):
         todo = batch
         while todo.size:
-            part, weights = _solve(limits.some(chosen), targets[todo], centres[todo], shapes[todo])
+            part, weights = _solve(limits.some(chosen), targets[todo], centres[todo], shapes[todo], inverses[todo])
             for whole, own in zip(found, part, strict=True):
                 whole[todo] = own
             if chosen.all():
@@ -111,17 +114,17 @@ def maximise(targets: Floats, limits: Limits, centre: Floats | None = None, shap
 def multipliers(target: Floats, limits: Limits) -> tuple[float, Floats]:
     """The largest ``target . point`` over the unit ball and the limits, and the multipliers that prove it."""
     d = target.size
-    found, weights = _solve(limits, target[None], np.zeros((1, 1, d)), np.eye(d)[None, None])
+    found, weights = _solve(limits, target[None], np.zeros((1, 1, d)), np.eye(d)[None, None], np.eye(d)[None])
     return float(found.value[0]), weights[0]
 
 
-def _solve(limits: Limits, targets: Floats, centre: Floats, shape: Floats) -> tuple[Maxima, Floats]:
+def _solve(limits: Limits, *programs: Floats) -> tuple[Maxima, Floats]:
     """Solve all programs at once, and hard ones once more with shorter steps; also the multipliers of the limits."""
     with np.errstate(all="ignore"):
-        found, weights = _search(limits, targets, centre, shape, back=0.99, steps=25)
+        found, weights = _search(limits, 0.99, 25, *programs)
         hard = np.flatnonzero(~((found.gap < SOLVED) | (found.value < EMPTY)))
         if hard.size:
-            again, other = _search(limits, targets[hard], centre[hard], shape[hard], back=0.9, steps=60)
+            again, other = _search(limits, 0.9, 60, *(array[hard] for array in programs))
             better = (again.gap < found.gap[hard]) | (again.value < EMPTY)
             for old, new in zip((*found, weights), (*again, other), strict=True):
                 old[hard[better]] = new[better]
@@ -129,7 +132,7 @@ def _solve(limits: Limits, targets: Floats, centre: Floats, shape: Floats) -> tu
 
 
 def _search(
-    limits: Limits, targets: Floats, centre: Floats, shape: Floats, back: float, steps: int
+    limits: Limits, back: float, steps: int, targets: Floats, centre: Floats, shape: Floats, inverse: Floats
 ) -> tuple[Maxima, Floats]:
     """Take so many steps, each of them this share of the way to the boundary, from slacks that need not fit."""
     number, count = len(targets), limits.ends.size
@@ -138,7 +141,6 @@ def _search(
     slack[:, :count] = np.maximum(limits.ends - point @ limits.rows.T, 0.3)
     dual = 0.1 / slack
     dual[:, count:] = 1.0
-    inverse = np.asarray(np.linalg.inv(shape[:, -1]), dtype=np.float64)
     state = _State(np.arange(number), targets, centre, shape, inverse, point, slack, dual)
     value, gap, level = np.full((3, number), np.inf)
     found, weights = Maxima(value, gap, point.copy(), level, np.zeros_like(point)), dual[:, :count].copy()

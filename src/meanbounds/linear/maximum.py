@@ -21,7 +21,8 @@ __all__ = ["TOLERANCE", "Ellipsoids", "Proofs", "indices"]
 TOLERANCE = 1e-8
 """How far an index may be above the true maximum, relative to ``norm_high * length + |offset|``; never below it.
 
-Indices closer than that are equal: break such ties by estimates.
+Indices closer than that are equal: break such ties by estimates. (Where rounding keeps a program from being solved, the
+index may be larger.)
 """
 
 _TOGETHER = 3  # arms of a row whose programs are solved together
@@ -193,9 +194,9 @@ class _Round:
         places, arms = np.nonzero(chosen)
         rows, norm_high, sets, proofs = rows[places], self.feasible.norm_high, self.sets, self.proofs
         centre, precision = sets.centre[rows] / norm_high, sets.precision[rows]
-        shape = precision * ((norm_high / sets.radius[rows]) ** 2)[:, None, None]
+        scale = ((norm_high / sets.radius[rows]) ** 2)[:, None, None]
         targets = self.arms.features[arms] * (norm_high / self.reach[arms])[:, None]
-        found = maximise(targets, self.feasible.needed, centre, shape)
+        found = maximise(targets, self.feasible.needed, (centre, precision * scale, sets.inverse[rows] / scale))
         exact = self.arms.offset[arms] + self.reach[arms] * np.minimum(found.value, 1.0)
         self.index[rows, arms] = np.minimum(self.index[rows, arms], exact)
         self.exact[rows, arms] = True
