@@ -104,7 +104,7 @@ def test_probabilities_are_those_of_the_next_pull(policy: LinearPolicy) -> None:
 
 def test_a_floor_is_kept() -> None:
     known = mb.MeanBounds([0.6, 0.0, 0.0, 0.0], [0.9, 1.0, 1.0, 0.5])
-    one = mb.LinearAgent(mb.LinearThompson(), known, np.eye(4) * 0.9, seed=1, floor=0.1, offset=0.1)
+    one = mb.LinearAgent(mb.ROFUL(index="clip"), known, np.eye(4) * 0.9, seed=1, floor=0.1, offset=0.1)
     chances = one.probabilities()
     assert (chances[:3] >= 0.1 - 1e-12).all()
     assert chances[3] == 0.0

@@ -3,69 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
+from tests.playing import bounded, play, rewards
 
 import meanbounds as mb
 from meanbounds.linear import LinearArms, LinearPolicy
 from meanbounds.support.streams import Draws, stream
-from meanbounds.support.types import Floats
 
 POLICIES = [mb.OFUL(), mb.ROFUL(), mb.ROFUL(index="clip"), mb.ROFUL(index="plain"), mb.LinearThompson()]
 
 
-def uneven(seed: int, arms: int = 12, d: int = 3) -> tuple[LinearArms, Floats]:
-    """Arms of any length, with offsets and several ranges, and the parameter."""
-    rng = np.random.default_rng(seed)
-    features = rng.normal(size=(arms, d)) * rng.uniform(0.2, 1.5, size=(arms, 1))
-    theta = rng.normal(size=d)
-    theta *= 0.9 / np.linalg.norm(theta)
-    offset = rng.uniform(-0.3, 0.3, arms)
-    means, width = offset + features @ theta, rng.choice([0.5, 2.0], arms)
-    low = means - width * rng.uniform(0.2, 0.8, arms)
-    lower, upper = (np.clip(means + side * rng.uniform(0.0, 0.5, arms), low, low + width) for side in (-1.0, 1.0))
-    return LinearArms(features, mb.MeanBounds(lower, upper, low=low, high=low + width), offset=offset), theta
-
-
-def play(
-    policy: LinearPolicy, arms: LinearArms, theta: Floats, rounds: int, rows: int = 1, seed: int = 1, k: int = 5
-) -> tuple[Floats, Any]:
-    """The arms played in each round, of k on offer, with rewards at the ends of the ranges; and the state."""
-    rng, bounds = np.random.default_rng(seed), arms.bounds
-    chance = (arms.offset + arms.features @ theta - bounds.low) / (bounds.high - bounds.low)
-    state, keys, played = policy.start(arms, rows), stream(seed, np.arange(rows), "policy"), np.zeros((rounds, rows))
-    for t in range(rounds):
-        offered = rng.permuted(np.tile(np.arange(len(bounds)), (rows, 1)), axis=1)[:, :k]
-        chosen = policy.choose(state, offered, Draws(keys, t))
-        assert (offered == chosen[:, None]).any(axis=1).all()
-        reward = np.where(rng.random(rows) < chance[chosen], bounds.high[chosen], bounds.low[chosen])
-        policy.learn(state, chosen, reward)
-        played[t] = chosen
-    return played, state
-
-
 def test_oful_plays_the_largest_index_of_its_definition() -> None:
-    arms, theta = uneven(0)
-    policy, bounds = mb.OFUL(norm_high=2.0, regularisation=0.7, failure=0.05), arms.bounds
-    chance = (arms.offset + arms.features @ theta - bounds.low) / (bounds.high - bounds.low)
-    proxy = (bounds.high - bounds.low) ** 2 / 4.0
-    sigma, rng = float(proxy.max()), np.random.default_rng(2)
+    arms, theta = bounded(0, 12, 3, uneven=True)
+    policy, rng = mb.OFUL(norm_high=2.0, regularisation=0.7, failure=0.05), np.random.default_rng(2)
     state, keys = policy.start(arms), stream(1, 0, "policy")
-    v, b = 0.7 * np.eye(3), np.zeros(3)
+    proxy, v, b = (arms.bounds.high - arms.bounds.low) ** 2 / 4.0, 0.7 * np.eye(3), np.zeros(3)
     for t in range(400):
         offered = rng.permutation(12)[:6]
         growth = np.linalg.slogdet(v)[1] - 3.0 * np.log(0.7)
-        radius = np.sqrt(0.7) * 2.0 + np.sqrt(sigma * (2.0 * np.log(1.0 / 0.05) + growth))
+        radius = np.sqrt(0.7) * 2.0 + np.sqrt(proxy.max() * (2.0 * np.log(1.0 / 0.05) + growth))
         width = np.sqrt(np.einsum("ki,ki->k", arms.features, np.linalg.solve(v, arms.features.T).T))
         index = arms.offset + arms.features @ np.linalg.solve(v, b) + radius * width
-        (chosen,) = policy.choose(state, offered[None], Draws(keys, t))
-        assert index[chosen] >= index[offered].max() - 1e-7
-        reward = bounds.high[chosen] if rng.random() < chance[chosen] else bounds.low[chosen]
-        policy.learn(state, np.array([chosen]), np.array([reward]))
-        x, weight = arms.features[chosen], sigma / proxy[chosen]
-        v, b = v + weight * np.outer(x, x), b + weight * (reward - arms.offset[chosen]) * x
+        chosen = policy.choose(state, offered[None], Draws(keys, t))
+        assert chosen[0] in offered
+        assert index[chosen[0]] >= index[offered].max() - 1e-7
+        reward = rewards(arms, theta, chosen, rng.random(1))
+        policy.learn(state, chosen, reward)
+        x, weight = arms.features[chosen[0]], proxy.max() / proxy[chosen[0]]
+        v, b = v + weight * np.outer(x, x), b + weight * (reward[0] - arms.offset[chosen[0]]) * x
 
 
 def test_rank_one_updates_do_not_drift() -> None:
@@ -86,20 +53,18 @@ def test_rank_one_updates_do_not_drift() -> None:
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_rows_do_not_depend_on_each_other(policy: LinearPolicy) -> None:
-    arms, theta = uneven(1)
-    together, _ = play(policy, arms, theta, 60, rows=4)
-    again, _ = play(policy, arms, theta, 60, rows=4)
-    np.testing.assert_array_equal(together, again)
-    bounds, keys = arms.bounds, stream(1, np.arange(4), "policy")
+    arms, _ = bounded(1, uneven=True)
+    bounds, keys, rng = arms.bounds, stream(1, np.arange(4), "policy"), np.random.default_rng(3)
     whole, parts = policy.start(arms, 4), [policy.start(arms, 1) for _ in range(4)]
     for t in range(60):
-        chosen = policy.choose(whole, None, Draws(keys, t))
+        offered = rng.permuted(np.tile(np.arange(15), (4, 1)), axis=1)[:, :6]
+        chosen = policy.choose(whole, offered, Draws(keys, t))
         reward = np.where((t + chosen) % 3 == 0, bounds.high[chosen], bounds.low[chosen])
         policy.learn(whole, chosen, reward)
         for row, part in enumerate(parts):
-            alone = policy.choose(part, None, Draws(keys[row : row + 1], t))
-            assert alone[0] == chosen[row]
-            policy.learn(part, alone, reward[row : row + 1])
+            own = slice(row, row + 1)
+            assert policy.choose(part, offered[own], Draws(keys[own], t)) == chosen[own]
+            policy.learn(part, chosen[own], reward[own])
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
@@ -107,7 +72,7 @@ def test_the_known_part_of_each_mean_is_added_back(policy: LinearPolicy) -> None
     """Hidden parts 0.9 and 0, known parts -0.8 and 0.5: the second arm is best, though its hidden part is smaller."""
     bounds = mb.MeanBounds([-0.8, -0.5], [0.2, 1.0], low=-1.0, high=1.0)
     arms = LinearArms([[1.0, 0.0], [0.0, 1.0]], bounds, offset=[-0.8, 0.5])
-    played, _ = play(policy, arms, np.array([0.9, 0.0]), 600, rows=5, k=2)
+    played, _ = play(policy, arms, np.array([0.9, 0.0]), 600, rows=5)
     assert (played[300:] == 1).mean() > 0.9  # without the known parts it would be 0
     sure = mb.MeanBounds([-0.1, 0.3], [0.2, 0.7], low=-1.0, high=1.0)
     agent = mb.LinearAgent(policy, sure, arms.features, offset=[-0.8, 0.5], seed=1)
@@ -122,18 +87,14 @@ def test_the_known_part_of_each_mean_is_added_back(policy: LinearPolicy) -> None
 
 def test_the_confidence_set_covers_the_parameter() -> None:
     """Each run misses with probability 0.05 at most; more than 45 of 400 do so with probability 6e-7."""
-    arms, theta = uneven(3)
-    policy, rows, bounds = mb.ROFUL(index="clip", failure=0.05), 400, arms.bounds
-    rng, state = np.random.default_rng(5), policy.start(arms, rows)
-    chance = (arms.offset + arms.features @ theta - bounds.low) / (bounds.high - bounds.low)
-    keys, missed = stream(5, np.arange(rows), "policy"), np.zeros(rows, dtype=np.bool_)
+    arms, theta = bounded(3, uneven=True)
+    policy, rows, rng = mb.ROFUL(index="clip", failure=0.05), 400, np.random.default_rng(5)
+    state, keys, missed = policy.start(arms, rows), stream(5, np.arange(rows), "policy"), np.zeros(rows, dtype=np.bool_)
     for t in range(300):
         error = theta - state.parameter
         missed |= np.einsum("ri,rij,rj->r", error, state.precision, error) > policy.radius(state) ** 2
         chosen = policy.choose(state, None, Draws(keys, t))
-        policy.learn(
-            state, chosen, np.where(rng.random(rows) < chance[chosen], bounds.high[chosen], bounds.low[chosen])
-        )
+        policy.learn(state, chosen, rewards(arms, theta, chosen, rng.random(rows)))
     assert missed.sum() <= 45
 
 

@@ -3,45 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
-import clarabel
 import numpy as np
 import pytest
-from scipy import sparse
+from tests.cones import Instance, largest
+from tests.playing import bounded, play, rewards
 
 import meanbounds as mb
 from meanbounds.linear import LinearArms, LinearPolicy
 from meanbounds.linear.oful import Offer
 from meanbounds.support.streams import Draws, stream
-from meanbounds.support.types import Floats, Integers
-
-
-def bounded(seed: int, arms: int = 15, d: int = 4) -> tuple[LinearArms, Floats]:
-    """Unit arms with means on [-1, 1], bounds up to 0.5 away, and the parameter."""
-    rng = np.random.default_rng(seed)
-    features, theta = rng.normal(size=(arms, d)), rng.normal(size=d)
-    features /= np.linalg.norm(features, axis=1)[:, None]
-    theta *= 0.9 / np.linalg.norm(theta)
-    means = features @ theta
-    lower, upper = (np.clip(means + side * rng.uniform(0.0, 0.5, arms), -1.0, 1.0) for side in (-1.0, 1.0))
-    return LinearArms(features, mb.MeanBounds(lower, upper, low=-1.0)), theta
-
-
-def run(
-    policy: LinearPolicy, arms: LinearArms, theta: Floats, rounds: int, rows: int = 1, known: Any = None
-) -> tuple[Integers, Any]:
-    """The arms played in each round, with rewards at the ends of the ranges; and the state."""
-    rng, bounds = np.random.default_rng(7), arms.bounds
-    chance = (arms.offset + arms.features @ theta - bounds.low) / (bounds.high - bounds.low)
-    state, keys = policy.start(arms, rows, known), stream(7, np.arange(rows), "policy")
-    played = np.zeros((rounds, rows), dtype=np.int64)
-    for t in range(rounds):
-        played[t] = chosen = policy.choose(state, None, Draws(keys, t))
-        policy.learn(
-            state, chosen, np.where(rng.random(rows) < chance[chosen], bounds.high[chosen], bounds.low[chosen])
-        )
-    return played, state
 
 
 def test_without_knowledge_it_is_oful() -> None:
@@ -51,41 +22,32 @@ def test_without_knowledge_it_is_oful() -> None:
     features /= np.linalg.norm(features, axis=1)[:, None]
     arms = LinearArms(features, mb.MeanBounds.vacuous(30, low=-3.0, high=3.0))
     theta /= np.linalg.norm(theta)
-    ours, _ = run(mb.ROFUL(index="plain"), arms, theta, 500, rows=5)
-    theirs, _ = run(mb.OFUL(), arms, theta, 500, rows=5)
+    ours, _ = play(mb.ROFUL(index="plain"), arms, theta, 500, rows=5)
+    theirs, _ = play(mb.OFUL(), arms, theta, 500, rows=5)
     np.testing.assert_array_equal(ours, theirs)
-
-
-def largest(x: Floats, arms: LinearArms, centre: Floats, precision: Floats, radius: float) -> float:
-    """The largest product with x over bounds, norm 1 and ellipsoid, by another solver."""
-    d, root = x.size, np.linalg.cholesky(precision).T
-    rows = np.vstack([arms.features, -arms.features, np.zeros((1, d)), -np.eye(d), np.zeros((1, d)), -root])
-    ends = np.concatenate([arms.bounds.upper, -arms.bounds.lower, [1.0], np.zeros(d), [radius], -root @ centre])
-    cones = [clarabel.NonnegativeConeT(2 * len(arms.offset)), *[clarabel.SecondOrderConeT(d + 1)] * 2]
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    solver = clarabel.DefaultSolver(sparse.csc_matrix((d, d)), -x, sparse.csc_matrix(rows), ends, cones, settings)
-    return -float(solver.solve().obj_val)
 
 
 def test_the_exact_index_is_that_of_another_solver() -> None:
     arms, theta = bounded(2)
+    own = Instance(arms.features, arms.bounds.lower, arms.bounds.upper, arms.offset, 1.0, theta)
     exact, clip, plain = (mb.ROFUL(index=kind) for kind in ("exact", "clip", "plain"))
-    state, rng = exact.start(arms), np.random.default_rng(3)
-    keys, chance = stream(3, 0, "policy"), 0.5 + 0.5 * arms.features @ theta
+    state, rng, keys = exact.start(arms), np.random.default_rng(3), stream(3, 0, "policy")
     for t in range(60):
         allowed = state.allowed[0]
         offer = Offer(state.everything, allowed.kept(state.everything), allowed)
-        (chosen,) = exact.choose(state, None, Draws(keys, t))
+        chosen = exact.choose(state, None, Draws(keys, t))
         if t % 6 == 0:
             ours, capped, free = (policy.scores(state, offer, every=True)[0] for policy in (exact, clip, plain))
-            kept, radius = np.flatnonzero(offer.kept[0]), exact.radius(state).item()
-            found = {k: largest(arms.features[k], arms, state.parameter[0], state.precision[0], radius) for k in kept}
-            np.testing.assert_allclose(ours[kept], list(found.values()), atol=1e-6)
-            assert found[chosen] >= max(found.values()) - 1e-6
+            inside, kept = (
+                (state.parameter[0], state.precision[0], exact.radius(state).item()),
+                np.flatnonzero(offer.kept),
+            )
+            found = np.array([largest(arms.features[k], own, inside) for k in kept])
+            np.testing.assert_allclose(ours[kept], found, atol=1e-6)
+            assert found[kept == chosen[0]] >= found.max() - 1e-6
             assert (ours[kept] <= capped[kept] + 1e-9).all()
             assert (capped <= free).all()
-        exact.learn(state, np.array([chosen]), np.where(rng.random(1) < chance[chosen], 1.0, -1.0))
+        exact.learn(state, chosen, rewards(arms, theta, chosen, rng.random(1)))
 
 
 def test_excluded_arms_are_never_played_and_bounds_are_tight() -> None:
@@ -94,7 +56,7 @@ def test_excluded_arms_are_never_played_and_bounds_are_tight() -> None:
     possible = tight.upper > tight.best_lower
     assert 0 < possible.sum() < 15
     for index in ("exact", "clip", "plain"):
-        played, state = run(mb.ROFUL(index=index), arms, theta, 100)
+        played, state = play(mb.ROFUL(index=index), arms, theta, 100)
         np.testing.assert_allclose(state.allowed[0].upper, tight.upper, atol=1e-9)
         assert possible[played].all()
 
@@ -113,8 +75,8 @@ def test_an_empty_intersection_is_counted_and_decided_by_clip() -> None:
     """Both means are said to be at most 0.1; rewards of the first have the mean 0.9."""
     arms = LinearArms(np.eye(2), mb.MeanBounds([0.0, 0.0], [0.1, 0.1]))
     theta = np.array([0.9, 0.05])
-    exact, state = run(mb.ROFUL(), arms, theta, 400, rows=3)
-    clip, _ = run(mb.ROFUL(index="clip"), arms, theta, 400, rows=3)
+    exact, state = play(mb.ROFUL(), arms, theta, 400, rows=3)
+    clip, _ = play(mb.ROFUL(index="clip"), arms, theta, 400, rows=3)
     assert (state.contradictions > 0).all()
     np.testing.assert_array_equal(exact[-100:] == 0, clip[-100:] == 0)
     agent = mb.LinearAgent(mb.ROFUL(), arms.bounds, arms.features, seed=1)
@@ -134,12 +96,12 @@ def test_a_trust_below_one_recovers_from_wrong_bounds(policy: LinearPolicy) -> N
     """The best arm has the mean 0.8, and is said to be below 0.45; with a trust of 1 it is never played."""
     bounds = mb.MeanBounds([0.0, 0.5, 0.0], [0.45, 0.7, 1.0])
     arms, theta = LinearArms(np.eye(3), bounds), np.array([0.8, 0.52, 0.1])
-    believed, _ = run(policy, arms, theta, 50, rows=2)
+    believed, _ = play(policy, arms, theta, 50, rows=2)
     assert (believed != 0).all()
-    doubted, state = run(policy, arms, theta, 400, rows=2, known=mb.Knowledge(bounds, trust=0.9))
+    doubted, state = play(policy, arms, theta, 400, rows=2, known=mb.Knowledge(bounds, trust=0.9))
     assert (doubted[-100:] == 0).mean() > 0.9
     assert (state.doubt > 0.99).all()
-    right, state = run(policy, arms, np.array([0.3, 0.6, 0.3]), 200, rows=2, known=mb.Knowledge(bounds, trust=0.9))
+    right, state = play(policy, arms, np.array([0.3, 0.6, 0.3]), 200, rows=2, known=mb.Knowledge(bounds, trust=0.9))
     assert (right == 1).mean() > 0.55
     assert (state.doubt < 0.5).all()
 
@@ -148,11 +110,11 @@ def test_bets_against_bounds_that_hold_seldom_win() -> None:
     """Wealth ever reaches 20 with probability 0.05 at most; in more than 45 of 400 runs with probability 6e-7."""
     arms, theta = bounded(8)
     policy, rows, rng = mb.ROFUL(index="clip"), 400, np.random.default_rng(9)
-    state, chance, won = policy.start(arms, rows), 0.5 + 0.5 * arms.features @ theta, np.zeros(400, dtype=np.bool_)
+    state, won = policy.start(arms, rows), np.zeros(rows, dtype=np.bool_)
     state.gains = np.zeros((rows, 2, 15))
     for _ in range(250):
         chosen = rng.integers(15, size=rows)
-        policy.learn(state, chosen, np.where(rng.random(rows) < chance[chosen], 1.0, -1.0))
+        policy.learn(state, chosen, rewards(arms, theta, chosen, rng.random(rows)))
         won |= state.gains.sum(axis=(1, 2)) >= np.log(20.0)
     assert won.sum() <= 45
 
@@ -167,16 +129,11 @@ def test_the_doubt_is_a_posterior_probability() -> None:
     assert len(mb.ROFUL().start(arms, 1, mb.Knowledge(bounds, trust=[1.0, 0.0])).allowed) == 1
 
 
-def test_very_many_arms_are_tightened_by_the_narrowest() -> None:
-    rng = np.random.default_rng(6)
-    features = rng.normal(size=(1_300, 2))
-    theta = np.array([0.6, -0.5])
-    means = features @ theta
-    lower, upper = (np.clip(means + side * rng.uniform(0.05, 2.0, 1_300), -5.0, 5.0) for side in (-1.0, 1.0))
-    arms = LinearArms(features, mb.MeanBounds(lower, upper, low=-5.0, high=5.0))
-    state = mb.ROFUL().start(arms)
+def test_very_many_arms_are_tightened_by_the_narrowest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("meanbounds.linear.roful._MOST", 40)
+    arms, theta = bounded(6, 300)
+    state, means, bounds = mb.ROFUL().start(arms), arms.features @ theta, arms.bounds
     own = state.allowed[0]
-    assert (own.lower <= means + 1e-9).all()
-    assert (own.upper >= means - 1e-9).all()
-    assert (own.upper - own.lower).mean() < 0.2 * (upper - lower).mean()
+    assert ((own.lower <= means + 1e-9) & (own.upper >= means - 1e-9)).all()
+    assert (own.upper - own.lower).mean() < 0.7 * (bounds.upper - bounds.lower).mean()
     assert mb.ROFUL().choose(state, None, Draws(stream(1, 0, "policy"), 0)) == np.argmax(own.upper)

@@ -344,9 +344,8 @@ class LinearAgent(Saved):
                 self.policy.learn(state, np.array([k]), np.array([value]))
             else:
                 self._learn_of(new, value)
-            self._waiting[arm] -= int(answered)
-            if not self._waiting[arm]:
-                del self._waiting[arm]
+            if answered:
+                self._answer(arm)
             for one in [] if "together" in self._warned else self._together(ERROR / 2.0):
                 self._warned.add("together")
                 warnings.warn(ContradictionWarning(one), stacklevel=2)
@@ -368,7 +367,13 @@ class LinearAgent(Saved):
             self._place(arm)
             if not self._waiting[arm]:
                 raise ValueError(f"no pull of arm {arm!r} waits for a reward")
-            self._waiting[arm] -= 1
+            self._answer(arm)
+
+    def _answer(self, arm: Arm | Candidate) -> None:
+        """One pull of this arm waits no longer."""
+        self._waiting[arm] -= 1
+        if not self._waiting[arm]:
+            del self._waiting[arm]
 
     def add(self, known: MeanBounds, features: ArrayLike, offset: ArrayLike = 0.0) -> None:
         """Offer more arms: these bounds name them, and are certain; with a row of features for each."""

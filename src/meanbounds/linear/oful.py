@@ -31,27 +31,13 @@ _PRUNED = 1e-9  # of the largest mean that the norm allows: rounding may have ra
 
 @dataclass(eq=False)
 class Allowed:
-    """What the bounds allow.
+    """What the bounds allow; a policy that uses no bounds has infinite ones."""
 
-    Attributes
-    ----------
-    extent
-        The smallest and the largest mean of each arm; infinite for a policy that uses no bounds.
-    feasible
-        All parameters that satisfy the bounds; None for a policy that uses no bounds.
-    norm_high
-        Upper limit on the norm of the parameter.
-    memory
-        What the policy keeps from round to round, whichever arms are on offer.
-    proofs
-        What earlier rounds proved about exact indices of these arms.
-    """
-
-    extent: Extent
-    feasible: FeasibleSet | None
+    extent: Extent  # the smallest and the largest mean of each arm
+    feasible: FeasibleSet | None  # all parameters that satisfy the bounds; None if no bounds are used
     norm_high: float
-    memory: dict[str, Any] = field(default_factory=dict)
-    proofs: Any = None
+    memory: dict[str, Any] = field(default_factory=dict)  # what the policy keeps, whichever arms are on offer
+    proofs: Any = None  # what is proved about exact indices of these arms
 
     def __post_init__(self) -> None:
         self.lower, self.upper = self.extent.lower, self.extent.upper
@@ -78,10 +64,8 @@ class LinearState:
 
     Attributes
     ----------
-    features, offset, bounds
-        Of the arms.
-    allowed
-        What the bounds allow; if some may be wrong, after this, what the certain ones allow.
+    features, offset, bounds, allowed
+        Of the arms, and what the bounds allow; if some may be wrong, after this, what the certain ones allow.
     weight
         How much a reward of each arm counts: one over the variance, or variance proxy, of its noise.
     precision, moment
@@ -139,8 +123,7 @@ class LinearState:
     def add(self, x: Floats, target: Floats, weight: Floats) -> None:
         """Add a reward to each row: the features (rows, d), the reward less its offset, and how much it counts."""
         image = (self.inverse @ x[:, :, None])[:, :, 0]
-        width = weight * (x * image).sum(axis=1)
-        error = target - (x * self.parameter).sum(axis=1)
+        width, error = weight * np.vecdot(x, image), target - np.vecdot(x, self.parameter)
         weighted = weight[:, None] * x
         self.precision += weighted[:, :, None] * x[:, None, :]
         self.moment += target[:, None] * weighted
@@ -157,10 +140,12 @@ class LinearState:
         self.square -= factor * np.square(product, out=product)
 
     def adopt(self, old: LinearState) -> None:
-        """Take over what another state with the same number of features has learned, but for bets."""
+        """Take over what another state has learned; there may be more arms and bounds now."""
         self.precision += old.precision - old.begun[0]
         self.moment += old.moment - old.begun[1]
         self.updates, self.contradictions = old.updates, old.contradictions
+        if self.gains is not None and old.gains is not None:  # what refutes the old bounds refutes more bounds too
+            self.gains[:, :, : old.gains.shape[2]] = old.gains
         self.refresh()
 
     @property
@@ -175,8 +160,8 @@ class LinearState:
         log_e = 0.0 if self.gains is None else np.maximum(self.gains.sum(axis=(1, 2)), 0.0)
         return 1.0 / (1.0 + np.exp(np.minimum(self.log_n + log1p(-exp(-self.log_n)) - log_e, 700.0)))
 
-    def bet(self, positions: Integers, rewards: Floats) -> bool:
-        """Bet against the bounds of the arms that were played: whether a bet was decided by these rewards.
+    def bet(self, positions: Integers, rewards: Floats) -> None:
+        """Bet against the bounds of the arms that were played, and let their rewards decide.
 
         A bet needs two numbers before the reward X comes: the upper bound u on its mean that follows from all bounds,
         and a forecast q > u, in units of the range. The wealth is multiplied by
@@ -188,8 +173,7 @@ class LinearState:
         middle = self.at(self.estimate, positions[:, None])[:, 0]
         error = np.sqrt(np.maximum(self.at(self.square, positions[:, None])[:, 0], 0.0))
         lower, upper = self.allowed[0].lower.take(positions), self.allowed[0].upper.take(positions)
-        rows = np.flatnonzero((middle + error < lower) | (middle - error > upper)).tolist()
-        for row in rows:
+        for row in np.flatnonzero((middle + error < lower) | (middle - error > upper)).tolist():
             arm, side = int(positions[row]), int(middle[row] > upper[row])
             ends = self.bounds.low.item(arm), self.bounds.high.item(arm)
             start, end = ends if side else ends[::-1]  # a lower bound is an upper bound on what a reward lacks
@@ -200,7 +184,6 @@ class LinearState:
                 short = max(1.0 - forecast, (1.0 - bound) / 2.0)
                 gain = win * (log1p(-short) - log(max(bound, 1e-300))) if win > 0.0 else 0.0
                 self.gains[row, side, arm] += gain + (1.0 - win) * log(short / (1.0 - bound))
-        return bool(rows)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -275,10 +258,8 @@ class LinearPolicy(Described):
 
         Parameters
         ----------
-        arms
-            Features, offsets and bounds.
-        rows
-            How many runs there are.
+        arms, rows
+            Features, offsets and bounds of the arms, and how many runs there are.
         known
             The trust in these bounds, and a prior, for policies that take one.
         """
@@ -287,11 +268,12 @@ class LinearPolicy(Described):
         doubted, worst = (trust > 0.0) & (trust < 1.0), float(bounds.worst_variance_proxy.max())
         self.check_scale(float(arms.length.max()))
         allowed = [self.allow(without_bounds(arms, trust == 0.0))]
-        if doubted.any():
+        doubts = allowed[0].feasible is not None and doubted.any()
+        if doubts:
             allowed.append(self.allow(without_bounds(arms, trust < 1.0)))
         weight = self.weight(allowed[-1].extent, bounds.low, bounds.high, worst)
         state = LinearState(allowed, bounds, weight, self.ridge(worst), rows)
-        if doubted.any():
+        if doubts:
             state.log_n, state.gains = float(known.log_n[doubted].min()), np.zeros((rows, 2, len(bounds)))
         if known.prior is not None:
             if not self.takes_prior:
@@ -329,7 +311,8 @@ class LinearPolicy(Described):
     def pick(self, weights: Floats | Booleans, rows: int, draws: Draws) -> Integers:
         """Draw a column of `weights` for each row."""
         if np.count_nonzero(weights) == len(weights):
-            return np.broadcast_to(weights.argmax(axis=1), rows)
+            places = weights.argmax(axis=1)
+            return places if len(places) == rows else np.repeat(places, rows)
         below = weights.cumsum(axis=1)
         return ((draws.one() * below[:, -1])[:, None] >= below).sum(axis=1)
 

@@ -17,7 +17,7 @@ from meanbounds.support.types import Floats
 
 __all__ = ["ROFUL", "allowed_by"]
 
-_MOST = 1_000  # arms whose bounds are all used to tighten bounds; of more arms, those with the narrowest bounds
+_MOST = 3_000  # arms whose bounds are all used to tighten bounds; of more arms, those with the narrowest bounds
 
 
 def allowed_by(arms: LinearArms, norm_high: float) -> Allowed:
@@ -54,7 +54,7 @@ class ROFUL(OFUL):
     which comes from its own bounds and range, in place of one factor for all; the radius has log(det V / det V_0),
     which holds for weights and for features of any length. The cone of arms around the most promising one is left out:
     after tightening it removes nothing that the bounds do not. Of equal indices the largest estimate is played, moved
-    into the arm's bounds. With more than 1,000 arms, bounds are tightened by the 1,000 narrowest.
+    into the arm's bounds. With more than 3,000 arms, bounds are tightened by the 3,000 narrowest.
 
     Examples
     --------
