@@ -12,7 +12,7 @@ from tests.cones import KINDS, instance, largest
 import meanbounds as mb
 from meanbounds.linear.arms import LinearArms
 from meanbounds.linear.cone import Limits, maximise, multipliers
-from meanbounds.linear.feasible import FeasibleSet, restrict_cone, tighten
+from meanbounds.linear.feasible import FeasibleSet, tighten
 
 CLOSE = 2e-9  # of the largest mean that the norm allows
 
@@ -135,38 +135,6 @@ def test_bounds_that_are_rounded_are_no_contradiction() -> None:
         bounds = mb.MeanBounds(means, means, low=-100.0, high=100.0)
         tight = tighten(features, bounds, norm_high=float(np.linalg.norm(parameter)) * 1.5, offset=5.0)
         np.testing.assert_array_equal(tight.lower, means)
-
-
-def test_the_cone_keeps_the_best_arm_and_its_ends_are_attained() -> None:
-    rng = np.random.default_rng(11)
-    features, offset = rng.standard_normal((6, 2)) * rng.uniform(0.3, 2.0, (6, 1)), rng.uniform(-0.5, 0.5, 6)
-    features[3] = 0.0
-    angles, lengths = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 4001), np.linspace(0.0, 1.5, 61))
-    ball = np.column_stack([(lengths * np.cos(angles)).ravel(), (lengths * np.sin(angles)).ravel()])
-    means = ball @ features.T + offset
-    lower = means[rng.integers(0, len(ball), 20)] - rng.uniform(0.0, 0.5, (20, 6))
-    offered = rng.random((20, 6)) < 0.7
-    offered[:, 0] = True
-    kept, least, most = restrict_cone(features, offset, lower, 1.5, offered)
-    for row in range(20):
-        best = np.where(offered[row], lower[row], -np.inf).argmax()
-        allowed = means[means[:, best] >= lower[row, best]]
-        np.testing.assert_allclose(allowed.min(axis=0), least[row], atol=0.02)
-        np.testing.assert_allclose(allowed.max(axis=0), most[row], atol=0.02)
-        assert np.all((allowed >= least[row]) & (allowed <= most[row]))
-        assert kept[row, np.where(offered[row], allowed, -np.inf).argmax(axis=1)].all()
-        assert not kept[row, ~offered[row]].any()
-
-
-def test_the_cone_of_the_paper() -> None:
-    """For arms of length 1 an arm is kept if its angle to the most promising one is at most 2 alpha."""
-    rng = np.random.default_rng(4)
-    features = rng.standard_normal((50, 3))
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    lower = np.where(np.arange(50) == 7, 0.8, -1.0)[None]
-    kept, _, _ = restrict_cone(features, np.zeros(50), lower, 1.0)
-    angle = np.arccos(np.clip(features @ features[7], -1.0, 1.0))
-    np.testing.assert_array_equal(kept[0], angle <= 2.0 * np.arccos(0.8) + 1e-9)
 
 
 @pytest.mark.parametrize(

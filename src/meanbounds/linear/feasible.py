@@ -15,7 +15,7 @@ from meanbounds.linear.cone import EMPTY, SOLVED, Limits, Maxima, maximise, mult
 from meanbounds.support.checks import as_floats, shown
 from meanbounds.support.types import Booleans, Floats, Integers
 
-__all__ = ["Extent", "FeasibleSet", "TightBounds", "restrict_cone", "tighten"]
+__all__ = ["Extent", "FeasibleSet", "TightBounds", "tighten"]
 
 _SLACK = 1e-9  # how far a limit must be beyond what the others allow to be left out
 _ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # between an arm's true mean and its bounds less its offset
@@ -235,42 +235,6 @@ def tighten(
     (array([0.6 , 0.  , 0.36]), array([0.9, 0.8, 1. ]))
     """
     return FeasibleSet(LinearArms(features, bounds, offset=offset), norm_high, norm_low).tightened()
-
-
-def restrict_cone(
-    features: Floats, offset: Floats, lower: Floats, norm_high: float = 1.0, offered: Booleans | None = None
-) -> tuple[Booleans, Floats, Floats]:
-    """Which arms can be best, and the least and largest mean of each, by one arm's bound and the norm alone.
-
-    This is the cone of Algorithm 1, for pools that are too large to tighten. Arguments and results have the shape
-    (rows, arms), but for the features (arms, d) and the offset (arms,). Let b be the arm on offer with the largest
-    lower bound, and alpha the largest angle between b and the parameter that this bound allows. An arm at the angle phi
-    from b has a mean between ``offset + length norm_high cos(min(phi + alpha, pi))`` and ``offset + length norm_high
-    cos(max(phi - alpha, 0))``; both are attained. It is kept if the latter reaches the lower bound of b.
-
-    Differs from the paper: arms may have any length and offset. The printed least mean, ``m cos(3 alpha)``, is smaller,
-    and holds only while 3 alpha <= pi / 2.
-
-    Examples
-    --------
-    >>> features = np.array([[1.0, 0.0], [0.8, 0.6], [-1.0, 0.0]])
-    >>> kept, least, most = restrict_cone(features, np.zeros(3), np.array([[0.8, -1.0, -1.0]]))
-    >>> kept, least.round(6), most.round(6)
-    (array([[ True,  True, False]]), array([[ 0.8 ,  0.28, -1.  ]]), array([[ 1. ,  1. , -0.8]]))
-    """
-    length = np.linalg.norm(features, axis=1)
-    units, reach = features / np.where(length > 0.0, length, 1.0)[:, None], norm_high * length
-    promised = lower if offered is None else np.where(offered, lower, -np.inf)
-    best, floor = promised.argmax(axis=1), promised.max(axis=1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        near = (floor - offset[best, None]) / reach[best, None]  # cos(alpha)
-    near = np.clip(np.where(reach[best, None] > 0.0, near, -1.0), -1.0, 1.0)
-    angle = np.clip(units[best] @ units.T, -1.0, 1.0)  # cos(phi)
-    across, rounding = np.sqrt((1.0 - angle**2) * (1.0 - near**2)), 1e-12 * (reach + np.abs(offset))
-    least = offset + reach * np.where(angle <= -near, -1.0, angle * near - across) - rounding
-    most = offset + reach * np.where(angle >= near, 1.0, angle * near + across) + rounding
-    kept = most >= floor
-    return (kept if offered is None else kept & offered), least, most
 
 
 def _units(arms: LinearArms) -> Floats:
