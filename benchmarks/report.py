@@ -97,7 +97,7 @@ def _beside(names: Sequence[str], times: Times) -> str:
         _row(times, "meanbounds, numpy", [f"numpy {game}" for game in games]),
     ]
     text = (
-        "10,000 rounds with rewards of 0 and 1, or fewer where that takes long. W1 and W2 have means 0.9, 0.8, 0.7, 0.6 "
+        "10,000 rounds with rewards of 0 and 1, fewer where that takes long. W1 and W2 have means 0.9, 0.8, 0.7, 0.6 "
         "and 0.5, W3 has means from 0.1 to 0.9, W4 has unit arms in R^10 with one shared parameter. Ours are 200 runs, "
         "regret curves included. Ratios are to the loops; with features, to numpy."
     )

@@ -19,15 +19,15 @@ class MINUCB(IndexPolicy):
     Parameters
     ----------
     counts, totals
-        For each arm how many rewards were logged, and their sum in units of its range.
+        How many rewards were logged, and their sum in units of the range: one number for each arm, or one for all.
     bias
         How far an arm's mean may be from that of its logged rewards, in reward units.
     """
 
     uses_bounds = False
 
-    counts: tuple[float, ...] = ()
-    totals: tuple[float, ...] = ()
+    counts: tuple[float, ...] = (0.0,)
+    totals: tuple[float, ...] = (0.0,)
     bias: float = np.inf
 
     def index(self, known: Any, seen: Any, level: Any) -> Any:

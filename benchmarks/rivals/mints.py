@@ -24,46 +24,36 @@ class MINTS(Policy):
     def probabilities(self, known: Any, seen: Any, t: Any, cache: Any = None) -> Any:  # noqa: ARG002
         """The weights, which sum to 1."""
         clipped = np.where(known.possible, seen.clipped_mean(known), -np.inf)
-        floor = np.where(known.possible, known.lower, -np.inf).max(axis=1, keepdims=True)
-        cost = np.full(clipped.shape, np.inf)
-        for k in range(clipped.shape[1]):
-            # The cost is convex in the mean of arm k: halve the interval where its slope changes sign.
-            top = np.broadcast_to(known.upper[:, k : k + 1], floor.shape)
-            below = np.maximum(floor, clipped[:, k : k + 1])
-            start, above = np.minimum(below, top), top
-            below = start
-            for _ in range(_HALVINGS):
-                middle = 0.5 * (below + above)
-                falls = _slope(known, seen, clipped, k, middle) < 0.0
-                below, above = np.where(falls, middle, below), np.where(falls, above, middle)
-            own = _cost(known, seen, clipped, k, 0.5 * (below + above))
-            own = np.minimum(
-                own, np.minimum(_cost(known, seen, clipped, k, start), _cost(known, seen, clipped, k, top))
-            )
-            cost[:, k] = np.where(known.possible[:, k] & (top >= floor)[:, 0], own[:, 0], np.inf)
+        top = np.broadcast_to(known.upper, clipped.shape).T[:, :, None]  # shape (arm that is best, rows, 1)
+        floor = np.where(known.possible, known.lower, -np.inf).max(axis=1)[:, None]
+        below = start = np.minimum(np.maximum(floor, clipped.T[:, :, None]), top)
+        above = top
+        for _ in range(_HALVINGS):  # the cost is convex in the mean of the best arm: find where its slope changes sign
+            middle = 0.5 * (below + above)
+            falls = _slope(known, seen, clipped, middle) < 0.0
+            below, above = np.where(falls, middle, below), np.where(falls, above, middle)
+        levels = (start, top, 0.5 * (below + above))
+        cost = np.min([_cost(known, seen, clipped, level) for level in levels], axis=0)[:, :, 0].T
+        cost = np.where(known.possible & (known.upper >= floor), cost, np.inf)
         weights = np.exp(cost.min(axis=1, keepdims=True) - cost)
         return weights / weights.sum(axis=1, keepdims=True)
 
 
-def _means(clipped: Any, k: int, level: Any) -> Any:
-    """The likeliest means if none exceeds that of arm k, which is `level`."""
-    means = np.minimum(clipped, level)
-    means[:, k] = level[:, 0]
-    return means
+def _is_best(clipped: Any) -> Any:
+    return np.eye(clipped.shape[1], dtype=np.bool_)[:, None, :]
 
 
-def _cost(known: Any, seen: Any, clipped: Any, k: int, level: Any) -> Any:
-    means = _means(clipped, k, level)
+def _cost(known: Any, seen: Any, clipped: Any, level: Any) -> Any:
+    """The cost of the likeliest means of which none exceeds that of the best arm, which is `level`."""
+    means = np.where(_is_best(clipped), level, np.minimum(clipped, level))
     unit = np.clip((np.where(known.possible, means, known.low) - known.low) / known.width, 0.0, 1.0)
     mean = np.where(seen.plays > 0.0, seen.total / np.maximum(seen.plays, 1.0), unit)
     cost = np.where(known.possible & (seen.plays > 0.0), seen.plays * bernoulli_kl(mean, unit), 0.0)
-    return cost.sum(axis=1, keepdims=True)
+    return cost.sum(axis=2, keepdims=True)
 
 
-def _slope(known: Any, seen: Any, clipped: Any, k: int, level: Any) -> Any:
-    moved = known.possible & (clipped > level)
-    moved[:, k] = True
-    unit = (level - known.low) / known.width
-    zeros = seen.plays - seen.total
+def _slope(known: Any, seen: Any, clipped: Any, level: Any) -> Any:
+    unit, zeros = (level - known.low) / known.width, seen.plays - seen.total
     slope = np.where(zeros > 0.0, zeros / (1.0 - unit), 0.0) - np.where(seen.total > 0.0, seen.total / unit, 0.0)
-    return np.where(moved, slope / known.width, 0.0).sum(axis=1, keepdims=True)
+    moved = known.possible & (clipped > level) | _is_best(clipped)
+    return np.where(moved, slope / known.width, 0.0).sum(axis=2, keepdims=True)

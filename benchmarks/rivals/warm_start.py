@@ -22,15 +22,28 @@ class WarmStart(Policy):
     base
         The policy.
     counts, totals
-        For each arm how many rewards were logged, and their sum in units of its range.
+        How many rewards were logged, and their sum in units of the range: one number for each arm, or one for all.
     """
 
     base: Policy = field(default_factory=UCB)
-    counts: tuple[float, ...] = ()
-    totals: tuple[float, ...] = ()
+    counts: tuple[float, ...] = (0.0,)
+    totals: tuple[float, ...] = (0.0,)
 
-    def scores(self, known: Any, seen: Any, t: Any, draws: Any, cache: Any = None) -> Any:  # noqa: ARG002
-        """The scores of the policy."""
+    def scores(self, known: Any, seen: Any, t: Any, draws: Any, cache: Any = None) -> Any:
+        """The scores of the policy; ties are broken by the means of all rewards."""
+        known, seen = self._with_log(known, seen)
+        found = self.base.scores(known, seen, t, draws, cache)
+        return found if isinstance(found, tuple) else (found, seen.clipped_mean(known))
+
+    def probabilities(self, known: Any, seen: Any, t: Any, cache: Any = None) -> Any:
+        """Those of the policy."""
+        known, seen = self._with_log(known, seen)
+        return self.base.probabilities(known, seen, t, cache)
+
+    def score_size(self, known: Any) -> float:
+        """That of the policy."""
+        return self.base.score_size(known)
+
+    def _with_log(self, known: Any, seen: Any) -> Any:
         sums = (own + np.array(self.totals) for own in (seen.total, seen.squares, seen.ones))
-        known = known if self.base.uses_bounds else known.vacuous
-        return self.base.scores(known, Seen(seen.plays + np.array(self.counts), *sums), t, draws)
+        return known if self.base.uses_bounds else known.vacuous, Seen(seen.plays + np.array(self.counts), *sums)
