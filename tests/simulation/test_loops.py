@@ -20,6 +20,8 @@ POLICIES = [
     mb.GLUE(),
     mb.KLUCB(),
     mb.BKLUCB(f="t"),
+    mb.BIMED(),
+    mb.BIMED(settle=False),
     mb.OptimisticGittins(),
     mb.ThompsonSampling(),
     mb.ThompsonSampling(settle=False),

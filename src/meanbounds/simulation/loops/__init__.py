@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 
 from meanbounds.known import Known, Seen
-from meanbounds.policies import BKLUCB, BUCB, GLUE, IDS, KLUCB, UCB, ImprovedUCB, OptimisticGittins, ThompsonSampling
+from meanbounds.policies import (
+    BIMED,
+    BKLUCB,
+    BUCB,
+    GLUE,
+    IDS,
+    KLUCB,
+    UCB,
+    ImprovedUCB,
+    OptimisticGittins,
+    ThompsonSampling,
+)
 from meanbounds.policies.settling import leaders
 from meanbounds.posterior import posterior
 from meanbounds.simulation.environments import Bernoulli, Environment, Uniform
@@ -31,7 +42,7 @@ _INDEX: dict[type, tuple[int, Callable[[Any, Known], Floats]]] = {
     BKLUCB: (1, lambda _, known: known.worst_proxy),
 }
 
-_POSTERIOR: dict[type, str] = {OptimisticGittins: "gittins", ThompsonSampling: "thompson"}
+_STATISTICS: dict[type, str] = {BIMED: "bimed", ThompsonSampling: "thompson", OptimisticGittins: "gittins"}
 
 
 def loop_for(task: Task) -> Play | None:
@@ -42,8 +53,8 @@ def loop_for(task: Task) -> Play | None:
         return None
     if type(policy) in _INDEX:
         return _Loop("index", _index_arguments)
-    if type(policy) in _POSTERIOR:
-        return _Loop(_POSTERIOR[type(policy)], _posterior_arguments)
+    if type(policy) in _STATISTICS:
+        return _Loop(_STATISTICS[type(policy)], _statistics_arguments)
     if type(policy) is IDS:
         return _Loop("ids", _ids_arguments)
     return None
@@ -90,7 +101,7 @@ def _index_arguments(task: Task, known: Known) -> tuple[Any, ...]:
     return kind, arms, known.scale, places
 
 
-def _posterior_arguments(task: Task, known: Known) -> tuple[Any, ...]:
+def _statistics_arguments(task: Task, known: Known) -> tuple[Any, ...]:
     """What is known of arms that may be played, the size of rewards, the positions of these arms."""
     places = np.flatnonzero(known.possible[0])
     columns = [known.low, known.width, known.lower, known.upper]
