@@ -179,8 +179,8 @@ def heading(number: int, text: str) -> None:
 # The page
 
 
-def page(story: Story) -> str:
-    """The page as HTML that needs no other file."""
+def page(story: Story, regret: bytes) -> str:
+    """The page as HTML that needs no other file; the picture of regret is made already."""
     patients, runs = int(story.saved.checkpoints[-1]), len(story.saved.curves[UCB])
     tiles = "".join(
         f"<li><b>{lost(story.saved, label)}</b> {escape(text)}</li>"
@@ -197,7 +197,7 @@ def page(story: Story) -> str:
             somewhere in it. Where exactly, nobody knows.</p>
             <p>The dashed line is the largest lower bound. Exercise helps at least {LOWER[0]:.0%} of the patients, so
             whatever is best helps at least as many.</p>""",
-            picture(mb.simulation.plot_bounds(BOUNDS), "The bounds on five treatments as bars"),
+            picture(png(mb.simulation.plot_bounds(BOUNDS)), "The bounds on five treatments as bars"),
         ),
         part(
             "What that excludes",
@@ -218,7 +218,7 @@ def page(story: Story) -> str:
             each has to find out by itself that painkillers and bed rest do not help much.</p>
             <p>The bounds save the same policy {saving(story)} of its regret. GLUE is UCB with the bounds built in, the
             policy of the paper.</p>""",
-            picture(regret_picture(story), "Regret of each policy, and the bounds with the true means"),
+            picture(regret, "Regret of each policy, and the bounds with the true means"),
         ),
         part(
             "What if a bound is wrong?",
@@ -230,7 +230,7 @@ def page(story: Story) -> str:
             little where the bounds are right. Where one is wrong, the agent finds out.</p>{trust_table(story)}
             <p>With trust {TRUST} the agent warned after patient {story.alarm[0]}:</p>
             <blockquote>{escape(story.alarm[1])}</blockquote>""",
-            picture(story.wrong.plot(), "Regret by trust if the bound on exercise is wrong"),
+            picture(png(story.wrong.plot()), "Regret by trust if the bound on exercise is wrong"),
         ),
         part(
             "A policy of your own",
@@ -301,9 +301,9 @@ def png(figure: Figure) -> bytes:
     return small.getvalue()
 
 
-def picture(figure: Figure, words: str) -> str:
+def picture(file: bytes, words: str) -> str:
     """A picture inside the page."""
-    data = base64.b64encode(png(figure)).decode("ascii")
+    data = base64.b64encode(file).decode("ascii")
     return f'<figure><img src="data:image/png;base64,{data}" alt="{escape(words)}"></figure>'
 
 
@@ -387,14 +387,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--runs", type=int, default=RUNS, help=f"simulated runs of each policy (default: {RUNS})")
     given = parser.parse_args(arguments)
     story = tell(given.patients, given.runs)
+    regret = png(regret_picture(story))
     if given.picture is not None:
-        given.picture.parent.mkdir(parents=True, exist_ok=True)
-        given.picture.write_bytes(png(regret_picture(story)))
+        given.picture.write_bytes(regret)
         return
     show(story)
     given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "index.html").write_text(page(story), encoding="utf-8")
-    (given.out / "regret.png").write_bytes(png(regret_picture(story)))
+    (given.out / "index.html").write_text(page(story, regret), encoding="utf-8")
+    (given.out / "regret.png").write_bytes(regret)
     print(f"The same with pictures: {given.out / 'index.html'}")
 
 

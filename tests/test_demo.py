@@ -30,22 +30,25 @@ def test_the_story_is_what_the_page_says(story: demo.Story) -> None:
 
 
 def test_the_page_needs_no_other_file(story: demo.Story) -> None:
-    page = demo.page(story)
+    page = demo.page(story, demo.png(demo.regret_picture(story)))
     assert not re.findall(r"(?:src|href|url)[=(]\W?(?!data:)[\w/.]", page.replace('src="data:', "data:"))
     assert page.count('src="data:image/png;base64,') == 3
     assert page.count("<section") == page.count("</section>") == 6
     assert len(page) < 400_000
 
 
-def test_the_command_writes_page_and_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    demo.main(["--out", str(tmp_path / "demo"), "--patients", "150", "--runs", "3"])
+def test_the_command_writes_page_and_picture(
+    story: demo.Story, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "tell", lambda patients, runs: story if (patients, runs) == (300, 10) else None)
+    monkeypatch.setattr(demo, "page", lambda *_: "the page")
+    demo.main(["--out", str(tmp_path / "demo"), "--patients", "300", "--runs", "10"])
     shown = capsys.readouterr().out
     assert all(f"\n{number}. " in shown for number in range(1, 7))
     assert "[0.755]" in shown
     assert shown.isascii()
-    assert {path.name for path in (tmp_path / "demo").iterdir()} == {"index.html", "regret.png"}
-    demo.main(["--picture", str(tmp_path / "some" / "regret.png"), "--patients", "50", "--runs", "2"])
-    assert (tmp_path / "some" / "regret.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "demo" / "index.html").read_text(encoding="utf-8") == "the page"
+    assert (tmp_path / "demo" / "regret.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_policy_of_the_demo_keeps_the_contract() -> None:
