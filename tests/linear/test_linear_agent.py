@@ -79,6 +79,7 @@ def test_what_cannot_be_a_saved_agent_is_refused() -> None:
         ({"policy": {"policy": "GLUE"}}, "a saved GLUE has|unknown policy"),
         ({"floor": 2.0}, "floor must be a probability"),
         ({"more": 1}, "it should not have more"),
+        ({"linear_agent": 2}, "its format is 2, not 1"),
         ({"candidates": [[{"name": "x"}, 1]]}, "cannot be read"),
     ]
     for change, said in changes:
@@ -203,6 +204,7 @@ def test_messages() -> None:
         (lambda: agent(mb.LinearThompson()).indices(), TypeError, "LinearThompson decides by draws, not by an index"),
         (lambda: agent("ROFUL"), TypeError, r"did you mean mb.ROFUL\(\)\?"),
         (lambda: agent(mb.ROFUL), TypeError, r"did you mean mb.ROFUL\(\)\?"),
+        (lambda: one.contradictions(error=0.0), ValueError, "error must be a probability above 0 and below 1"),
         (lambda: agent(floor=True), ValueError, "floor must be a probability"),
         (lambda: agent(features=[[1.0]] * 2), ValueError, "features must have a row of numbers for each of 3 arms"),
     ]

@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, RewardError
 from meanbounds.evidence.contradictions import ERROR, Contradiction, ContradictionWarning, Watch
+from meanbounds.evidence.processes import check_error
 from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen
 from meanbounds.linear.arms import LinearArms
 from meanbounds.linear.feasible import Extent
 from meanbounds.linear.oful import OFUL, Allowed, LinearPolicy, LinearState, Offer, extent_of, without_bounds
-from meanbounds.support.checks import as_flag, as_float, as_list, shown, within
+from meanbounds.support.checks import as_flag, as_list, shown, within
 from meanbounds.support.decisions import Decision, Excluded
 from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
@@ -424,6 +425,10 @@ class LinearAgent(Saved):
         lower, upper = (np.clip(end, bounds.low, bounds.high) for end in (own.lower, own.upper))
         return MeanBounds(lower, upper, arms=bounds.arms, low=bounds.low, high=bounds.high)
 
+    def knowledge(self) -> Knowledge:
+        """What is known of the arms."""
+        return self._known
+
     def plays(self) -> Integers:
         """How many rewards each arm has had."""
         return self._seen[0].astype(np.int64)
@@ -466,7 +471,7 @@ class LinearAgent(Saved):
         error
             The probability with which a bound is ever named although all hold; by default that of the warnings, 0.01.
         """
-        half = None if error is None else as_float("error", error) / 2.0
+        half = None if error is None else check_error(error) / 2.0
         with self._lock:
             plays, total, squares = self._seen[:, None]
             waiting = self.pending()[None].astype(np.float64)
@@ -540,6 +545,8 @@ class LinearAgent(Saved):
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Make the agent that `to_dict` described; everything is checked."""
         saved = Entries("LinearAgent", data, (*_GIVEN, *_LEARNED))
+        if saved["linear_agent"] != _FORMAT:
+            raise saved.wrong(f"its format is {shown(saved['linear_agent'])}, not {_FORMAT}")
         policy, known = LinearPolicy.from_dict(saved["policy"]), Knowledge.from_dict(saved["known"])
         try:
             own = {name: saved[name] for name in ("offset", "seed", "floor")}
@@ -558,13 +565,14 @@ class LinearAgent(Saved):
         state.refresh()
         if state.gains is not None:
             state.gains[0] = saved.numbers("gains", (2, arms))
-        if saved.list("points"):
-            points = saved.numbers("points", (len(ways), d, 1, getattr(policy, "draws", 0)))
-            for way, point in zip(ways, points, strict=True):
-                means = state.offset[:, None] + state.features @ point[:, 0]
-                if not ((means >= way.lower[:, None] - state.tie) & (means <= way.upper[:, None] + state.tie)).all():
-                    raise saved.wrong("a point does not satisfy the bounds of the arms")
-                way.memory["points"] = point
+        chains = [way for way in ways if way.feasible is not None] if saved.list("points") else []
+        points = saved.numbers("points", (len(chains), d, 1, getattr(policy, "draws", 0)))
+        for way, point in zip(chains, points, strict=True):
+            assert way.feasible is not None
+            (rows, ends), unit = way.feasible.needed, point[:, 0] / way.norm_high
+            if (rows @ unit > ends[:, None] + _CLOSE).any() or (np.linalg.norm(unit, axis=0) > 1.0 + _CLOSE).any():
+                raise saved.wrong("a point does not satisfy the bounds of the arms")
+            way.memory["points"] = point
         agent._watch = Watch(1, ERROR / 2.0, saved.list("contradicted"))
         agent._warned = set(saved.list("warned"))
         return agent
