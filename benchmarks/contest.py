@@ -42,15 +42,7 @@ def library(name: str) -> Any:
 
 
 class Contestant:
-    """A library in a process of its own.
-
-    Attributes
-    ----------
-    games
-        The names of its games; none if it cannot be used here.
-    version, error
-        Of the library, and why it cannot be used.
-    """
+    """A library in a process of its own, with the names of its games, and an error if it cannot be used here."""
 
     def __init__(self, name: str) -> None:
         self.name, self.games, self.version, self.error = name, list[str](), "", ""
@@ -60,15 +52,9 @@ class Contestant:
         except RuntimeError as error:
             self.error = str(error)
             return
-        self._process = subprocess.Popen(
-            [python, "-m", "benchmarks.worker", name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            cwd=_ROOT,
-            env={**os.environ, **_ONE_THREAD},
-        )
+        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        command, environment = [python, "-m", "benchmarks.worker", name], {**os.environ, **_ONE_THREAD}
+        self._process = subprocess.Popen(command, **pipes, text=True, cwd=_ROOT, env=environment)
         answer = self._answer()
         if isinstance(answer, str):
             self.error = answer
@@ -77,19 +63,17 @@ class Contestant:
 
     def ask(self, game: str, share: float) -> float | str:
         """Nanoseconds of a round, or an error; plays this share of the usual rounds."""
-        assert self._process is not None
-        assert self._process.stdin is not None
+        process: Any = self._process
         try:
-            print(json.dumps([game, share]), file=self._process.stdin, flush=True)
+            print(json.dumps([game, share]), file=process.stdin, flush=True)
         except BrokenPipeError:
             return "the process has ended"
         answer: float | str = self._answer()
         return answer
 
     def _answer(self) -> Any:
-        assert self._process is not None
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        process: Any = self._process
+        line = process.stdout.readline()
         return json.loads(line) if line else "the process ended without an answer"
 
     def close(self) -> None:

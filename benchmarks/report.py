@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
+from textwrap import fill
 
 from benchmarks.contest import Times, library
 from benchmarks.targets import Target, scales
@@ -16,10 +17,11 @@ from benchmarks.workloads import LINEAR, PULLS, SIMULATIONS, TITLES
 
 __all__ = ["report"]
 
-_HOW = """\
-Every library plays in a process of its own, on one thread; they take turns, and the best of several times counts. Times
-are processor time of a round, policy and environment together. In bold: how many times longer than ours. Absolute
-numbers are this machine's, and it may have been busy: read the ratios."""
+_HOW = (
+    "Each library plays in a process of its own, on one thread; they take turns, and the best time of several counts. "
+    "Times are processor time of a round, policy and environment together. In bold: how many times longer than ours. "
+    "Absolute numbers are this machine's, and it may have been busy: read the ratios."
+)
 
 
 def report(names: Sequence[str], times: Times, targets: Sequence[Target]) -> str:
@@ -30,10 +32,10 @@ def report(names: Sequence[str], times: Times, targets: Sequence[Target]) -> str
         "Our policies": _policies(times),
         "Our policies for arms with features": _linear(times),
         "Targets and limits": _targets(targets, times),
-        "What is called": _called(names, times),
     }
-    body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
-    return f"# Benchmarks\n\n{_machine()}\n\n{_HOW}\n\n{body}\n"
+    body = "\n\n".join(f"## {heading}\n\n{fill(text, 120)}\n\n{table}" for heading, (text, table) in sections.items())
+    head = "\n\n".join(fill(text, 120) for text in (_machine(), _HOW))
+    return f"# Benchmarks\n\n{head}\n\n{body}\n\n## What is called\n\n{_called(names, times)}\n"
 
 
 def _machine() -> str:
@@ -45,6 +47,10 @@ def _machine() -> str:
         f"{platform.python_version()}, {versions}, {found[1] if found else platform.machine()}, "
         f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} at the end."
     )
+
+
+def _title(name: str) -> str:
+    return library(name).DISTRIBUTION or "plain loop"
 
 
 def _table(header: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
@@ -84,14 +90,14 @@ def _side_by_side(names: Sequence[str], times: Times, games: Mapping[str, str], 
     rows = list(own)
     for name in names:
         if name in times.absent:
-            rows.append([name, *["not installed"] * len(games)])
+            rows.append([_title(name), *["cannot be used"] * len(games)])
         elif any((name, game) in {**times.nanoseconds, **times.failures} for game in games):
-            rows.append([name, *(_cell(times, name, game, ours) for game, ours in games.items())])
+            rows.append([_title(name), *(_cell(times, name, game, ours) for game, ours in games.items())])
     return _table(["", *(TITLES[game] for game in games)], rows)
 
 
-def _beside(names: Sequence[str], times: Times) -> str:
-    games = [*SIMULATIONS, *LINEAR]
+def _beside(names: Sequence[str], times: Times) -> tuple[str, str]:
+    games = {**{game: game for game in SIMULATIONS}, **{game: f"numpy {game}" for game in LINEAR}}
     own = [
         _row(times, "meanbounds, compiled loops", SIMULATIONS) + ["-"] * len(LINEAR),
         _row(times, "meanbounds, numpy", [f"numpy {game}" for game in games]),
@@ -101,62 +107,56 @@ def _beside(names: Sequence[str], times: Times) -> str:
         "and 0.5, W3 has means from 0.1 to 0.9, W4 has unit arms in R^10 with one shared parameter. Ours are 200 runs, "
         "regret curves included. Ratios are to the loops; with features, to numpy."
     )
-    return f"{text}\n\n{_side_by_side(names, times, {game: game for game in games}, own)}"
+    return text, _side_by_side(names, times, games, own)
 
 
-def _pulls(names: Sequence[str], times: Times) -> str:
+def _pulls(names: Sequence[str], times: Times) -> tuple[str, str]:
     own = {game: f"agent UCB {game}" for game in PULLS}
-    table = _side_by_side(names, times, own, [_row(times, "meanbounds, Agent", own.values())])
-    return f"Ratios below 1: faster than ours, which is numpy for any number of arms and contexts.\n\n{table}"
+    text = "Ratios below 1: faster than ours, which is numpy for any number of contexts and arms."
+    return text, _side_by_side(names, times, own, [_row(times, "meanbounds, Agent", own.values())])
 
 
-def _policies(times: Times) -> str:
+def _policies(times: Times) -> tuple[str, str]:
     columns = [f"{way} {{}} {game}" for way in ("loop", "numpy", "agent") for game in PULLS]
     labels = dict.fromkeys(game.split()[1] for _, game in times.nanoseconds if game.endswith(" P5"))
     rows = [_row(times, label, [column.format(label) for column in columns]) for label in labels]
     ways = ("compiled loop", "numpy", "pull and update")
     text = "A decision of 200 runs side by side, and one of an agent, with bounds that say nothing."
-    return f"{text}\n\n{_table(['', *(f'{way}, {arms} arms' for way in ways for arms in (5, 50))], rows)}"
+    return text, _table(["", *(f"{way}, {arms} arms" for way in ways for arms in (5, 50))], rows)
 
 
-def _linear(times: Times) -> str:
-    text = (
-        "The same in the paper's setting, 10 of 100 arms in R^10 on offer, with bounds up to 0.5 away from each mean."
-    )
+def _linear(times: Times) -> tuple[str, str]:
     games = [game for _, game in times.nanoseconds if game.startswith("agent ") and not re.search(r" P\d+$", game)]
     labels = [game.removeprefix("agent ") for game in games]
     rows = [_row(times, label, [f"numpy {label}", f"agent {label}"]) for label in labels]
-    return f"{text}\n\n{_table(('', 'numpy', 'pull and update'), rows)}"
-
-
-def _targets(targets: Sequence[Target], times: Times) -> str:
-    scale, missed = scales(times), [target for target in targets if not target.kept]
     text = (
-        f"Limits on times are those of a reference machine, scaled by how long river's UCB takes in the same run: "
-        f"{scale['P5']:.2f} times as long at 5 arms; {scale['P50']:.2f} times at 50, for limits at 50 arms."
+        "The same in the paper's setting, 10 of 100 arms in R^10 on offer, with bounds up to 0.5 away from each mean."
+    )
+    return text, _table(("", "numpy", "pull and update"), rows)
+
+
+def _targets(targets: Sequence[Target], times: Times) -> tuple[str, str]:
+    scale, missed = scales(times), sum(not target.kept for target in targets)
+    text = (
+        f"**Kept: {len(targets) - missed}. Missed: {missed}.** Limits on times are those of a reference machine, "
+        f"scaled by how long river's UCB takes in the same run: {scale['P5']:.2f} times as long at 5 arms; "
+        f"{scale['P50']:.2f} times at 50, for limits at 50 arms."
     )
     rows = []
-    for target in targets:
+    for target in sorted(targets, key=lambda target: target.kept):
         ends = (target.value, target.limit, target.reference)
         shown = [f"{_number(end)}x" if target.is_ratio else _time(1e3 * end) for end in ends]
-        shown[1] = f"{'>=' if target.is_ratio else '<='} {shown[1]}"
+        shown[1] = f"{'at least' if target.is_ratio else 'at most'} {shown[1]}"
         rows.append([target.what, *shown, "kept" if target.kept else "**missed**"])
-    kept = f"**Kept: {len(targets) - len(missed)}. Missed: {len(missed)}"
-    named = f" ({'; '.join(target.what for target in missed)})" if missed else ""
-    table = _table(("", "measured", "here", "reference", ""), rows)
-    return f"{text}\n\n{kept}{named}.**\n\n{table}"
+    return text, _table(("", "measured", "here", "reference", ""), rows)
 
 
 def _called(names: Sequence[str], times: Times) -> str:
     lines = []
     for name in ("ours", *names):
-        own = library(name) if name != "ours" else None
-        version = times.versions.get(name)
-        title = "meanbounds" if own is None else own.DISTRIBUTION or name
-        how = library("ours").__doc__ if own is None else own.__doc__
-        lines.append(f"- {title}{f' {version}' if version else ''}: {' '.join((how or '').split())}")
+        how, version = library(name).__doc__, times.versions.get(name)
+        lines.append(f"- {_title(name)}{f' {version}' if version else ''}: {' '.join((how or '').split())}")
         if name in times.absent:
-            lines.append(f"  Not installed here: {times.absent[name]}")
-    for (name, game), why in times.failures.items():
-        lines.append(f"- {name} failed in {game}: {why}")
+            lines.append(f"  It cannot be used here: {times.absent[name]}")
+    lines += [f"- {_title(name)} failed in {game}: {why}" for (name, game), why in times.failures.items()]
     return "\n".join(lines)
