@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import csv
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["HOLDS", "Claim", "Experiment", "command", "verdict", "write_csv"]
+__all__ = ["CORRECTED", "FAILS", "HOLDS", "Claim", "Experiment", "command", "verdict", "write_csv"]
 
 HOLDS, CORRECTED, FAILS = "holds", "holds after correction", "does not hold"
 
@@ -39,8 +40,8 @@ def write_csv(path: Path, header: str, rows: Iterable[Sequence[object]]) -> None
         writer.writerows(rows)
 
 
-def command(description: str | None, *experiments: Experiment) -> None:
-    """Run experiments as the command line says, and print their claims.
+def command(description: str | None, *experiments: Experiment) -> tuple[argparse.Namespace, list[Sequence[Claim]]]:
+    """Run experiments as the command line says, print their claims, and return what was given and found.
 
     Parameters
     ----------
@@ -54,7 +55,12 @@ def command(description: str | None, *experiments: Experiment) -> None:
     parser.add_argument("--quick", action="store_true", help="less work, for a look")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
+    found = []
     for experiment in experiments:
-        for claim in experiment(given.out, given.quick):
+        start = time.monotonic()
+        found.append(experiment(given.out, given.quick))
+        for claim in found[-1]:
             print(f"{claim.verdict}: {claim.source}: {claim.text}\n    {claim.measured}")
+        print(f"({time.monotonic() - start:.0f} s)", flush=True)
     print(f"written to {given.out}")
+    return given, found

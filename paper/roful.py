@@ -41,9 +41,11 @@ class Printed(mb.ROFUL):
 
 
 OFFERED = (5, 10, 15)
-LAWS = {"clipped-gaussian": "rewards as printed", "two-point": "rewards with linear means"}
-POLICIES = {"OFUL": mb.OFUL(), "R-OFUL": mb.ROFUL(), "clip": mb.ROFUL(index="clip"), "as printed": Printed()}
-UNINFORMED = {key: mb.ROFUL(index=key) for key in ("exact", "clip", "plain")}
+LAWS = {"clipped-gaussian": "rewards and algorithm as printed", "two-point": "rewards with linear means"}
+POLICIES = {
+    law: {"OFUL": mb.OFUL(), "R-OFUL": policy, "R-OFUL, clip": mb.ROFUL(index="clip")}
+    for law, policy in (("clipped-gaussian", Printed()), ("two-point", mb.ROFUL()))
+}
 
 Results = Mapping[tuple[str, int], Sequence[mb.Regret]]
 """For each law of the rewards and number of arms on offer, the runs on each draw of the arms."""
@@ -71,12 +73,12 @@ def main(out: Path, quick: bool) -> Sequence[Claim]:
             for offered in OFFERED:
                 drawn = [paper_linear(draw, offered=offered, law=law) for draw in range(draws)]
                 results[law, offered] = [
-                    simulate(POLICIES, own.environment, own.bounds, seed=draw) for draw, own in enumerate(drawn)
+                    simulate(POLICIES[law], own.environment, own.bounds, seed=draw) for draw, own in enumerate(drawn)
                 ]
     rows = [
         (law, offered, label, *numbers)
         for (law, offered), parts in results.items()
-        for label, regret in ((label, pooled(parts)) for label in POLICIES)
+        for label, regret in ((label, pooled(parts)) for label in POLICIES[law])
         for numbers in zip(regret.checkpoints, regret.mean[label], regret.deviation[label], strict=True)
     ]
     write_csv(out / "roful.csv", "rewards,offered,policy,round,mean,deviation", rows)
@@ -86,14 +88,15 @@ def main(out: Path, quick: bool) -> Sequence[Claim]:
 
 def pooled(parts: Sequence[mb.Regret]) -> mb.Regret:
     """The runs of all draws together."""
-    curves = {label: np.concatenate([part.curves[label] for part in parts]) for label in POLICIES}
-    plays = {label: np.concatenate([part.plays[label] for part in parts]) for label in POLICIES}
-    return mb.Regret(parts[0].checkpoints, curves, plays)
+    first = parts[0]
+    curves = {label: np.concatenate([part.curves[label] for part in parts]) for label in first.labels}
+    plays = {label: np.concatenate([part.plays[label] for part in parts]) for label in first.labels}
+    return mb.Regret(first.checkpoints, curves, plays)
 
 
-def considered(parts: Sequence[mb.Regret], label: str) -> float:
-    """How many arms were considered in a round, on average."""
-    return float(np.mean([part.measures["considered"][label][:, -1].mean() for part in parts]))
+def considered(parts: Sequence[mb.Regret]) -> float:
+    """How many arms R-OFUL considered in a round, on average."""
+    return float(np.mean([part.measures["considered"]["R-OFUL"][:, -1].mean() for part in parts]))
 
 
 def draw_all(out: Path, results: Results) -> None:
@@ -109,7 +112,7 @@ def draw_all(out: Path, results: Results) -> None:
             ax.set_title(f"{offered} arms on offer", loc="left", fontsize=10.0)
             regret = pooled(results[law, offered]).select(["OFUL", "R-OFUL"])
             caption = draw_regret(ax, regret, band="deviation")
-        draw_considered(axes[-1], [considered(results[law, offered], "R-OFUL") for offered in OFFERED])
+        draw_considered(axes[-1], [considered(results[law, offered]) for offered in OFFERED])
         figure.suptitle(words.capitalize(), fontsize=11.0)
         figure.supxlabel(textwrap.fill(caption, 55), x=0.02, ha="left", fontsize=9.0, color="#666666")
         figure.savefig(out / f"roful-{law}.png")
@@ -133,16 +136,13 @@ def draw_considered(ax: Axes, values: Sequence[float]) -> None:
 
 def claims(results: Results) -> list[Claim]:
     """The claims of Section 4 about the experiment, and Theorem 4."""
-    runs = sum(len(part.plays["OFUL"]) for part in results["two-point", OFFERED[0]])
-    found = []
-    for law, label in (("clipped-gaussian", "as printed"), ("two-point", "R-OFUL")):
-        found += orders(results, law, label)
-    kept = [considered(results["two-point", offered], "R-OFUL") for offered in OFFERED]
+    draws = results["two-point", OFFERED[0]]
+    kept = [considered(results["two-point", offered]) for offered in OFFERED]
     empty = {law: [contradicted(results[law, offered]) for offered in OFFERED] for law in LAWS}
-    apart = max(distance_from_linear(draw) for draw in range(len(results["two-point", OFFERED[0]])))
-    linear = [part for (law, _), parts in results.items() if law == "two-point" for part in parts]
+    apart = max(distance_from_linear(draw) for draw in range(len(draws)))
+    runs = sum(len(part.plays["OFUL"]) for part in draws)
     return [
-        *found,
+        *(claim for law in LAWS for claim in orders(results, law)),
         Claim(
             "Figure 2, caption",
             "R-OFUL only chooses between 2 and 3 arms in a round, on average.",
@@ -160,38 +160,39 @@ def claims(results: Results) -> list[Claim]:
         uninformed(results),
         below_bounds(
             "Theorem 4",
-            "With probability 1 - delta the regret is below the bound in all rounds (rewards with linear means).",
-            linear,
+            f"With probability 1 - delta the regret is below the bound in all rounds (rewards with linear means, "
+            f"{OFFERED[-1]} arms on offer).",
+            results["two-point", OFFERED[-1]],
         ),
     ]
 
 
-def orders(results: Results, law: str, label: str) -> list[Claim]:
-    """The claims about regret with this law, of OFUL and of R-OFUL under this label."""
-    words = f"({LAWS[law]}{', algorithm as printed' if label == 'as printed' else ''})"
-    final = {own: [means(results[law, offered], own) for offered in OFFERED] for own in POLICIES}
-    plain, restricted = final["OFUL"], final[label]
+def orders(results: Results, law: str) -> list[Claim]:
+    """The claims about regret with this law of the rewards."""
+    plain, restricted, clipped = (
+        [means(results[law, offered], label) for offered in OFFERED] for label in POLICIES[law]
+    )
     less = [Pairs.of(*pair) for pair in zip(restricted, plain, strict=True)]
-    clipped = [sample.mean() for sample in final["clip"]]
-    averages = [[sample.mean() for sample in own] for own in (restricted, plain)]
+    averages = [[float(sample.mean()) for sample in own] for own in (plain, restricted, clipped)]
+    words = f"({LAWS[law]})"
     return [
         Claim(
             "Section 4, empirical evaluations",
             f"R-OFUL has much lower regret than OFUL {words}.",
             "; ".join(f"{offered} on offer: {pair}" for offered, pair in zip(OFFERED, less, strict=True))
-            + f' (pairs: draws of the arms). With index="clip": {listed(clipped, ".1f")}',
+            + f' (pairs: draws of the arms). With index="clip": {listed(averages[2], ".1f")}',
             verdict(all(pair.shows for pair in less)),
         ),
         Claim(
             "Figure 2, caption",
             f"R-OFUL's regret is comparable whatever the number of arms on offer {words}.",
-            f"{listed(averages[0], '.1f')} with {listed(OFFERED)} on offer; here: within a factor of 2",
-            verdict(comparable(averages[0])),
+            f"{listed(averages[1], '.1f')} with {listed(OFFERED)} on offer; here: within a factor of 2",
+            verdict(comparable(averages[1])),
         ),
         Claim(
             "Figure 2, caption",
             f"OFUL's regret grows with the number of arms on offer {words}.",
-            f"{listed(averages[1], '.1f')} with {listed(OFFERED)} on offer",
+            f"{listed(averages[0], '.1f')} with {listed(OFFERED)} on offer",
             verdict(all(Pairs.of(*pair).shows for pair in pairwise(plain))),
         ),
     ]
@@ -218,22 +219,21 @@ def distance_from_linear(draw: int) -> float:
 def uninformed(results: Results) -> Claim:
     """The claim about R-OFUL without informative bounds: with nothing but the norm, and with each arm's range."""
     some = results["two-point", OFFERED[1]][:5]
-    runs, horizon = len(some[0].plays["OFUL"]), int(some[0].checkpoints[-1])
-    policies = {"OFUL": mb.OFUL(), **UNINFORMED}
-    words, same = [], dict.fromkeys(UNINFORMED, True)
-    for known in ("only the norm", "the ranges [0, 1] and [-1, 0]"):
+    simulate = partial(mb.simulate, horizon=int(some[0].checkpoints[-1]), runs=len(some[0].plays["OFUL"]))
+    indices = {key: mb.ROFUL(index=key) for key in ("exact", "clip", "plain")}
+    words, same = [], dict.fromkeys(indices, True)
+    for ranges in (False, True):
         regrets = []
         for draw in range(len(some)):
             environment = paper_linear(draw, offered=OFFERED[1], law="two-point").environment
-            low, high = (environment.low, environment.high) if "ranges" in known else (-1.0, 1.0)
+            low, high = (environment.low, environment.high) if ranges else (-1.0, 1.0)
             bounds = mb.MeanBounds.vacuous(len(environment), low=low, high=high)
-            regrets.append(mb.simulate(policies, environment, bounds, horizon=horizon, runs=runs, seed=draw))
-        if known == "only the norm":
-            same = {
-                key: all(np.array_equal(one.curves[key], one.curves["OFUL"]) for one in regrets) for key in UNINFORMED
-            }
-        numbers = [f"{key} {means(regrets, key).mean():.1f}" for key in policies]
-        words.append(f"knowing {known}: {', '.join(numbers)}")
+            regret = simulate({"OFUL": mb.OFUL(), **indices}, environment, bounds, seed=draw)
+            for key in indices:
+                same[key] &= ranges or np.array_equal(regret.curves[key], regret.curves["OFUL"])
+            regrets.append(regret)
+        numbers = [f"{key} {means(regrets, key).mean():.1f}" for key in regrets[0].labels]
+        words.append(f"knowing {'the ranges [0, 1] and [-1, 0]' if ranges else 'only the norm'}: {', '.join(numbers)}")
     return Claim(
         "Section 4, comparisons",
         "Without informative bounds, R-OFUL matches OFUL exactly.",
