@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from test_finite_time import INSTANCES, random_case
 
 import meanbounds as mb
 from meanbounds.known import Known, Seen
@@ -24,6 +23,7 @@ from meanbounds.theory import (
     lower_bound,
 )
 from meanbounds.theory.conditions import index_form
+from tests.theory.test_finite_time import INSTANCES, random_case
 
 POLICIES: tuple[IndexPolicy, ...] = (mb.UCB(), mb.BUCB(), mb.ImprovedUCB(), mb.GLUE(), mb.KLUCB(), mb.BKLUCB())
 LEAST = ("B-KL-UCB", "OSSB", "lower bound")
