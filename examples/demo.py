@@ -216,8 +216,8 @@ def page(story: Story, regret: bytes) -> str:
             f"""<p>Regret is what a policy loses against always giving the best treatment: here, recoveries among
             {patients:,} patients. The picture has the mean of {runs} simulated clinics for each policy. Without bounds,
             each has to find out by itself that painkillers and bed rest do not help much.</p>
-            <p>The bounds save the same policy {saving(story)} of its regret. GLUE is UCB with the bounds built in, the
-            policy of the paper.</p>""",
+            <p>Gittins is the optimistic Gittins index, which treated the ten patients above: bounds save it
+            {saving(story)} of its regret. GLUE, the policy of the paper, is UCB with the bounds built in.</p>""",
             picture(regret, "Regret of each policy, and the bounds with the true means"),
         ),
         part(
