@@ -183,11 +183,12 @@ def test_with_two_moments_it_does_not_matter_how_far_the_range_reaches_down() ->
     assert means[0][0, 2] > -15.0  # the arm that was never played is drawn from means near those of the others
 
 
-def test_with_two_moments_right_bounds_are_not_given_up_early() -> None:
-    # Rewards of 0.5 and 0.4 are no reason to give up the bound 0.3: half of the rewards may be 0.
-    known, seen = known_of([0.1], [0.3], trust=0.99), seen_of([0.5, 0.4])
-    assert posterior(known, seen, 2).credibility[0, 0] > 0.97
-    assert posterior(known, seen, 2).mean[0, 0] == pytest.approx(0.3, abs=0.02)
+def test_with_two_moments_rewards_above_the_upper_bound_keep_their_mean() -> None:
+    seen = seen_of([0.5, 0.4] * 30)
+    certain, doubted = (posterior(known_of([0.1], [0.3], trust=trust), seen, 2) for trust in (1.0, 0.5))
+    assert certain.mean[0, 0] == pytest.approx(0.3, abs=1e-6)
+    assert doubted.credibility[0, 0] < 1e-6
+    assert doubted.mean[0, 0] == pytest.approx(0.45, abs=0.02)
 
 
 def test_far_contradictions_stay_finite() -> None:

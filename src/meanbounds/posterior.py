@@ -86,8 +86,8 @@ def posterior(known: Known, seen: Seen, moments: int = 1) -> BetaPosterior:
         What is known of the arms and what was seen of them.
     moments
         With 1, rewards count as they were rounded to 0 or 1 at random. With 2, they count as if each had been either 1
-        or one lower value, such that the first two moments stay the same, see `two_moments`; only whether bounds hold
-        is judged as with 1, from the sums of rewards.
+        or one lower value, such that the first two moments stay the same, see `two_moments`. Where that value would be
+        above the arm's upper bound it is the bound, and only the mean stays the same.
     """
     free, seen = known.without_doubted, with_prior(known, seen)
     base = 1.0 if known.prior is None else 0.0
@@ -96,15 +96,15 @@ def posterior(known: Known, seen: Seen, moments: int = 1) -> BetaPosterior:
         floor, _ = two_moments(seen)
         if known.prior is None:
             floor = np.where(seen.total < seen.plays, floor, _shared_floor(free, seen, floor))
-        floor = np.minimum(floor, _unit_bounds(known, low, width)[1] - _APART)  # else nothing is left of the bounds
+        floor = np.minimum(floor, _unit_bounds(known, low, width)[1] - _APART)
         low, width = low + width * floor, width * (1.0 - floor)
         ones = np.maximum(0.0, (seen.total - seen.plays * floor) / (1.0 - floor))
     a, b = base + ones, base + (seen.plays - ones)
-    rows = [(np.ones(1), a, b, *_unit_bounds(known, low, width))]
+    law = a, b, *_unit_bounds(known, low, width)
+    rows = [(np.ones(1), *law)]
     if known.log_n is not None:
-        counted = seen.ones if moments == 1 else seen.total
-        odds = _log_odds(known, known.log_n, base + counted, base + (seen.plays - counted))
-        rows = [(expit(odds), *rows[0][1:]), (expit(-odds), a, b, *_unit_bounds(free, low, width))]
+        odds = _log_odds(known, known.log_n, *law)
+        rows = [(expit(odds), *law), (expit(-odds), a, b, *_unit_bounds(free, low, width))]
     parts = np.empty((5, len(rows), *a.shape))
     for n, row in enumerate(rows):
         for own, values in zip(parts[:, n], row, strict=True):
@@ -156,12 +156,12 @@ def _unit_bounds(known: Known, low: Floats, width: Floats) -> tuple[Floats, Floa
     return np.minimum(upper - _APART, np.maximum(0.0, (known.lower - low) / width)), upper
 
 
-def _log_odds(known: Known, log_n: Floats, a: Floats, b: Floats) -> Floats:
-    """Log odds that the bounds hold, see the top of this module."""
-    prior = (np.ones(1), np.ones(1)) if known.prior is None else known.prior
-    pairs = (np.array(np.broadcast_arrays(own, first)) for own, first in zip((a, b), prior, strict=True))
-    arrays = np.broadcast_arrays(*pairs, *_unit_bounds(known, known.low, known.width))
-    after, before = TruncatedBeta(*(own.ravel() for own in arrays)).log_mass().reshape(arrays[0].shape)
+def _log_odds(known: Known, log_n: Floats, *law: Floats) -> Floats:
+    """Log odds that the bounds hold, see the top of this module; a uniform prior has the units of the posterior."""
+    uniform = (np.ones(1), np.ones(1), *law[2:])
+    prior = (*known.prior, *_unit_bounds(known, known.low, known.width)) if known.prior is not None else uniform
+    pairs = np.array(np.broadcast_arrays(*law, *prior)).reshape(2, 4, *law[0].shape).swapaxes(0, 1)
+    after, before = TruncatedBeta(*pairs.reshape(4, -1)).log_mass().reshape(2, *law[0].shape)
     with np.errstate(invalid="ignore"):
         return np.where(np.isinf(log_n), np.inf, log_n + np.log1p(-np.exp(-log_n)) + after - before)
 
