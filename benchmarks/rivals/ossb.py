@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ class OSSB(Policy):
     decisions follow from the statistics alone. Of these rounds, each arm gets at least a share epsilon.
     """
 
-    f: Any = "t"
+    f: Any = field(default="t", kw_only=True)
     epsilon: float = 0.01
     gamma: float = 0.01
 

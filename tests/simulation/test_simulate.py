@@ -182,6 +182,7 @@ def test_means_outside_their_bounds_are_said() -> None:
         ((mb.GLUE(), [0.9, 0.8]), r"environment must be one such as mb\.Bernoulli"),
         ((mb.GLUE(), Bernoulli), r"did you mean mb\.Bernoulli\(\.\.\.\)"),
         ((mb.GLUE(), ENVIRONMENT, mb.MeanBounds([0.1], [0.9])), "the environment has 3 arms, the bounds have 1"),
+        ((mb.GLUE(), ENVIRONMENT, mb.Knowledge(BOUNDS, prior=mb.Prior(0.5, 4))), "GLUE makes no use of a prior"),
     ],
 )
 def test_what_cannot_be_played_is_refused_with_a_way_forward(arguments: tuple[Any, ...], message: str) -> None:

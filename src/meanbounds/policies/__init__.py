@@ -1,5 +1,6 @@
 """Policies for arms without features: one readable file each."""
 
+from meanbounds.known import Known, Seen
 from meanbounds.policies.base import EXPLORATION, IndexPolicy, Policy, share_of_largest
 from meanbounds.policies.bimed import BIMED
 from meanbounds.policies.bucb import BUCB
@@ -22,8 +23,10 @@ __all__ = [
     "UCB",
     "ImprovedUCB",
     "IndexPolicy",
+    "Known",
     "OptimisticGittins",
     "Policy",
+    "Seen",
     "ThompsonSampling",
     "share_of_largest",
 ]

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen
 from meanbounds.support.checks import as_mapping, shown, unknown
 from meanbounds.support.saving import Saved
@@ -205,6 +206,14 @@ class Policy(Described):
         A policy whose scores use no draws need not define this method.
         """
         return chances(self, known, seen, t, cache)
+
+    def check_known(self, knowledge: Knowledge) -> None:
+        """Refuse a prior that the policy would ignore."""
+        if knowledge.prior is not None and not self.takes_prior:
+            raise ValueError(
+                f"{self} makes no use of a prior: leave it out, or take a policy that does, such as "
+                f"mb.ThompsonSampling()"
+            )
 
     def score_size(self, known: Known) -> float:
         """The size of the numbers that scores are, which says what is a tie: that of the rewards by default."""

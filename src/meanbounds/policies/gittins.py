@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -50,7 +50,7 @@ class OptimisticGittins(IndexPolicy):
     source = "Gutin and Farias 2016, with bounds"
     takes_prior: ClassVar[bool] = True
 
-    f: Exploration = "t"
+    f: Exploration = field(default="t", kw_only=True)
     moments: int = 1
 
     def __post_init__(self) -> None:

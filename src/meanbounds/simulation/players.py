@@ -111,6 +111,8 @@ def play_for(task: Task) -> Play:
     if isinstance(task.player, Policy):
         from meanbounds.simulation.batch import play_batch
 
+        task.player.check_known(task.knowledge)
+
         if task.compiled:
             from meanbounds.simulation.loops import loop_for
 
