@@ -22,7 +22,7 @@ _NODES, _WEIGHTS = 0.5 * (1.0 + legendre.leggauss(8)[0]), 0.5 * legendre.leggaus
 _PANELS = 6  # at least, over each density
 _NEVER = 1e-15  # a part of a posterior with less weight is neglected
 _ERROR = 1e-8  # by which probabilities may fail to sum up to 1
-_MOST = 100_000  # nodes, after which they are taken as they are
+_MOST = 20_000  # nodes, after which they are taken as they are
 
 
 @dataclass(frozen=True, repr=False)
