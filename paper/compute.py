@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import log, sqrt
+from math import exp, log, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,7 +73,8 @@ def newton(mean: float, budget: float, _: float) -> float:
     """The largest q with kl(mean, q) <= budget: steps that fall to the root from above."""
     if mean >= 1.0:
         return 1.0
-    q = min(mean + sqrt(budget / 2.0), 1.0 - 1e-12)
+    entropy = (mean * log(mean) if mean > 0.0 else 0.0) + (1.0 - mean) * log(1.0 - mean)
+    q = min(mean + sqrt(budget / 2.0), 1.0 - exp((entropy - budget) / (1.0 - mean)))
     while q > mean:
         step = (kl(mean, q) - budget) * q * (1.0 - q) / (q - mean)
         q -= step

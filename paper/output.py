@@ -61,6 +61,6 @@ def command(description: str | None, *experiments: Experiment) -> tuple[argparse
         found.append(experiment(given.out, given.quick))
         for claim in found[-1]:
             print(f"{claim.verdict}: {claim.source}: {claim.text}\n    {claim.measured}")
-        print(f"({time.monotonic() - start:.0f} s)", flush=True)
+        print(f"    took {time.monotonic() - start:.0f} s", flush=True)
     print(f"written to {given.out}")
     return given, found

@@ -122,16 +122,15 @@ def draw_considered(ax: Axes, values: Sequence[float]) -> None:
     """Bars for the number of arms that R-OFUL considers, beside the 2 to 3 of the paper."""
     from meanbounds.simulation.plots import colours
 
-    ax.axvspan(2.0, 3.0, color="#eeeeee", label="the paper: 2 to 3")
+    ax.axvspan(2.0, 3.0, color="#eeeeee")
     bars = ax.barh(
         [f"{offered} on offer" for offered in OFFERED], values, height=0.55, color=colours(["R-OFUL"])["R-OFUL"]
     )
     ax.bar_label(bars, [f"{value:.2f}" for value in values], padding=3, fontsize=9.0)
     ax.invert_yaxis()
-    ax.set_xlim(0.0, 3.4)
+    ax.set(xlim=(0.0, 3.4), xlabel="shaded: as the paper says")
     ax.set_title("Arms that R-OFUL considers in a round", loc="left", fontsize=10.0)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize=9.0, loc="upper right")
 
 
 def claims(results: Results) -> list[Claim]:
