@@ -49,7 +49,7 @@ class Sizes(NamedTuple):
     step: int = 20
 
 
-FULL, QUICK = Sizes(), Sizes(2_000, 50_000, 2, 200, 20)
+FULL, QUICK = Sizes(), Sizes(2_000, 50_000, 2, 200, 40)
 
 
 def main(out: Path, quick: bool) -> Sequence[Claim]:
