@@ -125,8 +125,8 @@ class Knowledge(Saved):
         Bounds on the mean of each arm.
     prior
         What you expect of the means, and how many plays that is worth: a `Prior`. By default every mean between the
-        bounds is equally likely. Policies that ask a posterior use it (`ThompsonSampling`, `OptimisticGittins`, `IDS`,
-        `LinearThompson`); others refuse it.
+        bounds is equally likely. `ThompsonSampling`, `OptimisticGittins`, `IDS`, `BIMED` and `LinearThompson` use it;
+        other policies refuse it.
     trust
         How probable it is that the bounds of an arm hold, from 0 (they say nothing) to 1 (they are certain, the
         default): one number for all arms, or one for each. Below 1, an arm that its bounds exclude is tried now and

@@ -272,7 +272,7 @@ class IndexPolicy(Policy):
             return index
         means, bare = seen.clipped_mean(known), known.without_doubted
         # An arm may also be left out because of what another arm's bounds say: least is the price of the first doubt.
-        least = known.log_n.min(axis=1, keepdims=True)
+        least = np.where(bare.possible, known.log_n, np.inf).min(axis=1, keepdims=True)
         own = np.where(level > known.log_n, self.index(bare, seen, np.maximum(level - known.log_n, 0.0)), -np.inf)
         others = np.minimum(known.upper, self.index(bare, seen, np.maximum(level - least, 0.0)))
         freed = np.where((least < known.log_n) & (level > least), np.maximum(own, others), own)
