@@ -22,8 +22,8 @@ def test_a_doubted_arm_is_tried_once_log_f_exceeds_log_n(policy: mb.policies.Ind
             first = t
             break
         agent.update("good", 0.8)
-    t = np.arange(1.0, 60.0)
-    assert first == 1 + int(np.argmax(policy.log_f(t) > np.log(10.0)))
+    rounds = np.arange(1.0, 60.0)
+    assert first == 1 + int(np.argmax(policy.log_f(rounds) > np.log(10.0)))
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
