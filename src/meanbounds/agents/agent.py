@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-import json
-import threading
 import warnings
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -20,11 +16,10 @@ from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen
 from meanbounds.policies.base import Cache, Described, Policy, choose
 from meanbounds.support.checks import as_flag, as_list, as_mapping, check_choice, shown, within
-from meanbounds.support.decisions import Decision, Excluded
+from meanbounds.support.decisions import BaseAgent, Decision, Excluded
 from meanbounds.support.entries import Entries
-from meanbounds.support.saving import Saved, write_atomically
-from meanbounds.support.streams import Draws, Seed, as_seed, stream, uniform
-from meanbounds.support.types import Floats, Integers, Keys
+from meanbounds.support.streams import Draws, Seed, stream, uniform
+from meanbounds.support.types import Booleans, Floats, Integers, Keys
 
 __all__ = ["Agent", "Pending"]
 
@@ -38,7 +33,7 @@ _BLOCK = 64  # random numbers that are computed at a time
 _SILENT = 10_000  # pulls without a reward in between, after which an agent warns
 
 
-class Agent(Saved):
+class Agent(BaseAgent):
     """Chooses an arm with `pull` and learns from its reward with `update`, in one context or in many.
 
     Parameters
@@ -55,11 +50,6 @@ class Agent(Saved):
         The least probability of each eligible arm that its bounds do not exclude, such as 0.01. With probability floor
         times the number of these arms, one of them is drawn instead of asking the policy. This costs reward, and makes
         it possible to estimate later what another policy would have earned.
-
-    Attributes
-    ----------
-    policy, seed, floor
-        As given; the seed as the number from which all random numbers follow.
 
     Notes
     -----
@@ -90,6 +80,8 @@ class Agent(Saved):
     array([0, 0, 0])
     """
 
+    _fresh: ClassVar[dict[str, Any]] = {**BaseAgent._fresh, "_awake": dict}
+
     def __init__(
         self,
         policy: Policy,
@@ -100,25 +92,16 @@ class Agent(Saved):
     ) -> None:
         given = read_knowledge(known)
         contexts = Contexts.empty(next(iter(given.values())).bounds)
-        self._begin(policy, contexts, Watch(len(given)), as_seed(seed), floor)
+        self._start(policy, contexts, Watch(len(given)), seed, floor)
         self._check_priors(given)
         contexts.know(given)
 
-    def _begin(self, policy: Policy, contexts: Contexts, watch: Watch, seed: int, floor: float) -> None:
-        if not isinstance(policy, Policy):
-            name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
-            hint = "" if name is None else f"; did you mean mb.{name}()?"
-            if isinstance(policy, Described):
-                hint = ", which is for arms with features: use mb.LinearAgent"
-            raise TypeError(f"policy must be one such as mb.GLUE(); got {shown(policy)}{hint}")
-        least = None if isinstance(floor, bool) else within(floor, 0.0, 1.0)
-        if least is None:
-            raise ValueError(f"floor must be a probability such as 0.01, or 0 for none; got {shown(floor)}")
-        self.policy, self.seed, self.floor = policy, seed, least
-        self._contexts, self._watch = contexts, watch
-        self._lock = threading.RLock()
+    def _start(self, policy: Policy, contexts: Contexts, watch: Watch, seed: Seed, floor: float) -> None:
+        linear = isinstance(policy, Described) and not isinstance(policy, Policy)
+        example = "such as mb.GLUE()" + ", or use mb.LinearAgent for arms with features" * linear
+        self._begin(policy, isinstance(policy, Policy), example, seed, floor)
+        self._contexts, self._watch, self._silent = contexts, watch, 0  # silent: pulls since the last reward
         self._awake: dict[Context | None, _Awake] = {}
-        self._silent, self._warned = 0, set[str]()  # pulls since the last reward, and what was warned of
 
     def pull(
         self, context: Context | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
@@ -213,11 +196,7 @@ class Agent(Saved):
                 if pending:
                     answered = 1.0
                 else:
-                    self._warn(
-                        "unasked",
-                        f"arm {arm!r} got a reward, but no pull of it waits for one; if the reward is from before or "
-                        f"from elsewhere, give pulled=False",
-                    )
+                    self._warn_unasked(arm)
             change = np.array((1.0, x, x * x, one, -answered, 0.0))
             sums = plays + 1.0, total + x, squares + x * x
             found = self._watch.look(own.known, own.row, k, *sums, pending - answered)
@@ -282,19 +261,11 @@ class Agent(Saved):
             self._awake.clear()
             self._contexts = contexts
 
-    def retire(self, arm: Arm) -> None:
-        """Stop offering an arm, everywhere. Late rewards of it still count, and `restore` offers it again."""
+    def _retire(self, arm: Arm, retired: bool) -> None:
         with self._lock:
             k = self._contexts.place(arm)
             self._awake.clear()
-            self._contexts.retired[k] = True
-
-    def restore(self, arm: Arm) -> None:
-        """Offer a retired arm again."""
-        with self._lock:
-            k = self._contexts.place(arm)
-            self._awake.clear()
-            self._contexts.retired[k] = False
+            self._contexts.retired[k] = retired
 
     def forbid(self, arms: Iterable[Arm], context: Context | None = None) -> None:
         """Forbid these arms in a context, and allow the others: ``agent.forbid([], context)`` allows all."""
@@ -422,24 +393,10 @@ class Agent(Saved):
         watch = Watch(max(1, saved.whole("watched")), found=found)
         try:
             policy = Policy.from_dict(saved["policy"])
-            agent._begin(policy, contexts, watch, saved.whole("seed", most=2**63 - 1), saved["floor"])
+            agent._start(policy, contexts, watch, saved.whole("seed", most=2**63 - 1), saved["floor"])
         except TypeError as error:
             raise saved.wrong(str(error)) from None
         return agent
-
-    def save(self, path: str | Path) -> None:
-        """Write the agent to a JSON file; an interrupted write leaves the old file as it was."""
-        text = json.dumps(self.to_dict(), allow_nan=False) + "\n"
-        write_atomically(path, lambda partial: partial.write_text(text, encoding="utf-8"))
-
-    def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
-            state = {name: value for name, value in vars(self).items() if name not in ("_lock", "_awake")}
-            return copy.deepcopy(state)  # no other thread may write to it
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock, self._awake = threading.RLock(), {}
 
     def __repr__(self) -> str:
         count = len(self._contexts.rows)
@@ -515,13 +472,8 @@ class Agent(Saved):
             chances = chances * (1.0 - self.floor * np.count_nonzero(arms)) + self.floor * arms
         return chances
 
-    def _floored(self, known: Known) -> Any:
-        """The arms that are drawn with the floor's probability at least."""
-        possible = known.without_doubted.possible[0]
-        most = 1.0 / np.count_nonzero(possible)
-        if self.floor > most:
-            raise ValueError(f"floor={self.floor:g} is too large: with this many arms it can be at most {most:.4g}")
-        return possible
+    def _floored(self, known: Known) -> Booleans:
+        return self._spread(known.without_doubted.possible[0])
 
     def _count(self, own: _Awake, k: int) -> None:
         """Count a pull."""
@@ -530,6 +482,7 @@ class Agent(Saved):
                 "silent",
                 f"{_SILENT:,} pulls and not one reward since: call update(arm, reward) after each pull, or the agent "
                 f"cannot learn",
+                level=4,
             )
         both = own.seen[PENDING:, k]
         both += 1.0
@@ -542,16 +495,9 @@ class Agent(Saved):
         contexts = self._contexts
         ledgers = contexts.moved([own.row], contexts.ledgers, contexts.known[[own.row]], seen[None])
         news = ledgers[own.assumption - 1].news()
-        if news is not None and news.assumption not in self._warned:
-            self._warned.add(news.assumption)
-            warnings.warn(news, stacklevel=3)
+        if news is not None:
+            self._warn(news.assumption, news, level=4)
         return ledgers
-
-    def _warn(self, what: str, message: str) -> None:
-        """Warn whoever called the agent, once."""
-        if what not in self._warned:
-            self._warned.add(what)
-            warnings.warn(message, stacklevel=3 + (what == "silent"))
 
     def _check_priors(self, given: Mapping[Any, Knowledge]) -> None:
         if not self.policy.takes_prior and any(own.prior is not None for own in given.values()):

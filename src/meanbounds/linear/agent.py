@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from copy import copy
+from dataclasses import asdict, dataclass, replace
 from math import log
 from typing import Any, Self
 
@@ -22,10 +22,9 @@ from meanbounds.linear.arms import LinearArms
 from meanbounds.linear.feasible import Extent
 from meanbounds.linear.oful import OFUL, Allowed, LinearPolicy, LinearState, Offer, extent_of, without_bounds
 from meanbounds.support.checks import as_flag, as_list, shown, within
-from meanbounds.support.decisions import Decision, Excluded
+from meanbounds.support.decisions import BaseAgent, Decision, Excluded
 from meanbounds.support.entries import Entries
-from meanbounds.support.saving import Saved
-from meanbounds.support.streams import Draws, Seed, as_seed, stream, uniform
+from meanbounds.support.streams import Draws, Seed, stream, uniform
 from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = ["Candidate", "LinearAgent", "Together"]
@@ -102,7 +101,7 @@ class Together(Contradiction):
         return f"with all other rewards, {super().__str__()}{rest if self.follows_from else ''}"
 
 
-class LinearAgent(Saved):
+class LinearAgent(BaseAgent):
     """Chooses an arm with `pull` and learns from its reward with `update`, where arms have features.
 
     Parameters
@@ -152,15 +151,8 @@ class LinearAgent(Saved):
         seed: Seed = None,
         floor: float = 0.0,
     ) -> None:
-        if not isinstance(policy, LinearPolicy):
-            name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
-            hint = "" if name is None else f"; did you mean mb.{name}()?"
-            raise TypeError(f"policy must be one for features, such as mb.ROFUL(); got {shown(policy)}{hint}")
-        share = None if isinstance(floor, bool) else within(floor, 0.0, 1.0)
-        if share is None:
-            raise ValueError(f"floor must be a probability such as 0.01, or 0 for none; got {shown(floor)}")
-        self.policy, self.floor, self.seed = policy, share, as_seed(seed)
-        self._lock, self._decisions, self._warned = threading.RLock(), 0, set[str]()
+        self._begin(policy, isinstance(policy, LinearPolicy), "for features, such as mb.ROFUL()", seed, floor)
+        self._decisions = 0
         self._draws, self._floor = (stream(self.seed, 0, purpose) for purpose in ("policy", "floor"))
         self._waiting: Counter[Any] = Counter()  # pulls without a reward, of arms by name and of candidates
         self._watch = Watch(1, ERROR / 2.0)
@@ -212,13 +204,8 @@ class LinearAgent(Saved):
         """
         with self._lock:
             given = None if eligible is None else as_list("eligible", eligible)
-            arms, state, offered = self._ask(given)
-            before, memories = state.contradictions.copy(), [dict(way.memory) for way in state.allowed]
+            arms, state, offered = self._ask(given, aside=True)
             weights = self.policy.weights(state, offered, Draws(self._draws, self._decisions))
-            state.contradictions[:] = before
-            for way, memory in zip(state.allowed, memories, strict=True):
-                way.memory.clear()
-                way.memory.update(memory)
             return self._in_order(given, arms, self._chances(state, offered, weights)[0], 0.0)
 
     def indices(self, eligible: Iterable[Arm | Candidate] | None = None) -> Floats:
@@ -230,15 +217,19 @@ class LinearAgent(Saved):
             raise TypeError(f"{self.policy} decides by draws, not by an index; see probabilities()")
         with self._lock:
             given = None if eligible is None else as_list("eligible", eligible)
-            arms, state, offered = self._ask(given)
-            before, allowed = state.contradictions.copy(), state.allowed[int(state.doubt.max() > 0.5)]
+            arms, state, offered = self._ask(given, aside=True)
+            allowed = state.allowed[int(state.doubt.max() > 0.5)]
             offer = Offer(offered, allowed.kept(offered), allowed)
             scores = np.where(offer.kept, self.policy.scores(state, offer, every=True), -np.inf)[0]
-            state.contradictions[:] = before
             return self._in_order(given, arms, scores, -np.inf)
 
-    def _ask(self, eligible: Iterable[Arm | Candidate] | None) -> tuple[list[Any], LinearState, Integers]:
-        """The arms on offer, known ones first, the state to decide by, and their positions in it."""
+    def _ask(
+        self, eligible: Iterable[Arm | Candidate] | None, aside: bool = False
+    ) -> tuple[list[Any], LinearState, Integers]:
+        """The arms on offer, known ones first, the state to decide by, and their positions in it.
+
+        Whatever a policy writes to a state that is put `aside` has no effect on later decisions.
+        """
         given = self.arms if eligible is None else as_list("eligible", eligible)
         places = list(dict.fromkeys([self._place(arm) for arm in given]))
         new = [*dict.fromkeys(arm for arm in given if isinstance(arm, Candidate))] if -1 in places else []
@@ -249,6 +240,10 @@ class LinearAgent(Saved):
             raise ValueError(f"{why}, so there is no arm to choose from")
         names, state, offered = self.arms, self._state, np.array(places, dtype=np.int64)
         arms: list[Any] = [names[k] for k in places]
+        if aside:
+            state = copy(state)
+            state.contradictions = state.contradictions.copy()
+            state.allowed = [replace(way, memory=dict(way.memory)) for way in state.allowed]
         if new:
             self._solve(new)
             ways = []
@@ -299,11 +294,8 @@ class LinearAgent(Saved):
         chances: Floats = weights[0] / weights[0].sum()
         if not self.floor:
             return chances, np.zeros(0, dtype=np.int64)
-        kept = state.allowed[-1].kept(offered)[0]
-        most = 1.0 / np.count_nonzero(kept)
-        if self.floor > most:
-            raise ValueError(f"floor={self.floor:g} is too large: with this many arms it can be at most {most:.4g}")
-        return chances * (1.0 - self.floor / most) + self.floor * kept, np.flatnonzero(kept)
+        kept = self._spread(state.allowed[-1].kept(offered)[0])
+        return chances * (1.0 - self.floor * np.count_nonzero(kept)) + self.floor * kept, np.flatnonzero(kept)
 
     def update(self, arm: Arm | Candidate, reward: float, *, pulled: bool = True) -> None:
         """Tell the agent a reward. Rewards may come late and in any order.
@@ -328,13 +320,8 @@ class LinearAgent(Saved):
                     f"arm {name!r}: the reward {shown(reward)} is not a number in its range [{low}, {high}]"
                 )
             answered = as_flag("pulled", pulled) and self._waiting[arm] > 0
-            if pulled and not answered and "unasked" not in self._warned:
-                self._warned.add("unasked")
-                warnings.warn(
-                    f"arm {name!r} got a reward, but no pull of it waits for one; if the reward is from before or from "
-                    f"elsewhere, give pulled=False",
-                    stacklevel=2,
-                )
+            if pulled and not answered:
+                self._warn_unasked(name)
             if new is None:
                 x = (value - low) / (high - low)
                 plays, total, squares = sums = (self._seen[:, k] + (1.0, x, x * x)).tolist()
@@ -391,15 +378,9 @@ class LinearAgent(Saved):
             self._seen = np.hstack([self._seen, np.zeros((3, len(known)))])
             self._retired = np.append(self._retired, np.zeros(len(known), dtype=np.bool_))
 
-    def retire(self, arm: Arm) -> None:
-        """Stop offering an arm. Late rewards of it still count, its bounds too, and `restore` offers it again."""
+    def _retire(self, arm: Arm, retired: bool) -> None:
         with self._lock:
-            self._retired[self._known.bounds.position(arm)] = True
-
-    def restore(self, arm: Arm) -> None:
-        """Offer a retired arm again."""
-        with self._lock:
-            self._retired[self._known.bounds.position(arm)] = False
+            self._retired[self._known.bounds.position(arm)] = retired
 
     @property
     def arms(self) -> tuple[Arm, ...]:
@@ -501,13 +482,13 @@ class LinearAgent(Saved):
         width = self.policy.radius(state)[0] * np.sqrt(np.maximum(state.square[0], 0.0))
         low, high = state.estimate[0] - width, state.estimate[0] + width
         k = int(np.maximum(low - own.upper, own.lower - high).argmax())
-        self._warned.add("empty")
-        warnings.warn(
+        self._warn(
+            "empty",
             f"bounds and rewards contradict each other: no parameter lies in the confidence set and satisfies all "
             f"bounds. Arm {self.arms[k]!r} shows it most: its mean is from {low[k]:.4g} to {high[k]:.4g} by the "
             f"rewards, from {own.lower[k]:.4g} to {own.upper[k]:.4g} by the bounds. Check the bounds, norm_high and "
             f"the range of the rewards; until then such decisions are made by the clip index",
-            stacklevel=4,
+            level=5,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -576,14 +557,6 @@ class LinearAgent(Saved):
         agent._watch = Watch(1, ERROR / 2.0, saved.list("contradicted"))
         agent._warned = set(saved.list("warned"))
         return agent
-
-    def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
-            return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.RLock()
 
     def __repr__(self) -> str:
         return f"LinearAgent({self.policy!r}, {len(self.arms)} arms, {self.updates()} updates)"

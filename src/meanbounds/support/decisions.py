@@ -1,10 +1,82 @@
-"""What agents answer: a decision, and an arm that bounds exclude."""
+"""What all agents share, and what they answer: a decision, and an arm that bounds exclude."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import copy
+import threading
+import warnings
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple
 
-__all__ = ["Decision", "Excluded"]
+import numpy as np
+
+from meanbounds.support.checks import shown, within
+from meanbounds.support.saving import Saved
+from meanbounds.support.streams import Seed, as_seed
+from meanbounds.support.types import Booleans
+
+__all__ = ["BaseAgent", "Decision", "Excluded"]
+
+
+class BaseAgent(Saved):
+    """Base of the agents: what they are made with, the floor, warnings that are given once, retired arms, pickling."""
+
+    policy: Any
+    seed: int
+    floor: float
+
+    _fresh: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}  # attributes that are made again, not copied
+
+    def _begin(self, policy: Any, fits: bool, example: str, seed: Seed, floor: float) -> None:
+        if not fits:
+            name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
+            hint = "" if name is None else f"; did you mean mb.{name}()?"
+            raise TypeError(f"policy must be one {example}; got {shown(policy)}{hint}")
+        least = None if isinstance(floor, bool) else within(floor, 0.0, 1.0)
+        if least is None:
+            raise ValueError(f"floor must be a probability such as 0.01, or 0 for none; got {shown(floor)}")
+        self.policy, self.seed, self.floor = policy, as_seed(seed), least
+        self._lock, self._warned = threading.RLock(), set[str]()
+
+    def retire(self, arm: Any) -> None:
+        """Stop offering an arm. Late rewards of it still count, its bounds too, and `restore` offers it again."""
+        self._retire(arm, True)
+
+    def restore(self, arm: Any) -> None:
+        """Offer a retired arm again."""
+        self._retire(arm, False)
+
+    @abstractmethod
+    def _retire(self, arm: Any, retired: bool) -> None:
+        """Retire or restore an arm."""
+
+    def _spread(self, possible: Booleans) -> Booleans:
+        """The arms that are drawn with the floor's probability at least, if there are few enough for it."""
+        most = 1.0 / np.count_nonzero(possible)
+        if self.floor > most:
+            raise ValueError(f"floor={self.floor:g} is too large: with this many arms it can be at most {most:.4g}")
+        return possible
+
+    def _warn(self, what: str, message: str | Warning, level: int) -> None:
+        """Warn once whoever called the agent, so many calls ago."""
+        if what not in self._warned:
+            self._warned.add(what)
+            warnings.warn(message, stacklevel=level)
+
+    def _warn_unasked(self, arm: Any) -> None:
+        self._warn(
+            "unasked",
+            f"arm {arm!r} got a reward, but no pull of it waits for one; if the reward is from before or from "
+            f"elsewhere, give pulled=False",
+            level=4,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:  # and a copy, to which no other thread may write
+            return copy.deepcopy({name: value for name, value in vars(self).items() if name not in self._fresh})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, **{name: make() for name, make in self._fresh.items()})
 
 
 class Decision(NamedTuple):

@@ -39,7 +39,7 @@ class Saved(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write the object to a JSON file; an interrupted write leaves the old file as it was."""
-        text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        text = json.dumps(self.to_dict(), allow_nan=False) + "\n"
         write_atomically(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
     @classmethod
