@@ -29,11 +29,11 @@ POLICIES = [
 
 
 def worlds(count: int) -> list[tuple[mb.MeanBounds, Any]]:
-    """Random means and bounds: narrow, wide, with one cap for all, in other units, with bounds that are wrong."""
+    """Random means and bounds: exact, narrow, wide, with one cap for all, in other units, wrong; once many arms."""
     rng, made = np.random.default_rng(2), []
     for number in range(count):
-        arms = int(rng.integers(2, 8))
-        means, reach = rng.uniform(0.05, 0.95, arms), rng.choice([0.05, 0.3, 1.0])
+        arms = 30 if number == 5 else int(rng.integers(2, 8))
+        means, reach = rng.uniform(0.05, 0.95, arms), rng.choice([0.0, 0.05, 0.3, 1.0])
         lower, upper = (np.clip(means + sign * reach * rng.random(arms), 0.0, 1.0) for sign in (-1, 1))
         if number % 3 == 1:
             upper[:] = upper.max()

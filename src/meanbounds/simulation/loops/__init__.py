@@ -103,15 +103,12 @@ def _index_arguments(task: Task, known: Known) -> tuple[Any, ...]:
 
 def _statistics_arguments(task: Task, known: Known) -> tuple[Any, ...]:
     """What is known of arms that may be played, the size of rewards, the positions of these arms."""
-    places = np.flatnonzero(known.possible[0])
-    columns = [known.low, known.width, known.lower, known.upper]
-    if not isinstance(task.player, OptimisticGittins):
-        seen = Seen.empty(*known.low.shape)
-        able, goal, share = leaders(known, seen, np.zeros_like(known.low), np.ones((1, 1)))
-        share = np.where(able, share if task.player.settle else 0.0, 0.0)
-        parts = posterior(known, seen).parts
-        columns += [(goal - known.low) / known.width, share, parts.lower[0], parts.upper[0]]
-    return np.stack([column[0, places] for column in columns]), known.scale, places
+    places, seen = np.flatnonzero(known.possible[0]), Seen.empty(*known.low.shape)
+    able, goal, share = leaders(known, seen, np.zeros_like(known.low), np.ones((1, 1)))
+    share = np.where(able & getattr(task.player, "settle", False), share, 0.0)
+    parts = posterior(known, seen).parts
+    columns = [known.low, known.width, known.lower, known.upper, (goal - known.low) / known.width, share]
+    return np.stack([column[0, places] for column in (*columns, parts.lower[0], parts.upper[0])]), known.scale, places
 
 
 def _ids_arguments(task: Task, known: Known) -> tuple[Any, ...]:

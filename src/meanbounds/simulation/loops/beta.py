@@ -17,7 +17,7 @@ __all__ = ["LOWER", "MEAN", "ROWS", "UPPER", "A", "B", "beyond", "keep", "next_t
 
 A, B, LOWER, UPPER, POINT, HEIGHT, MEAN, ROWS = 0, 1, 2, 3, 4, 5, 6, 7
 
-_DEPTH, _BEND = 27.0, 0.7
+_DEPTH, _ROUGH_DEPTH, _BEND = 27.0, 13.0, 0.7
 
 
 def _rule(count: int) -> tuple[Floats, Floats]:
@@ -27,19 +27,20 @@ def _rule(count: int) -> tuple[Floats, Floats]:
 
 
 _NODES, _WEIGHTS = _rule(28)
-_FEW_NODES, _FEW_WEIGHTS = _rule(16)  # right to a part in 100,000
+_FEW_NODES, _FEW_WEIGHTS = _rule(9)  # right to a part in 10,000
 
 
 @njit(cache=True)
-def _panel(a, b, x, lack, gap, end_lack, nodes, weights):
+def _panel(a, b, x, lack, gap, end_lack, rough):
     """`meanbounds.posterior._beyond` of numbers."""
     if not gap > 0.0:
         return 0.0, 0.0
+    depth, nodes, weights = (_ROUGH_DEPTH, _FEW_NODES, _FEW_WEIGHTS) if rough else (_DEPTH, _NODES, _WEIGHTS)
     size, bend, slope = a + b, (a + b) * x * lack, min(0.0, a * lack - b * x)
-    width = 2.0 * _DEPTH / (sqrt(slope * slope + 2.0 * _DEPTH * bend) - slope)
-    for _ in range(2):
+    width = 2.0 * depth / (sqrt(slope * slope + 2.0 * depth * bend) - slope)
+    for _ in range(1 if rough else 2):
         inner = x * expm1(width)
-        width -= (a * width - size * log1p(inner) + _DEPTH) / (a - size * (x + inner) / (1.0 + inner))
+        width -= (a * width - size * log1p(inner) + depth) / (a - size * (x + inner) / (1.0 + inner))
     if end_lack > 0.0:
         width = min(width, log1p(gap / (x * end_lack)))
     mass, moment = 0.0, 0.0
@@ -60,8 +61,8 @@ def update(laws, k):
         laws[POINT, k], laws[HEIGHT, k], laws[MEAN, k] = upper, 1.0, upper
         return
     centre = min(upper, max(lower, a / (a + b)))
-    above, more = _panel(a, b, centre, 1.0 - centre, upper - centre, 1.0 - upper, _NODES, _WEIGHTS)
-    below, less = _panel(b, a, 1.0 - centre, centre, centre - lower, lower, _NODES, _WEIGHTS)
+    above, more = _panel(a, b, centre, 1.0 - centre, upper - centre, 1.0 - upper, False)
+    below, less = _panel(b, a, 1.0 - centre, centre, centre - lower, lower, False)
     laws[POINT, k], laws[HEIGHT, k] = centre, 1.0 / (above + below)
     laws[MEAN, k] = min(upper, max(lower, centre + (more - less) / (above + below)))
 
@@ -78,7 +79,7 @@ def _height(laws, k, x):
 
 @njit(cache=True)
 def beyond(laws, k, v, rough=False):
-    """P(mean > v), E[max(mean - v, 0)] and the density at v; beyond the peak to a part in 100,000 if that is enough."""
+    """P(mean > v), E[max(mean - v, 0)] and the density at v; beyond the peak to a part in 10,000 if that is enough."""
     a, b, lower, upper = laws[A, k], laws[B, k], laws[LOWER, k], laws[UPPER, k]
     if lower >= upper:
         return (1.0 if upper > v else 0.0), max(upper - v, 0.0), 0.0
@@ -88,12 +89,9 @@ def beyond(laws, k, v, rough=False):
         return 1.0, laws[MEAN, k] - v, 0.0
     height = _height(laws, k, v)
     if v * (a + b) >= a:
-        if rough:
-            mass, moment = _panel(a, b, v, 1.0 - v, upper - v, 1.0 - upper, _FEW_NODES, _FEW_WEIGHTS)
-        else:
-            mass, moment = _panel(a, b, v, 1.0 - v, upper - v, 1.0 - upper, _NODES, _WEIGHTS)
+        mass, moment = _panel(a, b, v, 1.0 - v, upper - v, 1.0 - upper, rough)
         return height * mass, height * moment, height / (v * (1.0 - v))
-    mass, moment = _panel(b, a, 1.0 - v, v, v - lower, lower, _NODES, _WEIGHTS)
+    mass, moment = _panel(b, a, 1.0 - v, v, v - lower, lower, False)
     return 1.0 - height * mass, height * moment + laws[MEAN, k] - v, height / (v * (1.0 - v))
 
 

@@ -19,7 +19,7 @@ __all__ = ["play_gittins"]
 
 _TIE = 1e-12
 _SHARE = 0.65  # of the way from the second best index to the best, where the level is
-_WORTH = 1.02  # the least growth of f for which a level is worth keeping
+_CLOSE = 2e-5  # indices, in units of the size of rewards, which are solved to the last digits to be compared
 _FRESH = 256  # rewards after which a law is computed again
 
 
@@ -56,7 +56,9 @@ def _solve(laws, k, f, start, rough):
 def _touch(laws, tangents, k, q):
     """Keep the tangent of log E[max(mean - v, 0)] at q."""
     tail, gain, _ = beyond(laws, k, q, True)
-    tangents[0, k], tangents[1, k], tangents[2, k] = q, gain, tail / gain if gain > 0.0 else 0.0
+    tangents[0, k], tangents[1, k], tangents[2, k], tangents[3, k] = q, gain, 0.0, 0.0
+    if gain > 0.0:
+        tangents[2, k], tangents[3, k] = tail / gain, (1.0 - 1e-3) / gain
 
 
 @njit(cache=True)
@@ -71,17 +73,43 @@ def _limit(laws, tangents, k, q):
 
 
 @njit(cache=True)
-def _break_tie(laws, low, width, f, size, index, tied, key, number):
-    """The arm to play where several indices are close."""
+def _twin(laws, low, width, k):
+    """An earlier arm with the same law, or the arm itself: arms with few plays are often alike."""
+    for j in range(k):
+        same = laws[A, j] == laws[A, k] and laws[B, j] == laws[B, k] and low[j] == low[k] and width[j] == width[k]
+        if same and laws[LOWER, j] == laws[LOWER, k] and laws[UPPER, j] == laws[UPPER, k]:
+            return j
+    return k
+
+
+@njit(cache=True)
+def _wake(laws, tangents, low, width, k, q, f):
+    """The f at which the index of an arm reaches q: a limit below it, or close if it is below the f of now."""
+    x = (q - low[k]) / width[k]
+    wake = _limit(laws, tangents, k, x)
+    if wake <= f and tangents[0, k] != x:
+        j = _twin(laws, low, width, k)
+        if j < k and tangents[0, j] == x:
+            tangents[:, k] = tangents[:, j]
+        else:
+            _touch(laws, tangents, k, x)
+        wake = _limit(laws, tangents, k, x)
+    return wake
+
+
+@njit(cache=True)
+def _break_tie(laws, tangents, low, width, f, size, index, level, tied, key, number):
+    """The arm to play where several indices may be the largest one, which is above a level."""
     best, mean = -np.inf, -np.inf
-    unit = 0.0
     for k in range(index.size):
-        if k == 0 or (laws[: UPPER + 1, k] != laws[: UPPER + 1, k - 1]).any():  # arms without plays are often alike
-            unit = _solve(laws, k, f, (index[k] - low[k]) / width[k], False)
-        index[k] = low[k] + width[k] * unit
-        best = max(best, index[k])
+        tied[k] = _wake(laws, tangents, low, width, k, level, f) <= f
+        if tied[k]:
+            j = _twin(laws, low, width, k)
+            start = (index[k] - low[k]) / width[k]
+            index[k] = index[j] if j < k and tied[j] else low[k] + width[k] * _solve(laws, k, f, start, False)
+            best = max(best, index[k])
     for k in range(index.size):
-        tied[k] = index[k] >= best - _TIE * size
+        tied[k] = tied[k] and index[k] >= best - _TIE * size
         if tied[k]:
             mean = max(mean, low[k] + width[k] * laws[MEAN, k])
     for k in range(index.size):
@@ -90,98 +118,101 @@ def _break_tie(laws, low, width, f, size, index, tied, key, number):
 
 
 @njit(cache=True)
-def _separate(laws, tangents, low, width, f, size, index, leader, rough):
-    """The arm of the largest index, a level q between it and all others, and the f at which one of these may reach q.
+def _separate(laws, tangents, low, width, f, size, index, wakes, leader):
+    """The arm of the largest index, and a level q between it and all others.
 
-    The arm is -1 if another index is too close to tell. `index` has the last index that was solved for each arm.
+    It is -1 if another index is close, and q is then below both.
+    `index` has the last index that was solved for each arm, and `wakes` gets limits of the f at which it reaches q.
     """
-    close = 1e-4 * size if rough else 64.0 * _TIE * size
     start = (index[leader] - low[leader]) / width[leader]
-    index[leader] = low[leader] + width[leader] * _solve(laws, leader, f, start, rough)
+    index[leader] = low[leader] + width[leader] * _solve(laws, leader, f, start, True)
     while True:
         best, second = index[leader], low[leader] + width[leader] * laws[MEAN, leader]
         for k in range(index.size):
             if k != leader:
                 second = max(second, min(best, index[k]))
-        q, wake, again = second + _SHARE * (best - second), np.inf, False
+        q, again = second + _SHARE * (best - second), False
+        for k in range(index.size):  # exp(x) is at least 1 + x
+            x = (q - low[k]) / width[k]
+            growth = max(0.0, 1.0 + tangents[2, k] * (x - tangents[0, k]))
+            wakes[k] = (x - laws[MEAN, k]) * tangents[3, k] * growth
+        wakes[leader] = np.inf
         for k in range(index.size):
-            if k == leader:
-                continue
-            limit = _limit(laws, tangents, k, (q - low[k]) / width[k])
-            if limit < _WORTH * f:
-                _touch(laws, tangents, k, (q - low[k]) / width[k])
-                limit = _limit(laws, tangents, k, (q - low[k]) / width[k])
-            if limit < _WORTH * f:
-                index[k] = low[k] + width[k] * _solve(laws, k, f, (index[k] - low[k]) / width[k], rough)
-                if abs(index[k] - best) <= close:
-                    return -1, 0.0, 0.0
+            if wakes[k] <= f:
+                wakes[k] = _wake(laws, tangents, low, width, k, q, f)
+            if wakes[k] <= f:
+                index[k] = low[k] + width[k] * _solve(laws, k, f, (index[k] - low[k]) / width[k], True)
+                if abs(index[k] - best) <= _CLOSE * size:
+                    return -1, best - 2.0 * _CLOSE * size
                 if index[k] > best:
                     leader, again = k, True
                     break
                 q = max(q, index[k] + _SHARE * (best - index[k]))
-                _touch(laws, tangents, k, (q - low[k]) / width[k])
-                limit = _limit(laws, tangents, k, (q - low[k]) / width[k])
-            wake = min(wake, limit)
+                wakes[k] = _wake(laws, tangents, low, width, k, q, f)
         if not again:
-            return leader, q, wake
+            return leader, q
+
+
+@njit(cache=True)
+def _is_above(tails, aim, f):
+    """Whether the index of an arm is surely above the level at which its tails are kept."""
+    a, b, mass, tail, at_lower, at_upper, at_aim = tails
+    mean = a / (a + b)
+    gain = (mean - aim) * tail + (at_aim - at_upper) / (a + b)
+    lead = (aim - mean) * mass - (at_lower - at_upper) / (a + b)
+    return mass > 1e-3 and f * gain > lead + 1e-3 * abs(lead)
 
 
 @njit(cache=True, nogil=True)
 def play_gittins(arms, size, places, law, log_f, stops, gaps, seed, first, curves, out):
-    """Play whole runs; see `loops.index.play_index`. Rows of `arms`: low, width, lower and upper bounds."""
-    low, width, count = arms[0], arms[1], arms.shape[1]
-    laws, index, tied = np.empty((ROWS, count)), np.empty(count), np.empty(count, np.bool_)
+    """Play whole runs; see `loops.index.play_index`, and `loops.thompson.play_thompson` for the rows of `arms`."""
+    low, width, count, fs = arms[0], arms[1], arms.shape[1], np.exp(log_f)
+    laws, index, tied, wakes = np.empty((ROWS, count)), np.empty(count), np.empty(count, np.bool_), np.empty(count)
     plays, keys, since = np.empty(count), np.empty(count, np.uint64), np.zeros(count, np.int64)
-    tangents = np.zeros((3, count))
+    tangents = np.zeros((4, count))
     for run in range(curves.shape[0]):
         source, key = row_key(seed, first + run, 1), row_key(seed, first + run, 2)
         rounding = row_key(seed, first + run, 3)
         for k in range(count):
-            plays[k], keys[k] = 0.0, child(source, places[k])
-            laws[A, k], laws[B, k] = 1.0, 1.0
-            laws[LOWER, k], laws[UPPER, k] = (arms[2, k] - low[k]) / width[k], (arms[3, k] - low[k]) / width[k]
+            plays[k], keys[k], since[k] = 0.0, child(source, places[k]), 0
+            laws[A, k], laws[B, k], laws[LOWER, k], laws[UPPER, k] = 1.0, 1.0, arms[6, k], arms[7, k]
             update(laws, k)
             index[k] = arms[3, k]
             _touch(laws, tangents, k, laws[MEAN, k])
-        t, previous = 1, 0
+        arm, t, q, wake, held = 0, 1, 0.0, 0.0, False
+        aim, lower, upper = 0.0, laws[LOWER, arm], laws[UPPER, arm]
+        tails = tails_at(laws, arm, aim, False)
         for c in range(stops.size):
             while t <= stops[c]:
-                f = exp(log_f[t - 1])
-                arm, q, wake = _separate(laws, tangents, low, width, f, size, index, previous, True)
-                if arm < 0:
-                    arm, q, wake = _separate(laws, tangents, low, width, f, size, index, previous, False)
-                alone = arm >= 0
-                if not alone:
-                    arm = _break_tie(laws, low, width, f, size, index, tied, key, t - 1)
-                    q = index[arm]
-                aim, lower, upper = (q - low[arm]) / width[arm], laws[LOWER, arm], laws[UPPER, arm]
-                held = alone and f < wake and aim < upper and lower < upper
-                tails = tails_at(laws, arm, aim, held)
-                n, steps = plays[arm], 0
-                while True:
-                    r = reward(law, places[arm], uniform(keys[arm], int(n)))
-                    one = r >= 1.0 or (r > 0.0 and uniform(rounding, t - 1) < r)
-                    tails = next_tails(tails, one, lower, upper, aim)
-                    n, t, steps = n + 1.0, t + 1, steps + 1
-                    if not held or t > stops[c] or steps >= _FRESH:
-                        break
-                    f = exp(log_f[t - 1])
-                    if f >= wake:
-                        break
-                    a, b, mass, tail, at_lower, at_upper, at_aim = tails
-                    mean = a / (a + b)
-                    gain = (mean - aim) * tail + (at_aim - at_upper) / (a + b)
-                    lead = (aim - mean) * mass - (at_lower - at_upper) / (a + b)
-                    if mass < 1e-3 or f * gain <= lead + 1e-3 * abs(lead):
-                        break
-                plays[arm], since[arm] = n, since[arm] + steps
-                if held and since[arm] < _FRESH and tails[2] > 0.5 and tails[6] > 1e-3 * tails[2]:
-                    keep(laws, arm, tails, aim)
-                else:
-                    since[arm], laws[A, arm], laws[B, arm] = 0, tails[0], tails[1]
-                    update(laws, arm)
-                previous = arm
-                _touch(laws, tangents, arm, min(aim, 0.5 * (laws[MEAN, arm] + upper)))
+                f = fs[t - 1]
+                held = held and _is_above(tails, aim, f) and since[arm] % _FRESH > 0
+                if held and f >= wake:
+                    wake = np.inf
+                    for k in range(count):
+                        if wakes[k] <= f:
+                            wakes[k] = _wake(laws, tangents, low, width, k, q, f)
+                        wake = min(wake, wakes[k])
+                    held = f < wake
+                if not held:
+                    if t > 1:
+                        if since[arm] % _FRESH > 0 and tails[2] > 0.5 and tails[6] > 1e-3 * tails[2]:
+                            keep(laws, arm, tails, aim)
+                        else:
+                            laws[A, arm], laws[B, arm] = tails[0], tails[1]
+                            update(laws, arm)
+                        _touch(laws, tangents, arm, min(aim, 0.5 * (laws[MEAN, arm] + upper)))
+                    arm, q = _separate(laws, tangents, low, width, f, size, index, wakes, arm)
+                    held = arm >= 0
+                    if not held:
+                        arm = _break_tie(laws, tangents, low, width, f, size, index, q, tied, key, t - 1)
+                        q = index[arm]
+                    wake = wakes.min()
+                    aim, lower, upper = (q - low[arm]) / width[arm], laws[LOWER, arm], laws[UPPER, arm]
+                    tails = tails_at(laws, arm, aim, held)
+                r = reward(law, places[arm], uniform(keys[arm], int(plays[arm])))
+                one = r >= 1.0 or (r > 0.0 and uniform(rounding, t - 1) < r)
+                tails = next_tails(tails, one, lower, upper, aim)
+                plays[arm], since[arm], t = plays[arm] + 1.0, since[arm] + 1, t + 1
             curves[run, c] = regret(plays, places, gaps)
         for k in range(count):
             out[run, places[k]] = int(plays[k])
