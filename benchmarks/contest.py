@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["Contest", "Contestant", "Times", "library"]
+__all__ = ["Contest", "Contestant", "Times", "library", "title"]
 
 _ROOT = Path(__file__).parents[1]
 _PATIENCE = 6.0  # seconds after which a contestant has no more than two turns at a game
@@ -39,6 +39,11 @@ class Times:
 def library(name: str) -> Any:
     """The module that says what of a library is called; this does not import the library."""
     return importlib.import_module(f"benchmarks.libraries.{name}")
+
+
+def title(name: str) -> str:
+    """What a library is called on the page."""
+    return library(name).DISTRIBUTION or "plain loop"
 
 
 class Contestant:

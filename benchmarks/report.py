@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from textwrap import fill
 
-from benchmarks.contest import Times, library
+from benchmarks.contest import Times, library, title
 from benchmarks.targets import Target, scales
 from benchmarks.workloads import LINEAR, PULLS, SIMULATIONS, TITLES
 
@@ -47,10 +47,6 @@ def _machine() -> str:
         f"{platform.python_version()}, {versions}, {found[1] if found else platform.machine()}, "
         f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} at the end."
     )
-
-
-def _title(name: str) -> str:
-    return library(name).DISTRIBUTION or "plain loop"
 
 
 def _table(header: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
@@ -90,9 +86,9 @@ def _side_by_side(names: Sequence[str], times: Times, games: Mapping[str, str], 
     rows = list(own)
     for name in names:
         if name in times.absent:
-            rows.append([_title(name), *["cannot be used"] * len(games)])
+            rows.append([title(name), *["cannot be used"] * len(games)])
         elif any((name, game) in {**times.nanoseconds, **times.failures} for game in games):
-            rows.append([_title(name), *(_cell(times, name, game, ours) for game, ours in games.items())])
+            rows.append([title(name), *(_cell(times, name, game, ours) for game, ours in games.items())])
     return _table(["", *(TITLES[game] for game in games)], rows)
 
 
@@ -112,7 +108,7 @@ def _beside(names: Sequence[str], times: Times) -> tuple[str, str]:
 
 def _pulls(names: Sequence[str], times: Times) -> tuple[str, str]:
     own = {game: f"agent UCB {game}" for game in PULLS}
-    text = "Ratios below 1: faster than ours, which is numpy for any number of contexts and arms."
+    text = "A ratio below 1 is faster than ours: an Agent decides in numpy, for one context or for many."
     return text, _side_by_side(names, times, own, [_row(times, "meanbounds, Agent", own.values())])
 
 
@@ -155,8 +151,8 @@ def _called(names: Sequence[str], times: Times) -> str:
     lines = []
     for name in ("ours", *names):
         how, version = library(name).__doc__, times.versions.get(name)
-        lines.append(f"- {_title(name)}{f' {version}' if version else ''}: {' '.join((how or '').split())}")
+        lines.append(f"- {title(name)}{f' {version}' if version else ''}: {' '.join((how or '').split())}")
         if name in times.absent:
             lines.append(f"  It cannot be used here: {times.absent[name]}")
-    lines += [f"- {_title(name)} failed in {game}: {why}" for (name, game), why in times.failures.items()]
+    lines += [f"- {title(name)} failed in {game}: {why}" for (name, game), why in times.failures.items()]
     return "\n".join(lines)

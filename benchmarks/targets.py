@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.contest import Times
+from benchmarks.contest import Times, title
 
 __all__ = ["COLD", "Target", "cold_starts", "scales", "targets"]
 
@@ -81,7 +81,7 @@ def _against_others(times: Times) -> Iterator[Target]:
         for name, other in times.nanoseconds:
             if other == game and name != "ours":
                 ratio = times.of(name, game) / times.of("ours", game)
-                yield Target(f"{game}: {name} / ours", ratio, factor, factor, is_ratio=True)
+                yield Target(f"{game}: {title(name)} / meanbounds", ratio, factor, factor, is_ratio=True)
 
 
 def _limits(times: Times, cold: Mapping[str, float]) -> Iterator[Target]:
@@ -100,8 +100,8 @@ def _limits(times: Times, cold: Mapping[str, float]) -> Iterator[Target]:
         name = label.replace(" P5", ", 5 arms")
         yield limit(f"a decision in numpy, {name}", times.of("ours", f"numpy {label}") / 1e3, own)
     yield limit("tightening 100 arms in R^10", times.of("ours", "tighten") / 1e3, _TIGHTEN)
-    for title, seconds in cold.items():
-        yield limit(f"first decision of a process, {title}", 1e6 * seconds, _COLD[title.partition(",")[0]])
+    for what, seconds in cold.items():
+        yield limit(f"first decision of a process, {what}", 1e6 * seconds, _COLD[what.partition(",")[0]])
 
 
 def cold_starts(turns: int) -> dict[str, float]:
