@@ -15,7 +15,8 @@ from meanbounds.policies.base import IndexPolicy, Policy
 from meanbounds.support.types import Floats
 
 KINDS = [getattr(mb.policies, name) for name in mb.policies.__all__]
-BUILT_IN = [kind for kind in KINDS if isinstance(kind, type) and kind not in (Policy, IndexPolicy)]
+POLICIES = [kind for kind in KINDS if isinstance(kind, type) and issubclass(kind, Policy)]
+BUILT_IN = [kind for kind in POLICIES if kind not in (Policy, IndexPolicy)]
 IGNORE_BOUNDS = ("UCB", "KLUCB")
 SLOW = ("IDS",)
 
