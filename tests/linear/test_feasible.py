@@ -26,8 +26,8 @@ def test_bounds_equal_those_of_another_solver(kind: str, d: int) -> None:
     tight, size = feasible.own, np.where(own.reach > 0.0, own.reach, 1.0)
     means, rounding = own.features @ own.parameter + own.offset, 1e-14 * (size + np.abs(own.offset))
     assert np.all((tight.lower <= means + rounding) & (tight.upper >= means - rounding))
-    assert tight.exact_lower.all()
-    assert tight.exact_upper.all()
+    assert feasible.tightened().exact_lower.all()
+    assert feasible.tightened().exact_upper.all()
     at = tight.peaks @ own.features.T + own.offset
     assert np.all((at <= own.arms.bounds.upper + 1e-8 * size) & (at >= own.arms.bounds.lower - 1e-8 * size))
     for k in np.flatnonzero(own.reach)[:3]:

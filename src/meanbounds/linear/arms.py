@@ -12,7 +12,7 @@ from meanbounds.bounds import MeanBounds, check_bounds
 from meanbounds.support.checks import LARGEST, as_float, as_floats, shown
 from meanbounds.support.types import Floats
 
-__all__ = ["LinearArms", "check_norms"]
+__all__ = ["LinearArms", "check_norm"]
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -31,9 +31,8 @@ class LinearArms:
     Examples
     --------
     >>> import meanbounds as mb
-    >>> arms = LinearArms([[1.0, 0.0], [0.6, 0.8]], mb.MeanBounds.vacuous(2))
-    >>> arms.dimension, arms.length
-    (2, array([1., 1.]))
+    >>> LinearArms([[1.0, 0.0], [0.6, 0.8]], mb.MeanBounds.vacuous(2)).length
+    array([1., 1.])
     >>> LinearArms([[1, 0], [0, float("nan")]], mb.MeanBounds.vacuous(["a", "b"]))
     Traceback (most recent call last):
     ValueError: arm 'b': its features [0.0, nan] are not all finite numbers
@@ -69,22 +68,9 @@ class LinearArms:
         return length
 
 
-def check_norms(norm_high: float, norm_low: float = 0.0) -> tuple[float, float]:
-    """Check limits on the norm of the shared parameter and return them as floats.
-
-    Examples
-    --------
-    >>> check_norms(2, 1)
-    (2.0, 1.0)
-    >>> check_norms(1, 2)
-    Traceback (most recent call last):
-    ValueError: the norms must satisfy 0 <= norm_low <= norm_high; got 2, 1
-    """
-    high, low = as_float("norm_high", norm_high), as_float("norm_low", norm_low)
+def check_norm(norm_high: float) -> float:
+    """Check the upper limit on the norm of the shared parameter and return it as a float."""
+    high = as_float("norm_high", norm_high)
     if not 1.0 / LARGEST <= high < LARGEST:
         raise ValueError(f"norm_high must be a positive number below {LARGEST:g}; got {shown(norm_high)}")
-    if not 0.0 <= low <= high:
-        raise ValueError(
-            f"the norms must satisfy 0 <= norm_low <= norm_high; got {shown(norm_low)}, {shown(norm_high)}"
-        )
-    return high, low
+    return high

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meanbounds.bounds import Arm, BoundsError, MeanBounds
-from meanbounds.linear.arms import LinearArms, check_norms
+from meanbounds.bounds import BoundsError, MeanBounds
+from meanbounds.linear.arms import LinearArms, check_norm
 from meanbounds.linear.cone import EMPTY, SOLVED, Limits, Maxima, maximise, multipliers
-from meanbounds.support.checks import as_floats, shown
+from meanbounds.support.checks import as_float, as_floats, shown
 from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = ["Extent", "FeasibleSet", "TightBounds", "tighten"]
@@ -24,30 +23,15 @@ _ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # between an arm's true mean 
 class TightBounds(MeanBounds):
     """Bounds found by `tighten`, and for each side whether it is exact (saved bounds forget this).
 
-    Parameters
-    ----------
-    lower, upper, arms, low, high
-        As for `MeanBounds`.
-    exact_lower, exact_upper
-        For each arm, whether the bound is the smallest (largest) mean that any feasible parameter gives. A bound that
-        is not exact still holds: it belongs to a larger set.
+    A bound is exact if it is the smallest (largest) mean that any feasible parameter gives. One that is not still
+    holds: it belongs to a larger set.
     """
 
     exact_lower: Booleans
     exact_upper: Booleans
 
-    def __init__(
-        self,
-        lower: ArrayLike,
-        upper: ArrayLike,
-        *,
-        arms: Iterable[Arm] | None = None,
-        low: ArrayLike = 0.0,
-        high: ArrayLike = 1.0,
-        exact_lower: ArrayLike = False,
-        exact_upper: ArrayLike = False,
-    ) -> None:
-        super().__init__(lower, upper, arms=arms, low=low, high=high)
+    def __init__(self, *given: Any, exact_lower: ArrayLike = False, exact_upper: ArrayLike = False, **named: Any):
+        super().__init__(*given, **named)
         for name, exact in (("exact_lower", exact_lower), ("exact_upper", exact_upper)):
             object.__setattr__(self, name, np.broadcast_to(np.asarray(exact, dtype=np.bool_), len(self)))
 
@@ -59,9 +43,7 @@ class Extent(NamedTuple):
     offset: Floats
     lower: Floats  # smallest mean, offset included: never above the true one
     upper: Floats  # largest mean, offset included: never below the true one
-    exact_lower: Booleans
-    exact_upper: Booleans
-    peaks: Floats  # parameters that satisfy all bounds (`norm_low` aside), at which the mean is largest
+    peaks: Floats  # parameters that satisfy all bounds, at which the mean is largest
 
 
 class FeasibleSet:
@@ -71,8 +53,8 @@ class FeasibleSet:
     ----------
     arms
         Features, bounds and offsets.
-    norm_high, norm_low
-        Limits on the Euclidean norm of the parameter; see `tighten`.
+    norm_high
+        Upper limit on the Euclidean norm of the parameter.
 
     Raises
     ------
@@ -82,10 +64,7 @@ class FeasibleSet:
     Examples
     --------
     >>> import meanbounds as mb
-    >>> arms = LinearArms([[1.0, 0.0], [0.0, 1.0]], mb.MeanBounds([0.6, 0.1], [0.9, 1.0]))
-    >>> feasible = FeasibleSet(arms)
-    >>> feasible.tightened().upper.round(6)  # 0.6^2 + 0.8^2 = 1
-    array([0.9, 0.8])
+    >>> feasible = FeasibleSet(LinearArms([[1.0, 0.0], [0.0, 1.0]], mb.MeanBounds([0.6, 0.1], [0.9, 1.0])))
     >>> new = feasible.extent([[0.6, 0.8]], offset=-0.5)
     >>> new.lower.round(6), new.upper.round(6)
     (array([-0.06]), array([0.5]))
@@ -94,10 +73,10 @@ class FeasibleSet:
     meanbounds.bounds.BoundsError: no parameter of norm at most 1.0 gives arm 0 a mean of at least 0.8 and arm 1 a ...
     """
 
-    def __init__(self, arms: LinearArms, norm_high: float = 1.0, norm_low: float = 0.0) -> None:
+    def __init__(self, arms: LinearArms, norm_high: float = 1.0) -> None:
         if not isinstance(arms, LinearArms):
             raise TypeError(f"a feasible set needs LinearArms(features, bounds); got {shown(arms)}")
-        self.arms, (self.norm_high, self.norm_low) = arms, check_norms(norm_high, norm_low)
+        self.arms, self.norm_high = arms, check_norm(norm_high)
         self.limits, self._places = self._as_limits()
         words, bounds = [], arms.bounds
         for side, k in (divmod(int(self._places[limit]), len(bounds)) for limit in self._conflict()):
@@ -132,11 +111,15 @@ class FeasibleSet:
         """
         return self.limits.some(self._solved.value[self._places] > self.limits.ends - _SLACK)
 
-    def tightened(self) -> TightBounds:
+    def tightened(self, norm_low: float = 0.0) -> TightBounds:
         """The tightest bounds on the arms that follow from all bounds together; see `tighten`."""
-        bounds, own = self.arms.bounds, self.own
-        exact = {"exact_lower": own.exact_lower, "exact_upper": own.exact_upper}
-        return TightBounds(own.lower, own.upper, arms=bounds.arms, low=bounds.low, high=bounds.high, **exact)
+        if not 0.0 <= as_float("norm_low", norm_low) <= self.norm_high:
+            raise ValueError(f"give 0 <= norm_low <= norm_high; got {shown(norm_low)} and {self.norm_high}")
+        bounds, own, found = self.arms.bounds, self.own, self._solved
+        long = np.linalg.norm(found.point, axis=1) >= norm_low / self.norm_high - SOLVED
+        upper, lower = np.split(long & (found.gap < SOLVED), 2)
+        ends = {"arms": bounds.arms, "low": bounds.low, "high": bounds.high}
+        return TightBounds(own.lower, own.upper, **ends, exact_lower=lower, exact_upper=upper)
 
     @cached_property
     def _solved(self) -> Maxima:
@@ -156,9 +139,7 @@ class FeasibleSet:
         if good.any() and not good[:size].all():  # where no point was found, take the best one of another program
             best = (units @ found.point[good].T).argmax(axis=1)
             peaks = np.where(good[:size, None], peaks, found.point[good][best])
-        long = np.linalg.norm(found.point, axis=1) >= self.norm_low / self.norm_high - SOLVED
-        exact = long & (found.gap < SOLVED)
-        return Extent(arms.features, arms.offset, lower, upper, exact[size:], exact[:size], self.norm_high * peaks)
+        return Extent(arms.features, arms.offset, lower, upper, self.norm_high * peaks)
 
     def _as_limits(self) -> tuple[Limits, Integers]:
         """The bounds in units in which the parameter has norm at most 1, without those that the norm implies.
@@ -234,7 +215,7 @@ def tighten(
     >>> tight.lower.round(6), tight.upper.round(6)
     (array([0.6 , 0.  , 0.36]), array([0.9, 0.8, 1. ]))
     """
-    return FeasibleSet(LinearArms(features, bounds, offset=offset), norm_high, norm_low).tightened()
+    return FeasibleSet(LinearArms(features, bounds, offset=offset), norm_high).tightened(norm_low)
 
 
 def _units(arms: LinearArms) -> Floats:

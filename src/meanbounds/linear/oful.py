@@ -12,7 +12,7 @@ import numpy as np
 
 from meanbounds.bounds import BoundsError, MeanBounds
 from meanbounds.knowledge import Knowledge
-from meanbounds.linear.arms import LinearArms, check_norms
+from meanbounds.linear.arms import LinearArms, check_norm
 from meanbounds.linear.feasible import Extent, FeasibleSet
 from meanbounds.linear.maximum import TOLERANCE
 from meanbounds.policies.base import Described
@@ -220,7 +220,7 @@ class LinearPolicy(Described):
     regularisation: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "norm_high", check_norms(self.norm_high)[0])
+        object.__setattr__(self, "norm_high", check_norm(self.norm_high))
         self._check_between("regularisation", "a positive number", np.inf)
 
     def _check_between(self, name: str, what: str, below: float) -> None:
@@ -333,8 +333,8 @@ def extent_of(arms: LinearArms, feasible: FeasibleSet | None) -> Extent:
     """The bounds on arms that follow from their own and from a feasible set; infinite without a set."""
     bounds = arms.bounds
     if feasible is None:
-        ends, exact = np.full(len(bounds), np.inf), np.zeros(len(bounds), dtype=np.bool_)
-        return Extent(arms.features, arms.offset, -ends, ends, exact, exact, np.full(arms.features.shape, np.nan))
+        ends = np.full(len(bounds), np.inf)
+        return Extent(arms.features, arms.offset, -ends, ends, np.full(arms.features.shape, np.nan))
     if arms is feasible.arms:
         return feasible.own
     extent = feasible.extent(arms.features, arms.offset)
