@@ -93,7 +93,8 @@ class Agent(BaseAgent):
         given = read_knowledge(known)
         contexts = Contexts.empty(next(iter(given.values())).bounds)
         self._start(policy, contexts, Watch(len(given)), seed, floor)
-        self._check_priors(given)
+        for own in given.values():
+            self.policy.check_known(own)
         contexts.know(given)
 
     def _start(self, policy: Policy, contexts: Contexts, watch: Watch, seed: Seed, floor: float) -> None:
@@ -118,13 +119,6 @@ class Agent(BaseAgent):
         pending
             Whether pulls without a reward ``"count"`` as if each had returned the arm's mean so far; ``"ignore"`` waits
             for the rewards. By default they count for the policies that this never made worse, such as `GLUE`.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2, 0.3, 0.1], [0.9, 0.8, 0.7], arms=["a", "b", "c"]), seed=7)
-        >>> agent.pull(), agent.pull(eligible=["b", "c"])
-        ('a', 'b')
         """
         with self._lock:
             own = self._find(context)
@@ -236,27 +230,19 @@ class Agent(BaseAgent):
             if (None in given) != (None in self._contexts.rows):
                 form = "a mapping from contexts to" if None in given else "no mapping but"
                 raise TypeError(f"this agent was made differently: give {form} mb.MeanBounds or mb.Knowledge")
-            self._check_priors(given)
+            for own in given.values():
+                self.policy.check_known(own)
             self._awake.clear()
             self._contexts.know(given)
 
     def add(self, known: MeanBounds | Knowledge) -> None:
-        """Offer more arms, everywhere: these bounds name them. Give a context other bounds on them with `know`.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.2], [0.5], arms=["old"]), seed=7)
-        >>> agent.add(mb.MeanBounds([0.0], [0.9], arms=["new"]))
-        >>> agent.pull()
-        'new'
-        """
+        """Offer more arms, everywhere: these bounds name them. Give a context other bounds on them with `know`."""
         given = Knowledge.of(known)
         with self._lock:
             for arm in given.bounds.arms:
                 if arm in self._contexts.position:
                     raise BoundsError(f"there is an arm {arm!r} already; give the new one another name")
-            self._check_priors({None: given})
+            self.policy.check_known(given)
             contexts = self._contexts.with_arms(given)
             self._awake.clear()
             self._contexts = contexts
@@ -498,13 +484,6 @@ class Agent(BaseAgent):
         if news is not None:
             self._warn(news.assumption, news, level=4)
         return ledgers
-
-    def _check_priors(self, given: Mapping[Any, Knowledge]) -> None:
-        if not self.policy.takes_prior and any(own.prior is not None for own in given.values()):
-            raise ValueError(
-                f"{self.policy} makes no use of a prior: leave it out, or take a policy that does, such as "
-                f"mb.ThompsonSampling()"
-            )
 
 
 class _Awake:

@@ -45,32 +45,18 @@ class Contexts:
     An agent without contexts has one row, and its name is None. Each change is made at the end of a method by
     statements of which only the last may call something: Python looks for signals after calls, so an interrupt finds
     all of the change or nothing.
-
-    Attributes
-    ----------
-    arms, low, high
-        The names of the arms, and the range of each arm's rewards.
-    known, seen
-        What is known and what was seen, shape (rows, fields, arms). Rows beyond `size` are for contexts to come.
-    forbidden, retired
-        Which arms are forbidden in each context, and which are retired in all of them.
-    rows, size
-        The row of each context, and how many rows were given away. The row of a forgotten context is not used again:
-        random numbers depend on it.
-    ledgers
-        The evidence against each assumption that bounds rest on.
     """
 
     arms: tuple[Arm, ...]
-    low: Floats
+    low: Floats  # the range of each arm's rewards
     high: Floats
-    known: Floats
-    seen: Floats
-    forbidden: Booleans
-    retired: Booleans
+    known: Floats  # (rows, fields, arms); rows beyond `size` are for contexts to come
+    seen: Floats  # (rows, fields, arms)
+    forbidden: Booleans  # (rows, arms)
+    retired: Booleans  # (arms,)
     rows: dict[Context | None, int] = field(default_factory=dict)
-    size: int = 0
-    ledgers: list[Ledger] = field(default_factory=list)
+    size: int = 0  # rows given away: that of a forgotten context is not used again, since random numbers depend on it
+    ledgers: list[Ledger] = field(default_factory=list)  # the evidence against each assumption that bounds rest on
 
     def __post_init__(self) -> None:
         self.position = {arm: k for k, arm in enumerate(self.arms)}
