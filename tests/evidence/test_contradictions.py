@@ -12,7 +12,6 @@ from scipy import stats
 
 import meanbounds as mb
 from meanbounds.evidence import Contradiction, ContradictionWarning, Watch, contradicted, log_e
-from meanbounds.evidence.contradictions import excluded
 from meanbounds.known import Known, Seen
 from meanbounds.policies.base import choose
 from meanbounds.support.streams import Draws, stream
@@ -118,7 +117,7 @@ def test_contexts_share_the_error() -> None:
 
 
 def test_runs_are_looked_at_as_a_watch_would() -> None:
-    """All rows in one call, with pending pulls. An excluded arm has no rewards: it is listed."""
+    """All rows in one call, with pending pulls."""
     rng, bounds = np.random.default_rng(3), mb.MeanBounds([0.5, 0.1, 0.0], [0.8, 0.4, 0.6])
     plays, pending = rng.integers(1, 200, (40, 3)).astype(float), rng.integers(0, 3, (40, 3)).astype(float)
     total, known = np.floor(plays * rng.random((40, 3))), Known.of([mb.Knowledge(bounds)])
@@ -127,9 +126,6 @@ def test_runs_are_looked_at_as_a_watch_would() -> None:
         sums = zip(plays[row], total[row], seen.squares[row], pending[row], strict=True)
         found = [Watch().look(known, 0, k, *own) for k, own in enumerate(sums)]
         assert [one and one.side for one in found] == [("lower" if a else "upper" if b else None) for a, b in which]
-    doubted = Known.of([mb.Knowledge(bounds), mb.Knowledge(bounds, trust=[1.0, 0.9, 1.0])])
-    assert excluded(doubted).tolist() == [[False, True, False], [False] * 3]
-    assert excluded(known.among(np.array([[False, True, True]]))).tolist() == [[False] * 3]
 
 
 RIGHT = [0.6, 1.0, 0.8, 0.2]  # upper bounds

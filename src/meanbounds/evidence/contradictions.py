@@ -15,7 +15,7 @@ from meanbounds.evidence.processes import against, check_error
 from meanbounds.known import Known, Seen
 from meanbounds.support.types import Booleans, Floats
 
-__all__ = ["ERROR", "Contradiction", "ContradictionWarning", "Watch", "contradicted", "excluded", "weigh"]
+__all__ = ["ERROR", "Contradiction", "ContradictionWarning", "Watch", "contradicted", "weigh"]
 
 ERROR = 0.01
 """The probability with which an agent ever warns of a bound although all of its bounds hold."""
@@ -74,10 +74,7 @@ class Watch:
     again in contexts that are added later. Contexts have equal shares of the error, and so have the bounds of a context
     that say something. Bounds may be replaced at any time; new ones spend that share again.
 
-    Parameters
-    ----------
-    rows, error, found
-        How many contexts there are at the start, the probability of a false alarm, and what `to_list` returned.
+    It starts with so many contexts, and with what `to_list` returned.
 
     Examples
     --------
@@ -158,12 +155,8 @@ def contradicted(
 ) -> Booleans:
     """Which bounds are contradicted in each row: lower bounds first, shape (2, rows, arms).
 
-    Parameters
-    ----------
-    known, seen, pending
-        What is known of the arms, what was seen of them, and how many rewards are to come, which count for the bounds.
-    error, contexts
-        The probability with which a bound is ever named if all hold, and how many rows share it: runs do not.
+    Rewards to come count for the bounds. If all hold, one is ever named with probability at most `error`, which so many
+    `contexts` share; runs do not.
 
     Examples
     --------
@@ -188,12 +181,6 @@ def weigh(known: Known, seen: Seen, pending: Floats | None = None) -> Floats:
     """Logarithms of the e-processes against all bounds, 0 for those that say nothing; shape (2, rows, arms)."""
     tests = _tests(known, seen, pending)
     return np.where(tests[2] < 1.0, against(*tests), 0.0)
-
-
-def excluded(known: Known) -> Booleans:
-    """Which eligible arms certain bounds exclude: never played, they have no rewards to contradict the bounds."""
-    possible = known.without_doubted.possible
-    return ~possible if known.eligible is None else known.eligible & ~possible
 
 
 def _tests(known: Known, seen: Seen, pending: Floats | None) -> Any:

@@ -50,11 +50,6 @@ class Ledger:
     Pulls without a reward are not counted, so a delay that depends on the reward may cause doubt. An agent that saves
     `sums` continues identically: for each arm and each q, the sum of ``log(1 - q + q e_j)``.
 
-    Parameters
-    ----------
-    name, arms
-        The name of the assumption, and how many arms there are.
-
     Examples
     --------
     >>> import meanbounds as mb

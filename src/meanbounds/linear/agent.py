@@ -30,7 +30,7 @@ from meanbounds.support.types import Booleans, Floats, Integers
 __all__ = ["Candidate", "LinearAgent", "Together"]
 
 _FORMAT = 1
-_REMEMBERED = 1024  # candidates whose bounds are kept
+_REMEMBERED = 1024  # candidates after which their bounds are forgotten
 _CLOSE = 1e-6  # of the largest mean that the norm allows: as near to its bound is a mean that holds others back
 _ENDS = ("lower", "upper", "low", "high")
 _GIVEN = ("linear_agent", "policy", "known", "features", "offset", "seed", "floor", "retired", "decisions", "updates")
@@ -124,8 +124,7 @@ class LinearAgent(BaseAgent):
     Rewards are looked at in two ways, with half of an error of 1% for each: an arm's own rewards against its own
     bounds, and all rewards against all bounds together. Bounds that they contradict are warned of once.
 
-    Threads may share an agent: calls take effect one after the other. An error leaves the agent as it was before the
-    call or, at the very end of one, as it is after it.
+    Threads may share an agent; see `Agent`.
 
     Examples
     --------
@@ -265,6 +264,8 @@ class LinearAgent(BaseAgent):
 
     def _solve(self, candidates: list[Candidate]) -> None:
         """Find out what the bounds say of candidates, for each of the ways to go by bounds."""
+        if len(self._extents) > _REMEMBERED:
+            self._extents.clear()
         fresh, dimension = [arm for arm in candidates if arm not in self._extents], self._state.features.shape[1]
         if not fresh:
             return
@@ -275,8 +276,6 @@ class LinearAgent(BaseAgent):
         self.policy.check_scale(float(arms.length.max()))
         ways = zip((arms, without_bounds(arms, arms.length >= 0.0)), self._state.allowed, strict=False)
         found = [extent_of(own, way.feasible) for own, way in ways]
-        if len(self._extents) + len(fresh) > _REMEMBERED:
-            self._extents = {arm: self._extents[arm] for arm in candidates if arm in self._extents}
         for k, arm in enumerate(fresh):
             self._extents[arm] = [Extent._make(part[k : k + 1] for part in extent) for extent in found]
 
@@ -428,11 +427,7 @@ class LinearAgent(BaseAgent):
         return self._state.updates
 
     def excluded(self) -> list[Excluded]:
-        """The arms that bounds which are certain exclude.
-
-        Policies that use bounds never try these, so no reward will ever tell that a bound behind it is wrong. A trust
-        below 1 makes them try such an arm now and then.
-        """
+        """The arms that bounds which are certain exclude; see `Agent.excluded`."""
         with self._lock:
             own, arms = self._state.allowed[-1], np.flatnonzero(~self._retired)
             if not arms.size:
@@ -445,12 +440,8 @@ class LinearAgent(BaseAgent):
         """The bounds that the rewards contradict, those included of which `update` has warned.
 
         First those that the rewards of their own arm contradict; then, if all rewards together contradict all bounds
-        together, that against which most was won: a `Together`.
-
-        Parameters
-        ----------
-        error
-            The probability with which a bound is ever named although all hold; by default that of the warnings, 0.01.
+        together, that against which most was won: a `Together`. If all bounds hold, one is ever named with probability
+        at most `error`, by default that of the warnings, 0.01.
         """
         half = None if error is None else check_error(error) / 2.0
         with self._lock:

@@ -102,18 +102,8 @@ def _sweep(
     it is. Each step also knows the mean on its line. Averaged over the chains, it estimates the expected coordinate
     without bias and varies far less than the points do (Rao and Blackwell).
 
-    Parameters
-    ----------
-    room, norm_high, axes
-        What the parameter is limited to, and the directions.
-    precision, moment
-        Of the Gaussian: shapes (rows, d, d) and (rows, d).
-    points
-        One for each row and chain, shape (d, rows, chains).
-    u
-        Uniform numbers, shape (axes to move along, rows, chains).
-    first
-        The first of these axes.
+    Shapes: precision (rows, d, d), moment (rows, d), points (d, rows, chains), and the uniform numbers u (axes to move
+    along, rows, chains); `first` is the first of these axes.
     """
     (d, rows, chains), r = points.shape, len(axes.products)
     turned, by_row = np.swapaxes(axes.directions, 1, 2), points.transpose(1, 0, 2)
@@ -186,7 +176,6 @@ class LinearThompson(LinearPolicy):
 
     source: ClassVar[str] = "May et al. 2012, with bounds"
     takes_prior: ClassVar[bool] = True
-    has_index: ClassVar[bool] = False
 
     draws: int = 16
     optimistic: bool = True

@@ -47,15 +47,6 @@ def as_floats(name: str, value: Any, *, error: type[ValueError] = ValueError) ->
     Text, dates, complex numbers, missing values such as ``pandas.NA`` or a masked entry, and whole numbers beyond
     1.8e308 are refused. NaN and infinity are floats, and are returned.
 
-    Parameters
-    ----------
-    name
-        What the numbers are, for the message.
-    value
-        A number, a sequence or an array.
-    error
-        The class of the error to raise.
-
     Examples
     --------
     >>> as_floats("lower", [1, 0.5])
@@ -133,17 +124,7 @@ def within(value: object, low: float, high: float) -> float | None:
 
 
 def as_whole(name: str, value: Any, *, least: int = 1, most: int = 2**63 - 1) -> int:
-    """Read a whole number, such as a number of rows, as an int that does not overflow.
-
-    Parameters
-    ----------
-    name
-        What the number is, for the message.
-    value
-        An int or an integer of numpy, of any width.
-    least, most
-        The smallest and the largest value that is accepted.
-    """
+    """Read a whole number, an int or an integer of numpy, as an int that does not overflow."""
     if not (is_whole(value) and least <= int(value) <= most):
         limit = f", at least {least}" if most == 2**63 - 1 else f" from {least} to {most}"
         raise ValueError(f"{name} must be a whole number{limit}; got {shown(value)}{whole_hint(value)}")
@@ -151,13 +132,7 @@ def as_whole(name: str, value: Any, *, least: int = 1, most: int = 2**63 - 1) ->
 
 
 def whole_hint(value: object) -> str:
-    """How to write a float that is a whole number; nothing for other values.
-
-    Examples
-    --------
-    >>> whole_hint(1e4), whole_hint(0.5)
-    (': write 10_000', '')
-    """
+    """How to write a float that is a whole number, such as 1e4; nothing for other values."""
     return f": write {int(value):_}" if isinstance(value, float) and value.is_integer() else ""
 
 

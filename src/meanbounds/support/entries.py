@@ -15,18 +15,7 @@ __all__ = ["Entries"]
 
 
 class Entries:
-    """The entries of a saved object; each method returns one of them, or says what is wrong with it.
-
-    Parameters
-    ----------
-    what
-        What was saved, for messages: ``"Agent"``.
-    data
-        The saved object.
-    names
-        The entries that it must have.
-    optional
-        The entries that it may have.
+    """The entries of a saved object, of which some are optional: each method returns one, or says what is wrong.
 
     Examples
     --------

@@ -12,17 +12,7 @@ _STEP = 0.5  # seconds between two
 
 
 class Progress:
-    """How much of the work is done, written to standard error.
-
-    Parameters
-    ----------
-    total
-        How many units of work there are.
-    title
-        The name of the work, such as "simulating".
-    wanted
-        True shows it, False does not, None shows it if standard error is a terminal.
-    """
+    """How much of so many units of work is done, written to standard error if `wanted`, or if that is a terminal."""
 
     def __init__(self, total: float, title: str, wanted: bool | None) -> None:
         stream = sys.stderr

@@ -15,18 +15,7 @@ __all__ = ["Saved", "read_saved", "write_atomically"]
 
 
 class Saved(ABC):
-    """Base of the objects that can be saved: a subclass defines `to_dict` and `from_dict`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import meanbounds as mb
-    >>> bounds = mb.MeanBounds([0.2, 0.3], [0.9, 0.8])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     bounds.save(Path(folder) / "bounds.json")
-    ...     mb.MeanBounds.load(Path(folder) / "bounds.json") == bounds
-    True
-    """
+    """Base of the objects that can be saved: a subclass defines `to_dict` and `from_dict`."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -60,18 +49,11 @@ def read_saved(path: str | Path, what: str) -> Mapping[str, Any]:
 
 
 def write_atomically(path: str | Path, write: Callable[[Path], object]) -> None:
-    """Write to a temporary name, then rename, so that an interrupted write leaves no partial file.
+    """Let `write` write to a temporary path, then rename, so that an interrupted write leaves no partial file.
 
     If the file exists, it stays as it was until the rename; if writing fails, for example because the disk is full, the
     temporary file is removed. A link is followed, permissions of a replaced file are kept, and what is not a regular
     file, such as ``/dev/stdout``, is written directly.
-
-    Parameters
-    ----------
-    path
-        The file to write.
-    write
-        A function that writes the whole file to the path it is given, which has the same suffix.
     """
     path = Path(path)
     if path.is_symlink():

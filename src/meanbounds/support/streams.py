@@ -30,18 +30,7 @@ _PURPOSES = {"rewards": 1, "policy": 2, "rounding": 3, "offers": 4, "delays": 5,
 def as_seed(seed: Seed) -> int:
     """Turn a seed of any kind into a whole number below 2**63, from which all random numbers follow.
 
-    Parameters
-    ----------
-    seed
-        A whole number is returned unchanged; a numpy Generator draws one; None draws one from the operating system.
-
-    Examples
-    --------
-    >>> as_seed(7)
-    7
-    >>> as_seed(-1)
-    Traceback (most recent call last):
-    ValueError: seed must be a whole number from 0 to 2**63 - 1, a numpy Generator or None; got -1
+    A whole number is returned unchanged; a numpy Generator draws one; None draws one from the operating system.
     """
     if isinstance(seed, np.random.Generator):
         return int(seed.integers(2**63))
@@ -76,15 +65,6 @@ def uniform(keys: Keys, numbers: ArrayLike) -> Floats:
 def stream(seed: int, rows: ArrayLike, purpose: str) -> Keys:
     """Keys of the streams for one purpose, one for each row (a run of a simulation, a context of an agent).
 
-    Parameters
-    ----------
-    seed
-        From `as_seed`.
-    rows
-        Numbers of the rows.
-    purpose
-        ``"rewards"``, ``"policy"``, ``"rounding"``, ``"offers"``, ``"delays"`` or ``"floor"``.
-
     Examples
     --------
     >>> uniform(stream(7, [0, 1], "policy"), 0).round(3)
@@ -95,15 +75,7 @@ def stream(seed: int, rows: ArrayLike, purpose: str) -> Keys:
 
 
 class Draws:
-    """The random numbers that a policy may use for one decision in each row.
-
-    Parameters
-    ----------
-    keys
-        The row's stream, one for each row.
-    number
-        Which decision this is, from 0: one number for all rows, or one for each.
-    """
+    """The random numbers that a policy may use for one decision in each row: the rows' streams, and its number."""
 
     __slots__ = ("_keys", "number")
 
