@@ -217,3 +217,15 @@ def test_messages() -> None:
     assert repr(one) == "LinearAgent(ROFUL(), 3 arms, 2 updates)"
     np.testing.assert_allclose(one.means(), [1.0, np.nan, np.nan])
     assert one.tight_bounds.contains([0.6, 0.5, 0.76]).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_agents_of_any_features_are_read_back(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    features, high = rng.normal(size=(6, 4)), float(rng.choice([1.0, 3.0]))
+    bounds = mb.MeanBounds.vacuous(6, low=-high, high=high)
+    agent = mb.LinearAgent((mb.OFUL(norm_high=3.0), mb.ROFUL(norm_high=3.0))[seed % 2], bounds, features, seed=1)
+    for _ in range(12):
+        agent.update(agent.pull(), float(rng.uniform(-high, high)))
+    again = mb.LinearAgent.from_dict(json.loads(json.dumps(agent.to_dict())))
+    assert [again.pull() for _ in range(5)] == [agent.pull() for _ in range(5)]

@@ -532,7 +532,8 @@ class LinearAgent(BaseAgent):
         agent._decisions, state.updates = saved.whole("decisions"), saved.whole("updates")
         state.precision, state.moment = saved.numbers("precision", (d, d))[None], saved.numbers("moment", (d,))[None]
         rest = state.precision[0] - state.begun[0][0]
-        if not (np.array_equal(rest, rest.T) and np.linalg.eigvalsh(rest)[0] >= -1e-9 * np.abs(rest).max()):
+        size = np.abs(rest).max()
+        if np.abs(rest - rest.T).max() > 1e-12 * size or np.linalg.eigvalsh(rest)[0] < -1e-9 * size:
             raise saved.wrong("precision is not what the policy begins with plus a sum of squares")
         state.refresh()
         if state.gains is not None:
