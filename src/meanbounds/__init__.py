@@ -18,8 +18,7 @@ from meanbounds.policies import (
     ThompsonSampling,
 )
 from meanbounds.simulation import Bernoulli, Regret, simulate
-
-__version__ = "0.3.0.dev0"
+from meanbounds.support.version import __version__
 
 __all__ = [
     "BIMED",
@@ -45,6 +44,7 @@ __all__ = [
     "Prior",
     "Regret",
     "ThompsonSampling",
+    "__version__",
     "evidence",
     "linear",
     "policies",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,6 +143,39 @@ def test_a_simulation_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
         np.testing.assert_array_equal(first.curves[label], again.curves[label])
 
 
+class Double(mb.simulation.Environment):
+    """Pays twice what its range allows."""
+
+    def reward(self, arms: Any, u: Any) -> Any:
+        return 2.0 * u + 0.0 * self.means[arms]
+
+
+def test_the_rewards_of_ones_own_environment_are_checked() -> None:
+    with pytest.raises(ValueError, match="Double"):
+        mb.simulate(mb.UCB(), Double([0.5, 0.5]), horizon=10, runs=1, seed=1)
+
+
+def test_blocks_are_found_again_by_another_process(tmp_path: Path) -> None:
+    code = (
+        "import sys, meanbounds as mb\n"
+        "mb.simulate(mb.UCB(), mb.Bernoulli([0.9, 0.8]), horizon=20, runs=5, seed=4, resume=sys.argv[1])"
+    )
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+        assert len(list(tmp_path.glob("block-*.npz"))) == 1
+
+
+def test_pending_pulls_count_as_in_an_agent_by_default() -> None:
+    def plays(pending: Any) -> Any:
+        late = mb.simulate(
+            [mb.GLUE(), mb.BUCB()], ENVIRONMENT, BOUNDS, horizon=200, runs=9, seed=2, delay=20, pending=pending
+        )
+        return late.plays
+
+    np.testing.assert_array_equal(plays(None)["GLUE"], plays("count")["GLUE"])
+    np.testing.assert_array_equal(plays(None)["BUCB"], plays("ignore")["BUCB"])
+
+
 def test_a_backend_changes_nothing() -> None:
     here = mb.simulate(mb.GLUE(), ENVIRONMENT, BOUNDS, horizon=50, runs=300, seed=4)
     there = mb.simulate(mb.GLUE(), ENVIRONMENT, BOUNDS, horizon=50, runs=300, seed=4, backend="threading", workers=2)
@@ -171,10 +206,12 @@ def test_means_outside_their_bounds_are_said() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("GLUE", ENVIRONMENT), r"did you mean mb\.GLUE\(\)"),
+        (("glue", ENVIRONMENT), r"not names: unknown name 'glue', did you mean 'GLUE'\?"),
         ((mb.GLUE, ENVIRONMENT), r"did you mean mb\.GLUE\(\)"),
         (([mb.GLUE], ENVIRONMENT), r"did you mean mb\.GLUE\(\)"),
         (([], ENVIRONMENT), "at least one policy"),
+        (({"x": First}, ENVIRONMENT, BOUNDS), "first: pull|x: pull"),
+        (({"x": lambda _: None}, ENVIRONMENT, BOUNDS), r"x: the function must return an object with pull\(\)"),
         ((3, ENVIRONMENT), r"cannot play: give a policy such as mb\.GLUE\(\), an object with pull"),
         ((First(), ENVIRONMENT), "needs a label"),
         (({1: mb.GLUE()}, ENVIRONMENT), "label of a policy must be a text"),

@@ -32,6 +32,7 @@ EXPLORATION: dict[str, Callable[[Floats], Floats]] = {
 }
 """Functions f(t) by name, which are the paper's, KL-UCB's, one that explores more in the first rounds, and OSSB's."""
 
+_ROUNDS = np.concatenate([np.arange(1.0, 9.0), 10.0 ** np.arange(1, 10)])  # at which a function f is tried
 _TIE = 1e-12  # scores closer than this, relative to their size, are equal
 
 Cache = dict[str, Any]
@@ -91,10 +92,16 @@ class Described(Saved):
         return kind(**{field: _parameter(value) for field, value in data.items()})
 
 
+def policy_names() -> list[str]:
+    """The names of the policies that can be made: those of the package, and those of classes that were imported."""
+    return [name for name, kind in _kinds(Described).items() if not getattr(kind, "__abstractmethods__", None)]
+
+
 def _plain(value: Any) -> Any:
     """A parameter in values that JSON can hold."""
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
+    value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, Described):
         return value.to_dict()
     if not isinstance(value, str | int | float | bool):
@@ -158,8 +165,14 @@ class Policy(Described):
             raise ValueError(
                 f"unknown f {shown(self.f)}; give a function of the round or one of {', '.join(map(repr, EXPLORATION))}"
             )
-        values = self.log_f(np.arange(1.0, 9.0))
-        if values.shape != (8,) or not (
+        try:
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                values = np.asarray(self.log_f(_ROUNDS), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"f gets an array of rounds: use np.log, not math.log, in {shown(self.f)} ({error})"
+            ) from None
+        if values.shape != _ROUNDS.shape or not (
             np.isfinite(values).all() and values[0] >= 0.0 and (np.diff(values) >= 0).all()
         ):
             raise ValueError(f"f must be at least 1, finite and never fall, for arrays of rounds; got {shown(self.f)}")
@@ -193,7 +206,7 @@ class Policy(Described):
         The scores, shape (rows, arms). If ties are not to be broken by clipped means: a pair of the scores and the
         numbers that break ties.
         """
-        chance = _fitted(self, "probabilities", self.probabilities(known, seen, t, cache), seen)
+        chance = self.checked_probabilities(known, seen, t, cache)
         below = np.cumsum(chance, axis=1)
         drawn = (draws.one()[:, None] * below[:, -1:] >= below).sum(axis=1)
         scores = np.full(chance.shape, -np.inf)
@@ -207,12 +220,19 @@ class Policy(Described):
         """
         return chances(self, known, seen, t, cache)
 
+    def checked_probabilities(self, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:
+        """The `probabilities`; refused by the policy's name if they are none."""
+        chance = _fitted(self, "probabilities", self.probabilities(known, seen, t, cache), seen)
+        if not ((chance >= 0.0).all() and (np.abs(chance.sum(axis=1) - 1.0) < 1e-6).all()):
+            raise ValueError(f"{self}: probabilities must be at least 0 and sum to 1 in each row; got {shown(chance)}")
+        return chance
+
     def check_known(self, knowledge: Knowledge) -> None:
         """Refuse a prior that the policy would ignore."""
         if knowledge.prior is not None and not self.takes_prior:
             raise ValueError(
                 f"{self} makes no use of a prior: leave it out, or take a policy that does, such as "
-                f"mb.ThompsonSampling()"
+                f"mb.ThompsonSampling(); Regret.beside joins simulations with and without"
             )
 
     def score_size(self, known: Known) -> float:

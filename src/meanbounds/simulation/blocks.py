@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -17,6 +19,7 @@ from meanbounds.simulation.players import Play, Played, Task
 from meanbounds.support.optional import import_optional
 from meanbounds.support.progress import Progress
 from meanbounds.support.saving import write_atomically
+from meanbounds.support.version import __version__
 
 __all__ = ["Block", "finished"]
 
@@ -83,10 +86,11 @@ def _played(
 
 
 def _path(folder: Path, block: Block) -> Path:
-    """Where a block is kept: the name follows from all that its result depends on."""
+    """Where a block is kept: the name follows from all that its result depends on, classes of one's own included."""
     task = block.task
     try:
-        told = pickle.dumps((task.player, task.environment, task.knowledge, task.seed, task.checkpoints.tolist()))
+        told = pickle.dumps((__version__, _sources(task.player), _sources(task.environment)))
+        told += pickle.dumps((task.player, task.environment, task.knowledge, task.seed, task.checkpoints.tolist()))
         told += pickle.dumps((task.delay, task.counts, task.considered, block.first, block.runs))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise TypeError(
@@ -94,6 +98,16 @@ def _path(folder: Path, block: Block) -> Path:
             f"functions in a module ({error})"
         ) from None
     return folder / f"block-{blake2b(told, digest_size=16).hexdigest()}.npz"
+
+
+def _sources(thing: object) -> list[str]:
+    """The source of a class from outside the package and of its bases, as far as it can be had."""
+    found = []
+    for kind in type(thing).__mro__ if not inspect.isroutine(thing) else [thing]:
+        if not kind.__module__.startswith(("meanbounds.", "builtins")):
+            with suppress(OSError, TypeError):
+                found.append(inspect.getsource(kind))
+    return found
 
 
 def _keep(folder: Path, block: Block, played: Played) -> None:

@@ -85,6 +85,11 @@ class Environment(ABC):
     def __len__(self) -> int:
         return int(self.means.size)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What the environment was made of: without values that were kept to save time."""
+        kept = {name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)}
+        return {name: value for name, value in vars(self).items() if name not in kept}
+
     def __repr__(self) -> str:
         unit = not self.low.any() and bool(np.all(self.high == 1.0))
         ends = "" if unit else f", low={shown(self.low.tolist())}, high={shown(self.high.tolist())}"

@@ -11,10 +11,10 @@ import numpy as np
 
 from meanbounds.knowledge import Knowledge
 from meanbounds.linear.oful import LinearPolicy
-from meanbounds.policies.base import Policy
+from meanbounds.policies.base import Policy, policy_names
 from meanbounds.simulation.delays import Delay
 from meanbounds.simulation.environments import Environment
-from meanbounds.support.checks import shown
+from meanbounds.support.checks import shown, unknown
 from meanbounds.support.types import Floats, Integers
 
 __all__ = ["Play", "Played", "Task", "check_player", "play_for"]
@@ -91,7 +91,7 @@ Play = Callable[[Task, int, int, Callable[[int], None]], Played]
 def check_player(player: Any, labelled: bool = True) -> None:
     """Refuse what cannot play, with a word on what to give instead."""
     if isinstance(player, str):
-        raise TypeError(f"policies are objects, not names: did you mean mb.{player}()? Got {player!r}")
+        raise TypeError(f"policies are objects such as mb.GLUE(), not names: {unknown('name', player, policy_names())}")
     if isinstance(player, type) and issubclass(player, Policy | LinearPolicy):
         raise TypeError(f"give an object, not the class: did you mean mb.{player.__name__}()?")
     if isinstance(player, Policy | LinearPolicy):
@@ -137,7 +137,12 @@ def play_object(task: Task, first: int, runs: int, tick: Callable[[int], None]) 
     rewards = Rewards(task, first, runs)
     for run in range(runs):
         own = task.player
-        made = copy.deepcopy(own) if hasattr(own, "pull") else own(task.seed + first + run)
+        is_object = hasattr(own, "pull") and not isinstance(own, type)
+        made = copy.deepcopy(own) if is_object else own(task.seed + first + run)
+        if not (hasattr(made, "pull") and hasattr(made, "update")):
+            raise TypeError(
+                f"{task.label}: the function must return an object with pull() and update(); got {shown(made)}"
+            )
         pulls, regret, place, own_row = np.zeros(len(names)), 0.0, 0, np.array([run])
         late = None if task.delay is None else task.delay.queue(task.seed, first + run, 1, task.horizon)
         for t in range(1, task.horizon + 1):

@@ -41,7 +41,7 @@ def simulate(
     seed: Seed = None,
     checkpoints: int | Sequence[int] = 200,
     delay: int | Delay | None = None,
-    pending: Literal["ignore", "count"] = "ignore",
+    pending: Literal["ignore", "count"] | None = None,
     considered: bool = False,
     compiled: bool | None = None,
     backend: str | None = None,
@@ -78,7 +78,7 @@ def simulate(
         `meanbounds.simulation.Delay` makes delays random or loses some of the rewards.
     pending
         How a policy treats pulls whose reward has not come yet: ``"ignore"`` them, or ``"count"`` them as if each had
-        returned the arm's mean so far.
+        returned the arm's mean so far. By default as in an `Agent`: they count for policies that this never made worse.
     considered
         Whether to record how many arms were considered in a round, on average up to each checkpoint.
     compiled
@@ -115,17 +115,20 @@ def simulate(
     knowledge = Knowledge.of(known)
     _check_fit(environment, knowledge)
     horizon, runs = (_size(name, value) for name, value in (("horizon", horizon), ("runs", runs)))
-    if pending not in ("ignore", "count"):
-        raise ValueError(f'pending must be "ignore" or "count"; got {shown(pending)}')
+    if pending not in (None, "ignore", "count"):
+        raise ValueError(
+            f'pending must be "ignore" or "count", or None for the choice of the policy; got {shown(pending)}'
+        )
+    if not type(environment).__module__.startswith("meanbounds."):
+        environment.check()
     number, rounds = as_seed(seed), _rounds(checkpoints, horizon)
     late = delay if isinstance(delay, Delay) else Delay(delay) if delay else None
     if compiled is None:
         compiled = runs * horizon >= _WORTH_COMPILING and find_spec("numba") is not None
     parts = []
     for label, policy in named.items():
-        task = Task(
-            label, policy, environment, knowledge, number, rounds, late, pending == "count", considered, compiled
-        )
+        counts = getattr(policy, "counts_pending", False) if pending is None else pending == "count"
+        task = Task(label, policy, environment, knowledge, number, rounds, late, counts, considered, compiled)
         play = play_for(task)
         parts += [Block(play, task, first, min(_ROWS, runs - first)) for first in range(0, runs, _ROWS)]
     curves = {label: np.empty((runs, rounds.size)) for label in named}
