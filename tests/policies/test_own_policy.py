@@ -45,5 +45,6 @@ def test_the_first_parameter_is_the_policys_own() -> None:
 
 
 def test_a_policy_for_features_is_sent_to_its_agent() -> None:
-    with pytest.raises(TypeError, match=r"got ROFUL\(\), which is for arms with features: use mb.LinearAgent"):
-        mb.Agent(mb.ROFUL(), BOUNDS)  # type: ignore[arg-type]
+    policy: Any = mb.ROFUL()
+    with pytest.raises(TypeError, match=r"use mb\.LinearAgent for arms with features; got ROFUL\(\)"):
+        mb.Agent(policy, BOUNDS)
