@@ -134,7 +134,7 @@ def regret_order(one: str, other: str, final: Mapping[str, Sequence[Floats]], ag
     curves = against.curves[one], against.curves[other]
     early, behind = Pairs.of(*(curve[:, at] for curve in curves)), rounds[against.mean[one] > against.mean[other]]
     last = behind[-1] if behind.size else 0
-    still = "still behind" if last == rounds[-1] else "behind"
+    still = "still behind" if last == rounds[-1] else "last behind"
     return Claim(
         ORDERS[one, other],
         f"{one} is never worse than {other}.",
@@ -160,7 +160,9 @@ def draw(out: Path, final: Mapping[str, Sequence[Floats]], against: mb.Regret) -
     figure = Figure(figsize=(4.0, 8.2), layout="constrained", dpi=200)
     axes = figure.subplots(3, 1, height_ratios=(0.55, 1.2, 1.2))
     draw_bounds(axes[0], AGAINST.bounds, AGAINST.means)
+    axes[0].set_xlim(0.75, 0.95)
     caption = draw_regret(axes[1], against, log="x")
+    axes[1].set_xticks([1, 100, 10_000])
     axes[2].axvline(1.0, color="#666666", linestyle=":")
     for one, other in ORDERS:
         values = ratios(one, other, final)
@@ -169,7 +171,7 @@ def draw(out: Path, final: Mapping[str, Sequence[Floats]], against: mb.Regret) -
     axes[2].set(xlabel="ratio of regret", ylabel="share of random instances", ylim=(0.0, 1.02))
     axes[2].set_xlim(left=0.0)
     axes[2].spines[["top", "right"]].set_visible(False)
-    axes[2].legend(frameon=False, fontsize=9.0)
+    axes[2].legend(fontsize=9.0, loc="lower right", edgecolor="none", framealpha=1.0)
     figure.suptitle(textwrap.fill(AGAINST.title.capitalize(), 26), fontsize=11.0)
     figure.supxlabel(textwrap.fill(caption, 55), x=0.02, ha="left", fontsize=9.0, color="#666666")
     figure.savefig(out / "never_worse.png")
