@@ -170,11 +170,8 @@ class LinearAgent(BaseAgent):
     def pull(self, eligible: Iterable[Arm | Candidate] | None = None) -> Any:
         """Choose an arm: its name, or the `Candidate`.
 
-        Parameters
-        ----------
-        eligible
-            The arms that may be chosen now, of which some may be new; all by default. Those that are retired are left
-            out. Only the bounds of the rest exclude arms.
+        Of the `eligible` arms, all by default, some may be new. Those that are retired are left out. Only the bounds of
+        the rest exclude arms.
         """
         return self.decide(eligible).arm
 
@@ -299,14 +296,8 @@ class LinearAgent(BaseAgent):
     def update(self, arm: Arm | Candidate, reward: float, *, pulled: bool = True) -> None:
         """Tell the agent a reward. Rewards may come late and in any order.
 
-        Warns once of each bound that the rewards contradict, see `contradictions`.
-
-        Parameters
-        ----------
-        arm, reward
-            The arm that was played, and its reward: a number in the arm's range.
-        pulled
-            False for a reward of an arm that this agent did not choose; see `Agent.update`.
+        Warns once of each bound that the rewards contradict, see `contradictions`. Give ``pulled=False`` for a reward
+        of an arm that this agent did not choose, see `Agent.update`.
         """
         with self._lock:
             k, state, bounds = self._place(arm), self._state, self._known.bounds
