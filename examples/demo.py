@@ -46,7 +46,7 @@ class ClippedMOSS(mb.policies.IndexPolicy):
 
     horizon: int = 1_000
 
-    def index(self, known: Known, seen: Seen, level: Floats) -> Floats:  # noqa: ARG002, D102
+    def index(self, known: Known, seen: Seen, level: Floats) -> Floats:
         arms = known.possible.sum(axis=1, keepdims=True)
         log = np.log(np.maximum(1.0, self.horizon / (arms * seen.plays)))
         width = known.width * np.sqrt(log / seen.plays)
@@ -168,7 +168,7 @@ def show(story: Story) -> None:
 
 def own_source() -> str:
     """The lines of the policy above."""
-    return inspect.getsource(ClippedMOSS).replace("  # noqa: ARG002, D102", "")
+    return inspect.getsource(ClippedMOSS)
 
 
 def heading(number: int, text: str) -> None:

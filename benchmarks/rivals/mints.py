@@ -21,7 +21,7 @@ class MINTS(Policy):
     ``sum of plays * kl(mean reward, mean)`` as the cost. The prior is uniform over the arms that can be best.
     """
 
-    def probabilities(self, known: Any, seen: Any, t: Any, cache: Any = None) -> Any:  # noqa: ARG002
+    def probabilities(self, known: Any, seen: Any, t: Any, cache: Any = None) -> Any:
         """The weights, which sum to 1."""
         clipped = np.where(known.possible, seen.clipped_mean(known), -np.inf)
         top = np.broadcast_to(known.upper, clipped.shape).T[:, :, None]  # shape (arm that is best, rows, 1)

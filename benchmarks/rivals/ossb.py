@@ -24,7 +24,7 @@ class OSSB(Policy):
     epsilon: float = 0.01
     gamma: float = 0.01
 
-    def scores(self, known: Any, seen: Any, t: Any, draws: Any, cache: Any = None) -> Any:  # noqa: ARG002
+    def scores(self, known: Any, seen: Any, t: Any, draws: Any, cache: Any = None) -> Any:
         """The mean of each arm, or in a round that explores what it lacks."""
         means, plays = np.where(known.possible, seen.clipped_mean(known), -np.inf), seen.plays
         best = means.max(axis=1, keepdims=True)

@@ -33,7 +33,7 @@ class EpsilonGreedy(Policy):
 
     epsilon: float = 0.1
 
-    def probabilities(self, known: Known, seen: Seen, t: Floats, cache: Any = None) -> Floats:  # noqa: ARG002
+    def probabilities(self, known: Known, seen: Seen, t: Floats, cache: Any = None) -> Floats:
         greedy = mb.policies.share_of_largest(np.where(known.possible, seen.clipped_mean(known), -np.inf))
         spread = known.possible / known.possible.sum(axis=1, keepdims=True)
         return (1.0 - self.epsilon) * greedy + self.epsilon * spread
@@ -45,7 +45,7 @@ class MOSS(IndexPolicy):
 
     rounds: int = 1000
 
-    def index(self, known: Known, seen: Seen, level: Floats) -> Floats:  # noqa: ARG002
+    def index(self, known: Known, seen: Seen, level: Floats) -> Floats:
         budget = np.log(np.maximum(1.0, self.rounds / (seen.plays.shape[1] * seen.plays)))
         return np.fmin(np.inf, seen.mean(known) + known.width * np.sqrt(budget / seen.plays))
 

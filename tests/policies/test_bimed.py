@@ -165,7 +165,8 @@ def test_equal_upper_bounds_settle_at_once() -> None:
 
 
 def test_parameters_are_checked() -> None:
+    wrong: Any = 1
     with pytest.raises(ValueError, match="moments must be 1 or 2; got 3"):
         mb.BIMED(moments=3)
     with pytest.raises(TypeError, match="settle must be True or False"):
-        mb.ThompsonSampling(settle=1)  # type: ignore[arg-type]
+        mb.ThompsonSampling(settle=wrong)

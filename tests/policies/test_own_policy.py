@@ -17,7 +17,7 @@ BOUNDS, WORLD = mb.MeanBounds([0.7, 0.2], [0.9, 0.95]), mb.Bernoulli([0.8, 0.5])
 class Returning(mb.policies.IndexPolicy):
     kind: str = "row"
 
-    def index(self, known: Any, seen: Any, level: Any) -> Any:  # noqa: ARG002
+    def index(self, known: Any, seen: Any, level: Any) -> Any:
         kinds = {"row": known.upper, "list": [0.5, 1.0], "short": np.zeros(3), "text": "b", "means": seen.mean(known)}
         return kinds[self.kind]
 

@@ -95,8 +95,9 @@ def test_what_cannot_stand_side_by_side() -> None:
     mine.settings["environment"] = {}
     with pytest.raises(ValueError, match="of different environments"):
         REGRET.beside(mine)
+    wrong: Any = 3
     with pytest.raises(TypeError, match=r"give results of mb\.simulate; got 3"):
-        REGRET.beside(3)  # type: ignore[arg-type]
+        REGRET.beside(wrong)
 
 
 def test_the_summary_can_be_read() -> None:

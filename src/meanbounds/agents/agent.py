@@ -527,5 +527,5 @@ class _NoDraws(Draws):
     def one(self) -> Floats:
         raise TypeError(f"{self._policy} decides by draws, not by an index; see probabilities()")
 
-    def table(self, columns: int) -> Floats:  # noqa: ARG002
+    def table(self, columns: int) -> Floats:
         return self.one()

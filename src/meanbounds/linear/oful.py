@@ -411,7 +411,7 @@ class OFUL(LinearPolicy):
         """Any mean."""
         return Allowed(extent_of(arms, None), None, self.norm_high)
 
-    def noise(self, extent: Extent, low: Floats, high: Floats) -> Floats:  # noqa: ARG002
+    def noise(self, extent: Extent, low: Floats, high: Floats) -> Floats:
         """The variance proxy from the range alone."""
         return (high - low) ** 2 / 4.0
 
@@ -419,12 +419,12 @@ class OFUL(LinearPolicy):
         """The radius of each row's confidence set, in the norm of V."""
         return sqrt(state.ridge) * self.norm_high + np.sqrt(state.log_det - 2.0 * log(self.failure))
 
-    def scores(self, state: LinearState, offer: Offer, every: bool = False) -> Floats:  # noqa: ARG002
+    def scores(self, state: LinearState, offer: Offer, every: bool = False) -> Floats:
         """The index of each arm on offer; with `every`, not only the largest is wanted."""
         width = np.sqrt(np.maximum(state.at(state.square, offer.arms), 0.0))
         return state.at(state.estimate, offer.arms) + self.radius(state)[:, None] * width
 
-    def weigh(self, state: LinearState, offer: Offer, draws: Draws) -> Booleans:  # noqa: ARG002
+    def weigh(self, state: LinearState, offer: Offer, draws: Draws) -> Booleans:
         """The largest index; of equal ones the largest estimate, moved into the arm's bounds; then all alike."""
         scores = np.where(offer.kept, self.scores(state, offer), -np.inf)
         tied = scores >= scores.max(axis=1, keepdims=True) - state.tie

@@ -192,7 +192,7 @@ class LinearThompson(LinearPolicy):
         allowed.memory["room"] = _room(allowed.feasible)
         return allowed
 
-    def ridge(self, worst: float) -> float:  # noqa: ARG002
+    def ridge(self, worst: float) -> float:
         """The precision of the prior in each direction."""
         return self.regularisation / self.norm_high**2
 

@@ -282,8 +282,8 @@ class IndexPolicy(Policy):
         known: Known,
         seen: Seen,
         t: Floats,
-        draws: Draws | None = None,  # noqa: ARG002
-        cache: Cache | None = None,  # noqa: ARG002
+        draws: Draws | None = None,
+        cache: Cache | None = None,
     ) -> Floats | tuple[Floats, Floats]:
         """The index of each arm, and the larger index without its bounds where these may be wrong."""
         level = self.log_f(t)[:, None]
@@ -346,7 +346,7 @@ class _NoDraws(Draws):
     def one(self) -> Floats:
         raise TypeError("the scores of this policy use draws, so it must define probabilities")
 
-    def table(self, columns: int) -> Floats:  # noqa: ARG002
+    def table(self, columns: int) -> Floats:
         return self.one()
 
 

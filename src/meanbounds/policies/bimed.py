@@ -74,8 +74,8 @@ class BIMED(Policy):
         known: Known,
         seen: Seen,
         t: Floats,
-        draws: Draws | None = None,  # noqa: ARG002
-        cache: Cache | None = None,  # noqa: ARG002
+        draws: Draws | None = None,
+        cache: Cache | None = None,
     ) -> tuple[Floats, Floats]:
         """The cost of each arm with its sign turned; ties are broken by the estimated means."""
         seen = with_prior(known, seen)
@@ -97,6 +97,6 @@ class BIMED(Policy):
             scores = np.where(leads.any(axis=1, keepdims=True), np.where(leads, 0.0, -np.inf), scores)
         return scores, means
 
-    def score_size(self, known: Known) -> float:  # noqa: ARG002
+    def score_size(self, known: Known) -> float:
         """Costs are logarithms, whatever the units of rewards are."""
         return 1.0

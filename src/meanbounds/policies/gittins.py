@@ -66,7 +66,7 @@ class OptimisticGittins(IndexPolicy):
         known: Known,
         seen: Seen,
         t: Floats,
-        draws: Draws | None = None,  # noqa: ARG002
+        draws: Draws | None = None,
         cache: Cache | None = None,
     ) -> tuple[Floats, Floats]:
         """The index of each arm, and the posterior means, which break ties."""

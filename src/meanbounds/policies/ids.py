@@ -305,7 +305,7 @@ class IDS(Policy):
         if not 1.0 < as_float("IDS: power", self.power) <= 10.0:
             raise ValueError(f"the power of IDS is a number above 1 and at most 10; got {shown(self.power)}")
 
-    def probabilities(self, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:  # noqa: ARG002
+    def probabilities(self, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:
         """The probabilities of the best mix; the cache keeps each row's integrals."""
         found, (arms, low, width) = posterior(known, seen, self.moments), self.candidates(known)
         laws = np.empty((7, *found.parts.weight.shape))

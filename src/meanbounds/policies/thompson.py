@@ -90,7 +90,7 @@ class ThompsonSampling(Policy):
         seen: Seen,
         t: Floats,
         draws: Draws,
-        cache: Cache | None = None,  # noqa: ARG002
+        cache: Cache | None = None,
     ) -> tuple[Floats, Floats]:
         """A draw of each mean, or in a row that settles 0 for its leaders; equal scores are broken at random."""
         leads, settles = self._leads(known, seen, t)
@@ -101,7 +101,7 @@ class ThompsonSampling(Policy):
             scores = np.where(settles[:, None], scores, drawn)
         return scores, np.zeros((1, 1))
 
-    def probabilities(self, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:  # noqa: ARG002
+    def probabilities(self, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:
         """The probability of each arm to have the largest draw, to 1e-7."""
         leads, settles = self._leads(known, seen, t)
         found = leads / np.maximum(1, leads.sum(axis=1, keepdims=True))

@@ -108,7 +108,7 @@ class Environment(ABC):
         """How far each arm's mean is below the best one: the regret of playing it once, in reward units."""
         return self.means.max() - self.means
 
-    def at(self, round: int) -> Environment:  # noqa: ARG002
+    def at(self, round: int) -> Environment:
         """The environment that pays in this round, counted from 1: this one, unless it is `Changing`."""
         return self
 
