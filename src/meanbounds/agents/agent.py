@@ -452,7 +452,7 @@ class Agent(BaseAgent):
 
     def _chances(self, known: Known, seen: Seen, t: Floats, cache: Cache) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            chances: Floats = self.policy.probabilities(known, seen, t, cache)[0]
+            chances: Floats = self.policy.checked_probabilities(known, seen, t, cache)[0]
         if self.floor:
             arms = self._floored(known)
             chances = chances * (1.0 - self.floor * np.count_nonzero(arms)) + self.floor * arms

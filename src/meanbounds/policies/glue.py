@@ -17,11 +17,15 @@ __all__ = ["GLUE"]
 
 @dataclass(frozen=True, repr=False)
 class GLUE(IndexPolicy):
-    """Global under-exploration: `BUCB` with the variance proxy that each arm would have if it were the best one.
+    """Global under-exploration: each arm is explored as if it were the best one.
 
-    The best arm's mean is at least l_max, the largest lower bound. So GLUE takes the proxy of arm k from the interval
-    ``[max(l_k, l_max), u_k]``. For the best arm this proxy is valid. For another arm it may be too small: then its
-    index is not an upper confidence bound, which costs nothing, since that arm is only played less.
+    Arms whose upper bound is at most l_max, the largest lower bound, are left out. Of the others the one with the
+    largest index is played: ``min(u_k, mean_k + sqrt(2 proxy_k log f(t) / plays_k))``.
+
+    The best arm's mean is at least l_max. So GLUE takes the variance proxy of arm k from the interval
+    ``[max(l_k, l_max), u_k]``: c(m) of `meanbounds.theory.variance_proxy` at the point m nearest to the middle of the
+    range. For the best arm this proxy is valid. For another arm it may be too small: then its index is not an upper
+    confidence bound, which costs nothing, since that arm is only played less.
 
     Parameters
     ----------
