@@ -58,3 +58,17 @@ def test_loops_play_as_the_policies_do(world: tuple[mb.MeanBounds, Any]) -> None
     for label in by_loop.labels:
         np.testing.assert_array_equal(by_loop.plays[label], by_numpy.plays[label], label)
         np.testing.assert_allclose(by_loop.curves[label], by_numpy.curves[label], atol=1e-9)
+
+
+def test_a_formula_that_was_edited_is_played_and_not_its_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_exploration(_: mb.GLUE, known: Any, seen: Any, level: Any) -> Any:
+        return np.where(known.possible, np.fmin(known.upper, seen.mean(known) + 0.0 * level), -np.inf)
+
+    arguments = mb.GLUE(), Bernoulli([0.6, 0.5]), mb.MeanBounds([0.1, 0.1], [0.9, 0.9])
+    before = mb.simulate(*arguments, horizon=300, runs=4, seed=3, compiled=True)
+    monkeypatch.setattr(mb.GLUE, "index", without_exploration)
+    with pytest.warns(UserWarning, match="GLUE: the compiled loop does not play what GLUE says"):
+        edited = mb.simulate(*arguments, horizon=300, runs=4, seed=3, compiled=True)
+    in_numpy = mb.simulate(*arguments, horizon=300, runs=4, seed=3, compiled=False)
+    np.testing.assert_array_equal(edited.plays["GLUE"], in_numpy.plays["GLUE"])
+    assert (before.plays["GLUE"] != edited.plays["GLUE"]).any()

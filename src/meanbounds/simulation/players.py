@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from meanbounds.bounds import MeanBounds
 from meanbounds.knowledge import Knowledge
 from meanbounds.linear.oful import LinearPolicy
-from meanbounds.policies.base import Policy, policy_names
+from meanbounds.policies.base import Policy, check_no_name
 from meanbounds.simulation.delays import Delay
-from meanbounds.simulation.environments import Environment
-from meanbounds.support.checks import shown, unknown
+from meanbounds.simulation.environments import Bernoulli, Environment
+from meanbounds.support.checks import shown
 from meanbounds.support.types import Floats, Integers
 
 __all__ = ["Play", "Played", "Task", "check_player", "play_for"]
@@ -84,14 +86,15 @@ class Played:
         return cls(np.zeros((runs, len(task.checkpoints))), np.zeros((runs, arms), dtype=np.int64))
 
 
+_followed: set[object] = set()  # the policies whose compiled loops were found to decide as they do
+
 Play = Callable[[Task, int, int, Callable[[int], None]], Played]
 """Plays runs of a task: takes the number of the first run, how many there are, and what to call with rounds done."""
 
 
 def check_player(player: Any, labelled: bool = True) -> None:
     """Refuse what cannot play, with a word on what to give instead."""
-    if isinstance(player, str):
-        raise TypeError(f"policies are objects such as mb.GLUE(), not names: {unknown('name', player, policy_names())}")
+    check_no_name(player)
     if isinstance(player, type) and issubclass(player, Policy | LinearPolicy):
         raise TypeError(f"give an object, not the class: did you mean mb.{player.__name__}()?")
     if isinstance(player, Policy | LinearPolicy):
@@ -106,25 +109,45 @@ def check_player(player: Any, labelled: bool = True) -> None:
         raise TypeError(f"{shown(player)} needs a label: give a mapping such as {{'mine': ...}}")
 
 
-def play_for(task: Task) -> Play:
-    """How to play a task: by a compiled loop where there is one and it is wanted."""
+def play_for(task: Task, say: Callable[[str], None] = lambda _: None) -> Play:
+    """How to play a task: by a compiled loop where there is one, it is wanted, and it plays what the policy says."""
     if isinstance(task.player, Policy):
         from meanbounds.simulation.batch import play_batch
 
         task.player.check_known(task.knowledge)
-
         if task.compiled:
             from meanbounds.simulation.loops import loop_for
 
             loop = loop_for(task)
             if loop is not None:
-                return loop
+                say(f"loading the compiled loop of {task.label}; the first time takes some seconds")
+                if _follows(loop, play_batch, task.player):
+                    return loop
+                warnings.warn(
+                    f"{task.label}: the compiled loop does not play what {type(task.player).__name__} says. Was its "
+                    f"formula edited? It is played in numpy instead",
+                    stacklevel=3,
+                )
         return play_batch
     if isinstance(task.player, LinearPolicy):
         from meanbounds.simulation.linear import play_linear
 
         return play_linear
     return play_object
+
+
+def _follows(loop: Play, play: Play, policy: Policy) -> bool:
+    """Whether a loop decides as its policy does, whose formula may have been edited: a few short runs tell."""
+    kind = type(policy)
+    key = repr(policy), kind.scores, getattr(kind, "index", None)
+    if key not in _followed:
+        bounds = MeanBounds([0.5, 0.1, 0.2, 0.0, 0.3], [0.9, 0.95, 0.8, 0.4, 0.7])
+        task = Task("", policy, Bernoulli([0.8, 0.75, 0.6, 0.3, 0.5]), Knowledge(bounds), 0, np.array([200]))
+        one, other = (each(task, 0, 8, lambda _: None).plays for each in (loop, play))
+        if not np.array_equal(one, other):
+            return False
+        _followed.add(key)
+    return True
 
 
 def play_object(task: Task, first: int, runs: int, tick: Callable[[int], None]) -> Played:

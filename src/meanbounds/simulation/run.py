@@ -107,7 +107,7 @@ def simulate(
     if not isinstance(environment, Environment):
         hint = f"; did you mean mb.{environment.__name__}(...)?" if isinstance(environment, type) else ""
         raise TypeError(
-            f"environment must be one such as mb.Bernoulli([0.9, 0.8]), or an object of a class of your own that "
+            f"environment must be an object such as mb.Bernoulli([0.9, 0.8]), or of a class of your own that "
             f"derives from mb.simulation.Environment; got {shown(environment)}{hint}"
         )
     if known is None:
@@ -125,16 +125,15 @@ def simulate(
     late = delay if isinstance(delay, Delay) else Delay(delay) if delay else None
     if compiled is None:
         compiled = runs * horizon >= _WORTH_COMPILING and find_spec("numba") is not None
-    parts = []
+    parts, shown_progress = [], Progress(float(len(named)) * runs * horizon, "simulating", progress)
     for label, policy in named.items():
         counts = getattr(policy, "counts_pending", False) if pending is None else pending == "count"
         task = Task(label, policy, environment, knowledge, number, rounds, late, counts, considered, compiled)
-        play = play_for(task)
+        play = play_for(task, shown_progress.say)
         parts += [Block(play, task, first, min(_ROWS, runs - first)) for first in range(0, runs, _ROWS)]
     curves = {label: np.empty((runs, rounds.size)) for label in named}
     plays = {label: np.empty((runs, len(environment)), dtype=np.int64) for label in named}
     measures: dict[str, dict[str, Floats]] = {}
-    shown_progress = Progress(float(len(named)) * runs * horizon, "simulating", progress)
     try:
         for block, played in finished(parts, resume, backend, workers, shown_progress):
             own, part = block.task.label, slice(block.first, block.first + block.runs)
@@ -173,7 +172,8 @@ def _labelled(policies: Any) -> dict[str, Any]:
             check_player(policy, labelled=False)
         named = {str(policy): policy for policy in several}
         if len(named) < len(several):
-            raise ValueError("the same policy is given twice; a mapping from labels to policies tells them apart")
+            twice = [label for label in named if [str(policy) for policy in several].count(label) > 1]
+            raise ValueError(f"several policies are called {twice[0]!r}: give a mapping from labels to policies")
     if not named:
         raise ValueError("give at least one policy")
     return named
