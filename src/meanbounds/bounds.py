@@ -513,7 +513,7 @@ def _names(arms: Iterable[Arm] | None, size: int) -> tuple[Arm, ...]:
     places: dict[Arm, int] = {}
     for k, arm in enumerate(names):
         if arm in places:
-            raise BoundsError(f"arm {arm!r} is named twice, at places {places[arm]} and {k}")
+            raise BoundsError(f"arm {arm!r} is named twice, at positions {places[arm]} and {k}")
         places[arm] = k
     return names
 
@@ -533,4 +533,6 @@ def _check(arm: Arm, lower: float, upper: float, low: float, high: float) -> Non
     if lower > upper:
         raise BoundsError(f"arm {arm!r}: lower={lower} is above upper={upper}")
     if lower < low or upper > high:
-        raise BoundsError(f"arm {arm!r}: lower={lower}, upper={upper} leave the reward range [{low}, {high}]")
+        raise BoundsError(
+            f"arm {arm!r}: lower={lower}, upper={upper} leave the reward range [{low}, {high}]: give low= and high="
+        )

@@ -169,7 +169,7 @@ class Knowledge(Saved):
             raise TypeError(f"knowledge needs MeanBounds, such as mb.MeanBounds([0.2], [0.9]); got {shown(bounds)}")
         if prior is not None:
             if not isinstance(prior, Prior):
-                raise TypeError(f"prior must be one such as mb.Prior(mean=0.6, strength=10); got {shown(prior)}")
+                raise TypeError(f"prior must be an object such as mb.Prior(mean=0.6, strength=10); got {shown(prior)}")
             prior.parameters(bounds)  # refuses what does not fit
         if not (assumption is None or (isinstance(assumption, str) and assumption)):
             raise TypeError(

@@ -211,7 +211,7 @@ def test_messages() -> None:
     for call, error, text in refused:
         with pytest.raises(error, match=text):
             call()
-    with pytest.warns(UserWarning, match="arm 'a' got a reward, but no pull of it waits for one"):
+    with pytest.warns(UserWarning, match="arm 'a' got a reward, but no pull of it is waiting for one"):
         one.update("a", 1.0)
     one.update("a", 1.0)  # said once
     assert repr(one) == "LinearAgent(ROFUL(), 3 arms, 2 updates)"

@@ -206,7 +206,7 @@ def test_means_outside_their_bounds_are_said() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("glue", ENVIRONMENT), r"not names: unknown name 'glue', did you mean 'GLUE'\?"),
+        (("glue", ENVIRONMENT), r"got 'glue'; did you mean mb\.GLUE\(\)\?"),
         ((mb.GLUE, ENVIRONMENT), r"did you mean mb\.GLUE\(\)"),
         (([mb.GLUE], ENVIRONMENT), r"did you mean mb\.GLUE\(\)"),
         (([], ENVIRONMENT), "at least one policy"),
@@ -215,8 +215,8 @@ def test_means_outside_their_bounds_are_said() -> None:
         ((3, ENVIRONMENT), r"cannot play: give a policy such as mb\.GLUE\(\), an object with pull"),
         ((First(), ENVIRONMENT), "needs a label"),
         (({1: mb.GLUE()}, ENVIRONMENT), "label of a policy must be a text"),
-        (([mb.GLUE(), mb.GLUE()], ENVIRONMENT), "given twice"),
-        ((mb.GLUE(), [0.9, 0.8]), r"environment must be one such as mb\.Bernoulli"),
+        (([mb.GLUE(), mb.GLUE()], ENVIRONMENT), "several policies are called 'GLUE'"),
+        ((mb.GLUE(), [0.9, 0.8]), r"environment must be an object such as mb\.Bernoulli"),
         ((mb.GLUE(), Bernoulli), r"did you mean mb\.Bernoulli\(\.\.\.\)"),
         ((mb.GLUE(), ENVIRONMENT, mb.MeanBounds([0.1], [0.9])), "the environment has 3 arms, the bounds have 1"),
         ((mb.GLUE(), ENVIRONMENT, mb.Knowledge(BOUNDS, prior=mb.Prior(0.5, 4))), "GLUE makes no use of a prior"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import importlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -92,9 +93,13 @@ class Described(Saved):
         return kind(**{field: _parameter(value) for field, value in data.items()})
 
 
-def policy_names() -> list[str]:
-    """The names of the policies that can be made: those of the package, and those of classes that were imported."""
-    return [name for name, kind in _kinds(Described).items() if not getattr(kind, "__abstractmethods__", None)]
+def check_no_name(policy: object) -> None:
+    """Refuse the name of a policy, with the policy that was meant."""
+    if isinstance(policy, str):
+        names = {name.lower(): name for name in _kinds(Described) if ":" not in name and "Policy" not in name}
+        close = difflib.get_close_matches(policy.lower(), names, n=1)
+        hint = f"did you mean mb.{names[close[0]]}()?" if close else "docs/which_policy.md lists them"
+        raise TypeError(f"a policy is an object, not a name; got {shown(policy)}; {hint}")
 
 
 def _plain(value: Any) -> Any:
@@ -175,7 +180,10 @@ class Policy(Described):
         if values.shape != _ROUNDS.shape or not (
             np.isfinite(values).all() and values[0] >= 0.0 and (np.diff(values) >= 0).all()
         ):
-            raise ValueError(f"f must be at least 1, finite and never fall, for arrays of rounds; got {shown(self.f)}")
+            found = f", with log f = {shown(values)} in rounds 1 to 8, 10, 100, ..., 1e9"
+            raise ValueError(
+                f"f must be at least 1, finite and never fall, for arrays of rounds; got {shown(self.f)}{found}"
+            )
 
     def log_f(self, t: Floats) -> Floats:
         """``log f(t)`` of these rounds, counted from 1."""
@@ -379,8 +387,8 @@ def _largest(scores: Floats, size: float, policy: Policy | None = None) -> Any:
     best = scores.max(axis=1, keepdims=True)
     if not (best > -np.inf).all():
         raise ValueError(
-            f"{policy or 'a policy'} gave an arm a score that is not a number, or no arm one above minus infinity. The "
-            f"mean of an arm without rewards is NaN: np.fmin(known.upper, index) takes its upper bound instead"
+            f"{policy or 'a policy'} gave a score of NaN, or only scores of minus infinity. The mean of an arm without "
+            f"rewards is NaN: np.fmin(known.upper, index) takes its upper bound instead"
         )
     with np.errstate(invalid="ignore"):
         return (scores >= best - _TIE * size) | (scores == best)

@@ -31,7 +31,7 @@ class BaseAgent(Saved):
         if not fits:
             name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
             hint = "" if name is None else f"; did you mean mb.{name}()?"
-            raise TypeError(f"policy must be one {example}; got {shown(policy)}{hint}")
+            raise TypeError(f"policy must be an object {example}; got {shown(policy)}{hint}")
         least = None if isinstance(floor, bool) else within(floor, 0.0, 1.0)
         if least is None:
             raise ValueError(f"floor must be a probability such as 0.01, or 0 for none; got {shown(floor)}")
@@ -66,8 +66,8 @@ class BaseAgent(Saved):
     def _warn_unasked(self, arm: Any) -> None:
         self._warn(
             "unasked",
-            f"arm {arm!r} got a reward, but no pull of it waits for one; if the reward is from before or from "
-            f"elsewhere, give pulled=False",
+            f"arm {arm!r} got a reward, but no pull of it is waiting for one; if the agent did not choose this arm "
+            f"itself, say so with pulled=False",
             level=4,
         )
 
