@@ -121,8 +121,8 @@ def test_a_reward_that_nobody_waits_for_is_noticed_once() -> None:
         for _ in range(3):
             agent.update("a", 1.0)
     assert [str(each.message) for each in caught] == [
-        "arm 'a' got a reward, but no pull of it is waiting for one; if the agent did not choose this arm itself, say so "
-        "with pulled=False"
+        "arm 'a' got a reward, but no pull of it is waiting for one; if the agent did not choose this arm itself, say "
+        "so with pulled=False"
     ]
     assert caught[0].filename == __file__
     assert agent.plays().tolist() == [3, 1, 0]
