@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import meanbounds as mb
 
 FIRST_DECISION = """
 import sys, time
@@ -31,8 +34,11 @@ def test_a_fresh_process_decides_at_once(policy: str) -> None:
 
 
 def test_every_public_name_is_there() -> None:
-    import meanbounds as mb
-
     assert len(mb.__all__) <= 35
     for name in mb.__all__:
         assert getattr(mb, name).__doc__, name
+
+
+def test_a_file_name_occurs_once() -> None:
+    names = [path.name for path in Path(mb.__file__).parent.rglob("*.py") if path.name != "__init__.py"]
+    assert len(set(names)) == len(names)

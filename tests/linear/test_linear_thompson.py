@@ -9,8 +9,8 @@ from scipy import stats
 
 import meanbounds as mb
 from meanbounds.linear import LinearArms
+from meanbounds.linear.linear_thompson import _truncated
 from meanbounds.linear.oful import LinearState
-from meanbounds.linear.thompson import _truncated
 from meanbounds.support.streams import Draws, stream
 from meanbounds.support.types import Floats
 

@@ -71,7 +71,9 @@ class _Loop:
     def __call__(self, task: Task, first: int, runs: int, tick: Callable[[int], None]) -> Played:
         """Play the runs; see `meanbounds.simulation.players.Play`."""
         import_optional("numba", "fast", "compiled loops")
-        loop = getattr(import_optional(f"{__name__}.{self._module}", "fast", "compiled loops"), f"play_{self._module}")
+        loop = getattr(
+            import_optional(f"{__name__}.{self._module}_loop", "fast", "compiled loops"), f"play_{self._module}"
+        )
         known = Known.of([task.knowledge])
         known = known if task.player.uses_bounds else known.vacuous
         law, played = law_of(task.environment, known), Played.empty(task, runs)
@@ -121,7 +123,7 @@ def _ids_arguments(task: Task, known: Known) -> tuple[Any, ...]:
 
 
 def law_of(environment: Environment, known: Known) -> Floats:
-    """The law of each arm's rewards, as `streams.reward` reads it: a column for each arm."""
+    """The law of each arm's rewards, as `loop_streams.reward` reads it: a column for each arm."""
     low, width = known.low[0], known.width[0]
     if isinstance(environment, Uniform):
         start, reach = environment.interval

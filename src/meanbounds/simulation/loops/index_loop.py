@@ -14,7 +14,7 @@ from math import exp, log, log1p, sqrt
 import numpy as np
 from numba import njit
 
-from meanbounds.simulation.loops.streams import child, pick, reward, row_key, uniform
+from meanbounds.simulation.loops.loop_streams import child, pick, reward, row_key, uniform
 
 __all__ = ["GAUSSIAN", "KL", "clipped", "kl", "play_index", "regret", "settled"]
 
@@ -114,7 +114,7 @@ def _settles(n, s, goal, limit):
 
 @njit(cache=True)
 def settled(arms, plays, total, means, top, log_f, size, tied, key, number):
-    """The leader that settles, -1 if none does; rows of `arms` are those of `loops.thompson.play_thompson`."""
+    """The leader that settles, -1 if none does; rows of `arms` are those of `play_thompson`."""
     found = False
     for k in range(plays.size):
         leads = arms[5, k] > 0.0 and means[k] >= top - _TIE * size
@@ -212,7 +212,7 @@ def play_index(kind, arms, size, places, law, log_f, stops, gaps, seed, first, c
     size
         The size of the numbers that scores are, for ties.
     places, law
-        The positions of these arms among all, and the rewards of all arms, see `streams.reward`.
+        The positions of these arms among all, and the rewards of all arms, see `loop_streams.reward`.
     log_f, stops, gaps
         ``log f(t)`` from t = 1 on, the checkpoints, and the regret of a play of each arm.
     seed, first

@@ -1,4 +1,4 @@
-"""A compiled loop for the optimistic Gittins index; see `loops.index` for the idea.
+"""A compiled loop for the optimistic Gittins index; see `loops.index_loop` for the idea.
 
 An arm that is not played has an index below q for as long as ``f(t) < (q - mean) / E[max(mean - q, 0)]``. The leader's
 tail beyond q is kept up to date by a recurrence.
@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 
 from meanbounds.simulation.loops.beta import LOWER, MEAN, ROWS, UPPER, A, B, beyond, keep, next_tails, tails_at, update
-from meanbounds.simulation.loops.index import regret
-from meanbounds.simulation.loops.streams import child, pick, reward, row_key, uniform
+from meanbounds.simulation.loops.index_loop import regret
+from meanbounds.simulation.loops.loop_streams import child, pick, reward, row_key, uniform
 
 __all__ = ["play_gittins"]
 
@@ -165,7 +165,7 @@ def _is_above(tails, aim, f):
 
 @njit(cache=True, nogil=True)
 def play_gittins(arms, size, places, law, log_f, stops, gaps, seed, first, curves, out):
-    """Play whole runs; see `loops.index.play_index`, and `loops.thompson.play_thompson` for the rows of `arms`."""
+    """Play whole runs; see `play_index`, and `play_thompson` for the rows of `arms`."""
     low, width, count, fs = arms[0], arms[1], arms.shape[1], np.exp(log_f)
     laws, index, tied, wakes = np.empty((ROWS, count)), np.empty(count), np.empty(count, np.bool_), np.empty(count)
     plays, keys, since = np.empty(count), np.empty(count, np.uint64), np.zeros(count, np.int64)

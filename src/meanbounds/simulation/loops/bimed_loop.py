@@ -11,8 +11,8 @@ from math import exp, log
 import numpy as np
 from numba import njit
 
-from meanbounds.simulation.loops.index import clipped, kl, regret, settled
-from meanbounds.simulation.loops.streams import child, pick, reward, row_key, uniform
+from meanbounds.simulation.loops.index_loop import clipped, kl, regret, settled
+from meanbounds.simulation.loops.loop_streams import child, pick, reward, row_key, uniform
 
 __all__ = ["play_bimed"]
 
@@ -96,7 +96,7 @@ def _hold(n, s, t, stop, floor, limit, second, goal, share, log_f, law, arm, key
 
 @njit(cache=True, nogil=True)
 def play_bimed(arms, size, places, law, log_f, stops, gaps, seed, first, curves, out):
-    """Play whole runs; see `loops.index.play_index`, and `loops.thompson.play_thompson` for the rows of `arms`."""
+    """Play whole runs; see `play_index`, and `play_thompson` for the rows of `arms`."""
     low, width, goals, count = arms[0], arms[1], arms[4], arms.shape[1]
     plays, total, means, keys = np.empty(count), np.empty(count), np.empty(count), np.empty(count, np.uint64)
     table, costs, tied = np.empty((4, count)), np.empty(count), np.empty(count, np.bool_)

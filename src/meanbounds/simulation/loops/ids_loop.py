@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from meanbounds.policies import ids
-from meanbounds.simulation.loops.streams import child, reward, row_key, uniform
+from meanbounds.simulation.loops.loop_streams import child, reward, row_key, uniform
 
 __all__ = ["play_ids"]
 
@@ -285,7 +285,7 @@ def _best_mix(arms, power, i, j):
 
 @njit(cache=True, nogil=True)
 def play_ids(arms, power, places, law, _, stops, gaps, seed, first, curves, out):
-    """Play whole runs; see `loops.index.play_index`. Rows of `arms`: low, width, and bounds in units of the range."""
+    """Play whole runs; see `play_index`. Rows of `arms`: low, width, and bounds in units of the range."""
     count = arms.shape[1]
     laws, means, values = np.empty((ROWS, count)), np.zeros(count), np.empty((EXACT + 1, count))
     plays, keys = np.empty(count), np.empty(count, np.uint64)

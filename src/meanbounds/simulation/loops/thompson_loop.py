@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 
 from meanbounds.simulation.loops.beta import LOWER, ROWS, UPPER, A, B, beyond, keep, next_tails, tails_at, update
-from meanbounds.simulation.loops.index import clipped, regret, settled
-from meanbounds.simulation.loops.streams import child, reward, row_key, uniform
+from meanbounds.simulation.loops.index_loop import clipped, regret, settled
+from meanbounds.simulation.loops.loop_streams import child, reward, row_key, uniform
 
 __all__ = ["play_thompson"]
 
@@ -167,7 +167,7 @@ def _largest(laws, tails, low, width, q, numbers, some, draws):
 
 @njit(cache=True, nogil=True)
 def play_thompson(arms, size, places, law, log_f, stops, gaps, seed, first, curves, out):
-    """Play whole runs; see `loops.index.play_index`.
+    """Play whole runs; see `play_index`.
 
     Rows of `arms`: low, width, lower and upper bounds; the largest upper bound of the other arms in units of the range;
     with which share of log f an arm settles, 0 if it never does; the posterior's bounds, in these units as well.
