@@ -75,8 +75,9 @@ class Known:
         if (trust == 1.0).all():
             return cls(lower, upper, low, high, None, prior)
         lower, upper = np.where(trust == 0.0, low, lower), np.where(trust == 0.0, high, upper)
+        vacuous = (lower == low) & (upper == high)  # and so certain
         with np.errstate(divide="ignore"):
-            log_n = -np.log1p(-np.where(trust == 0.0, 1.0, trust))  # vacuous bounds are certain
+            log_n = -np.log1p(-np.where(vacuous, 1.0, trust))
         return cls(lower, upper, low, high, None if np.isinf(log_n).all() else log_n, prior)
 
     @property

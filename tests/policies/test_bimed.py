@@ -122,7 +122,9 @@ def costs(arms: list[Numbers], moments: int) -> dict[int, float]:
         skipped = own["upper"] < leader if own["kept"] else own["upper"] <= leader
         fine = max(0.0, own["log_n"] - own["against"]) if skipped else 0.0
         if own["plays"]:
-            found[own["place"]] = divergence(own, leader, moments) + math.log(own["plays"]) + fine
+            cost = divergence(own, leader, moments)
+            cost = min(cost, 1e300) if own["estimate"] == leader else cost
+            found[own["place"]] = cost + math.log(own["plays"]) + fine
         else:
             found[own["place"]] = fine or -math.inf
     return found
@@ -170,3 +172,21 @@ def test_parameters_are_checked() -> None:
         mb.BIMED(moments=3)
     with pytest.raises(TypeError, match="settle must be True or False"):
         mb.ThompsonSampling(settle=wrong)
+
+
+@pytest.mark.filterwarnings("ignore::meanbounds.evidence.ContradictionWarning")
+def test_bounds_at_the_top_that_rewards_contradict_are_played_on() -> None:
+    agent = mb.Agent(mb.BIMED(), mb.MeanBounds([1.0, 1.0, 0.0], [1.0, 1.0, 0.5]), seed=1)
+    for _ in range(6):
+        arm = agent.pull()
+        assert arm != 2
+        agent.update(arm, 0.9)
+    assert agent.plays()[:2].min() > 0
+
+
+def test_doubt_about_bounds_that_say_nothing_changes_nothing() -> None:
+    bounds = mb.MeanBounds([0.4, 0.0, 0.0], [0.8, 0.3, 1.0], high=[1.0, 0.3, 1.0])
+    known, some = (Known.of([mb.Knowledge(bounds, trust=trust)]) for trust in ([0.9, 1.0, 1.0], [0.9, 0.9, 0.5]))
+    assert known.log_n is not None
+    assert some.log_n is not None
+    assert known.log_n.tolist() == some.log_n.tolist()

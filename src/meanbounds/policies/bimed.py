@@ -17,6 +17,8 @@ from meanbounds.support.types import Floats
 
 __all__ = ["BIMED"]
 
+_MOST = 1e300  # what a cost that is infinite counts
+
 
 @dataclass(frozen=True, repr=False)
 class BIMED(Policy):
@@ -89,7 +91,8 @@ class BIMED(Policy):
         if known.log_n is not None:
             skipped = (known.upper < leader) | ((known.upper == leader) & ~known.possible)
             fine = np.where(skipped, np.maximum(0.0, known.log_n - against_bounds(known, seen)), 0.0)
-        cost += np.log(np.maximum(seen.plays, 1.0)) + fine
+        # Even that of the leader can be infinite, if its bounds are wrong; then it is played all the same.
+        cost = np.where(means == leader, np.minimum(cost, _MOST), cost) + np.log(np.maximum(seen.plays, 1.0)) + fine
         scores = np.where((seen.plays == 0.0) & (fine == 0.0), np.inf, -cost)
         scores = np.where(means > -np.inf, scores, -np.inf)
         if self.settle:
