@@ -1,4 +1,4 @@
-# Everything here works on a bare machine that has only python3 (3.11 or newer) and make.
+# Everything here works on a machine that has make, python3 (3.11 or newer) with venv, and access to PyPI.
 PYTHON ?= python3
 BIN := .venv/bin
 

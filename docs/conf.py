@@ -26,7 +26,7 @@ html_copy_source, html_show_sourcelink = False, False
 html_show_search_summary = False  # it would fetch pages, which browsers refuse for files
 html_theme_options = {"logo": {"text": "meanbounds"}, "navbar_end": ["theme-switcher"], "footer_end": []}
 html_theme_options |= {"secondary_sidebar_items": ["page-toc"], "footer_start": ["copyright"], "show_toc_level": 2}
-html_theme_options |= {"header_links_before_dropdown": 7}
+html_theme_options |= {"header_links_before_dropdown": 5}
 html_context, html_css_files, html_sidebars = {"default_mode": "auto"}, ["site.css"], {"**": []}
 STYLE = """
 .bd-article table:not(.field-list) { display: block; max-width: 100%; overflow-x: auto; }

@@ -51,7 +51,7 @@ class Checks:
 
     def probabilities(self, known: Known, seen: Seen, t: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            return np.asarray(self.policy.probabilities(known, seen, t))
+            return np.asarray(self.policy.probabilities(known, seen, t, None))
 
     def is_data(self) -> None:
         """Parameters can be read and saved, and are shown unless they are the defaults."""

@@ -21,6 +21,7 @@ from meanbounds.support.checks import (
     is_whole,
     shown,
     unknown,
+    within,
 )
 from meanbounds.support.saving import Saved
 
@@ -74,7 +75,7 @@ class RewardError(ValueError):
     >>> agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.7, 0.4], [0.9, 0.6], arms=["tPA", "watch"]), seed=7)
     >>> agent.update("tPA", 5)
     Traceback (most recent call last):
-    meanbounds.bounds.RewardError: arm 'tPA': the reward 5 is not a number in its range [0.0, 1.0]
+    meanbounds.bounds.RewardError: arm 'tPA': the reward 5 is not a number in its range [0.0, 1.0]. Rewards in ...
     """
 
 
@@ -383,8 +384,10 @@ class MeanBounds(Saved):
         """
         check_bounds(other)
         if set(self.arms) != set(other.arms):
-            odd = sorted(map(repr, set(self.arms) ^ set(other.arms)))
-            raise BoundsError(f"the two are bounds on other arms; only one side has {', '.join(odd)}")
+            pairs = (("first", self, other), ("second", other, self))
+            odd = {which: [arm for arm in one.arms if arm not in two._position] for which, one, two in pairs}
+            said = [f"only the {which} bounds have {shown(arms)}" for which, arms in odd.items() if arms]
+            raise BoundsError(f"the arms differ: {', '.join(said)}")
         other = other.subset([other.position(arm) for arm in self.arms])
         for k, arm in enumerate(self.arms):
             if (self.low[k], self.high[k]) != (other.low[k], other.high[k]):
@@ -458,6 +461,17 @@ class MeanBounds(Saved):
             said = [f"missing {', '.join(missing)}"] * bool(missing) + [f"unknown {', '.join(unknown)}"] * bool(unknown)
             raise BoundsError(f"bounds need lower and upper, and may have arms, low and high: {'; '.join(said)}")
         return cls(**data)
+
+
+def share_of_range(arm: Arm, reward: Any, low: float, high: float) -> float:
+    """A reward of an arm in units of its range; refused if it lies outside."""
+    value = reward if type(reward) is float and low <= reward <= high else within(reward, low, high)
+    if value is None:
+        raise RewardError(
+            f"arm {arm!r}: the reward {shown(reward)} is not a number in its range [{low}, {high}]. Rewards in another "
+            f"range need low= and high= in MeanBounds"
+        )
+    return (value - low) / (high - low)
 
 
 def check_bounds(bounds: object) -> None:

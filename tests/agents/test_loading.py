@@ -116,6 +116,17 @@ TAMPERED: list[tuple[Callable[[Any], object], str]] = [
 ]
 
 
+def test_what_would_not_fit_is_refused() -> None:
+    many = mb.Agent(mb.GLUE(), mb.MeanBounds.vacuous(1000), seed=1).to_dict()
+    with pytest.raises(ValueError, match="10,000,000 rows of 1,000 arms are more than fit in memory"):
+        mb.Agent.from_dict(many | {"size": 10**7})
+    deep: Any = {"policy": "GLUE"}
+    for _ in range(2000):
+        deep = {"policy": "GLUE", "f": deep}
+    with pytest.raises(ValueError, match="the saved Agent cannot be read"):
+        mb.Agent.from_dict(many | {"policy": deep})
+
+
 @pytest.mark.parametrize(("tamper", "words"), TAMPERED, ids=[words[:30] for _, words in TAMPERED])
 def test_what_was_tampered_with_is_refused_by_name(saved: Any, tamper: Callable[[Any], object], words: str) -> None:
     data = copy.deepcopy(saved)

@@ -42,7 +42,7 @@ WRONG: list[tuple[Callable[[], object], type[Exception], str]] = [
     (
         lambda: mb.Agent(mb.GLUE(), {"x": BOUNDS, "y": FEWER}),
         mb.BoundsError,
-        "context 'y': the two are bounds on other",
+        "context 'y': the arms differ: only the first bounds have",
     ),
     (
         lambda: mb.Agent(mb.GLUE(), {"x": BOUNDS, "y": FEWER}),

@@ -81,6 +81,13 @@ def test_what_cannot_be_a_saved_agent_is_refused() -> None:
         ({"more": 1}, "it should not have more"),
         ({"linear_agent": 2}, "its format is 2, not 1"),
         ({"candidates": [[{"name": "x"}, 1]]}, "cannot be read"),
+        ({"candidates": [[{"name": "x", "features": [1.0, 0.0]}, -3]]}, "candidates must be a whole number"),
+        ({"seen": [[-1.0] * 3, [0.0] * 3, [0.0] * 3]}, "seen: no rewards in their ranges"),
+        ({"seen": [[1.0] * 3, [2.0] * 3, [0.5] * 3]}, "seen: no rewards in their ranges"),
+        ({"contradicted": [[0, 7, "upper", 0.5, 3]]}, "contradicted must list row, arm, side, bound"),
+        ({"contradicted": [3]}, "contradicted must list row, arm, side, bound"),
+        ({"warned": [3]}, "warned must hold texts"),
+        ({"policy": {"policy": ["OFUL"]}}, "unknown policy"),
     ]
     for change, said in changes:
         with pytest.raises(ValueError, match=said):

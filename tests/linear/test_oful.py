@@ -106,7 +106,7 @@ def test_policies_are_saved_by_name_and_refuse_nonsense() -> None:
         (lambda: mb.OFUL(failure=2.0), "failure must be a probability between 0 and 1; got 2.0"),
         (lambda: mb.OFUL(regularisation=0.0), "regularisation must be a positive number; got 0.0"),
         (lambda: mb.ROFUL(index="exactly"), "index must be one of 'exact', 'clip', 'plain'"),
-        (lambda: mb.LinearThompson(draws=0), "draws must be a whole number from 1 to 10000; got 0"),
+        (lambda: mb.LinearThompson(draws=0), "draws must be a whole number from 1 to 10,000; got 0"),
         (lambda: mb.LinearThompson(norm_high=-1.0), "norm_high must be a positive number"),
         (lambda: mb.OFUL().start(LinearArms([[1e6]], mb.MeanBounds.vacuous(1))), "features of length 1e.06 are too"),
     ]

@@ -60,15 +60,18 @@ def test_loops_play_as_the_policies_do(world: tuple[mb.MeanBounds, Any]) -> None
         np.testing.assert_allclose(by_loop.curves[label], by_numpy.curves[label], atol=1e-9)
 
 
-def test_a_formula_that_was_edited_is_played_and_not_its_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    def without_exploration(_: mb.GLUE, known: Any, seen: Any, level: Any) -> Any:
-        return np.where(known.possible, np.fmin(known.upper, seen.mean(known) + 0.0 * level), -np.inf)
+@pytest.mark.parametrize("plays", [0, 300])
+def test_a_formula_that_was_edited_is_played_and_not_its_loop(plays: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = mb.GLUE.index
+
+    def edited_index(self: mb.GLUE, known: Any, seen: Any, level: Any) -> Any:
+        return index(self, known, seen, np.where(seen.plays >= plays, 0.1 * level, level))
 
     arguments = mb.GLUE(), Bernoulli([0.6, 0.5]), mb.MeanBounds([0.1, 0.1], [0.9, 0.9])
-    before = mb.simulate(*arguments, horizon=300, runs=4, seed=3, compiled=True)
-    monkeypatch.setattr(mb.GLUE, "index", without_exploration)
+    before = mb.simulate(*arguments, horizon=1000, runs=4, seed=3, compiled=True)
+    monkeypatch.setattr(mb.GLUE, "index", edited_index)
     with pytest.warns(UserWarning, match="GLUE: the compiled loop does not play what GLUE says"):
-        edited = mb.simulate(*arguments, horizon=300, runs=4, seed=3, compiled=True)
-    in_numpy = mb.simulate(*arguments, horizon=300, runs=4, seed=3, compiled=False)
+        edited = mb.simulate(*arguments, horizon=1000, runs=4, seed=3, compiled=True)
+    in_numpy = mb.simulate(*arguments, horizon=1000, runs=4, seed=3, compiled=False)
     np.testing.assert_array_equal(edited.plays["GLUE"], in_numpy.plays["GLUE"])
     assert (before.plays["GLUE"] != edited.plays["GLUE"]).any()

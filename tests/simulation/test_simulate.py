@@ -230,13 +230,16 @@ def test_what_cannot_be_played_is_refused_with_a_way_forward(arguments: tuple[An
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"horizon": 1e4}, "horizon must be a whole number; got 10000.0: write 10_000"),
-        ({"runs": 0}, "runs must be a whole number, at least 1"),
+        ({"horizon": 1e4}, "horizon must be a whole number from 1 to 1,000,000,000; got 10000.0: write 10_000"),
+        ({"runs": 0}, "runs must be a whole number from 1 to 1,000,000,000; got 0"),
         ({"checkpoints": [3, 2]}, "increase"),
         ({"checkpoints": [3]}, "the last checkpoint must be the horizon, 5"),
         ({"pending": "wait"}, 'pending must be "ignore" or "count"'),
         ({"seed": -1}, "seed must be a whole number"),
         ({"delay": -1}, "delay"),
+        ({"compiled": "no"}, "compiled must be True or False; got 'no'"),
+        ({"considered": "no"}, "considered must be True or False; got 'no'"),
+        ({"workers": 0}, "workers must be a whole number, at least 1; got 0"),
     ],
 )
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:

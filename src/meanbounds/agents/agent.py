@@ -10,12 +10,13 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from meanbounds.agents.contexts import ASSUMPTION, PENDING, PLAYS, PULLS, TOTAL, Context, Contexts, read_knowledge
-from meanbounds.bounds import Arm, BoundsError, MeanBounds, RewardError
+from meanbounds.bounds import Arm, BoundsError, MeanBounds, share_of_range
 from meanbounds.evidence import Contradiction, ContradictionWarning, Watch
+from meanbounds.evidence.contradictions import read_found
 from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen
 from meanbounds.policies.base import Cache, Described, Policy, choose
-from meanbounds.support.checks import as_flag, as_list, as_mapping, check_choice, shown, within
+from meanbounds.support.checks import as_flag, as_list, as_mapping, check_choice, shown
 from meanbounds.support.decisions import BaseAgent, Decision, Excluded
 from meanbounds.support.entries import Entries
 from meanbounds.support.streams import Draws, Seed, stream, uniform
@@ -174,13 +175,7 @@ class Agent(BaseAgent):
         with self._lock:
             own, contexts = self._find(context), self._contexts
             k = contexts.position[arm] if type(arm) is str and arm in contexts.position else contexts.place(arm)
-            low, high = contexts.ends[k]
-            value = reward if type(reward) is float and low <= reward <= high else within(reward, low, high)
-            if value is None:
-                raise RewardError(
-                    f"arm {arm!r}: the reward {shown(reward)} is not a number in its range [{low}, {high}]"
-                )
-            x = one = (value - low) / (high - low)
+            x = one = share_of_range(arm, reward, *contexts.ends[k])
             if 0.0 < x < 1.0:
                 one = float(own.rounding() < x)
             column = own.seen[:, k]
@@ -370,17 +365,12 @@ class Agent(BaseAgent):
         names = ("agent", "policy", "seed", "floor", "watched", "contradicted")
         saved = Entries("Agent", {name: data.pop(name) for name in names if name in data}, names)
         contexts, agent = Contexts.from_dict("Agent", data), cls.__new__(cls)
-        found, rows, arms = saved.list("contradicted"), contexts.rows.values(), range(len(contexts.arms))
-        for one in found:
-            kinds = [type(part) for part in one] if isinstance(one, list) else []
-            fine = kinds == [int, int, str, float, int] and one[0] in rows and one[1] in arms and abs(one[3]) < np.inf
-            if not (fine and one[2] in ("lower", "upper")):
-                raise saved.wrong(f"contradicted must list row, arm, side, bound and rewards; got {shown(one)}")
+        found = read_found(saved, contexts.rows.values(), len(contexts.arms))
         watch = Watch(max(1, saved.whole("watched")), found=found)
         try:
             policy = Policy.from_dict(saved["policy"])
             agent._start(policy, contexts, watch, saved.whole("seed", most=2**63 - 1), saved["floor"])
-        except TypeError as error:
+        except (TypeError, RecursionError) as error:
             raise saved.wrong(str(error)) from None
         return agent
 

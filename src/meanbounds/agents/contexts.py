@@ -34,6 +34,7 @@ PLAYS, TOTAL, SQUARES, ONES, PENDING, PULLS = range(6)
 _DEFAULTS = {"trust": 1.0, "prior_mean": 0.0, "prior_strength": 0.0, "assumption": 0.0}
 _NEEDED = ("arms", "low", "high", "retired", "contexts", "rows", "size", "lower", "upper", "used", *SEEN)
 _MOST = 10**7  # rows of a saved agent: more would not fit in memory
+_CELLS = 10**8  # the same, times arms
 _SLACK = 1e-9  # of sums of rounded numbers
 _SEARCHED = 10_000  # contexts among which a name like the one asked for is looked for
 
@@ -264,6 +265,8 @@ class Contexts:
         except (ValueError, TypeError) as error:
             raise saved.wrong(str(error)) from None
         size, count = saved.whole("size", most=_MOST), len(contexts)
+        if size * len(like) > _CELLS:
+            raise saved.wrong(f"{size:,} rows of {len(like):,} arms are more than fit in memory")
         rows = saved.wholes("rows", (count,), most=size - 1).tolist()
         if len(set(contexts)) < count or len(set(rows)) < count or (None in contexts and count > 1):
             raise saved.wrong("contexts and rows must differ; contexts is [null] for an agent without contexts")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
 from typing import Any
@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 from meanbounds.bounds import Arm
 from meanbounds.evidence.processes import against, check_error
 from meanbounds.known import Known, Seen
+from meanbounds.support.checks import shown
+from meanbounds.support.entries import Entries
 from meanbounds.support.types import Booleans, Floats
 
 __all__ = ["ERROR", "Contradiction", "ContradictionWarning", "Watch", "contradicted", "weigh"]
@@ -148,6 +150,16 @@ class Watch:
         """One over a context's share of the error; those added later have ``1 / (1 * 2) + 1 / (2 * 3) + ...``."""
         batch = np.reshape(row, (-1, 1)) // self.rows
         return self.rows * np.maximum(1.0, batch * (batch + 1.0))
+
+
+def read_found(saved: Entries, rows: Collection[int], arms: int) -> list[Any]:
+    """What `Watch.to_list` wrote, from the entry `contradicted` of a saved agent with these rows and so many arms."""
+    for one in saved.list("contradicted"):
+        kinds = [type(part) for part in one] if isinstance(one, list) else []
+        fine = kinds == [int, int, str, float, int] and one[0] in rows and 0 <= one[1] < arms and abs(one[3]) < np.inf
+        if not (fine and one[2] in _SIDES):
+            raise saved.wrong(f"contradicted must list row, arm, side, bound and rewards; got {shown(one)}")
+    return saved.list("contradicted")
 
 
 def contradicted(

@@ -13,15 +13,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meanbounds.bounds import Arm, BoundsError, MeanBounds, RewardError
-from meanbounds.evidence.contradictions import ERROR, Contradiction, ContradictionWarning, Watch
+from meanbounds.bounds import Arm, BoundsError, MeanBounds, share_of_range
+from meanbounds.evidence.contradictions import ERROR, Contradiction, ContradictionWarning, Watch, read_found
 from meanbounds.evidence.processes import check_error
 from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen
 from meanbounds.linear.arms import LinearArms
 from meanbounds.linear.feasible import Extent
 from meanbounds.linear.oful import OFUL, Allowed, LinearPolicy, LinearState, Offer, extent_of, without_bounds
-from meanbounds.support.checks import as_flag, as_list, shown, within
+from meanbounds.support.checks import as_flag, as_list, as_whole, shown
 from meanbounds.support.decisions import BaseAgent, Decision, Excluded
 from meanbounds.support.entries import Entries
 from meanbounds.support.streams import Draws, Seed, stream, uniform
@@ -304,16 +304,11 @@ class LinearAgent(BaseAgent):
             new = arm if isinstance(arm, Candidate) else None
             name = bounds.arms[k] if new is None else new.name
             low, high = (bounds.low.item(k), bounds.high.item(k)) if new is None else (new.low, new.high)
-            value = within(reward, low, high)
-            if value is None:
-                raise RewardError(
-                    f"arm {name!r}: the reward {shown(reward)} is not a number in its range [{low}, {high}]"
-                )
+            x, value = share_of_range(name, reward, low, high), float(reward)
             answered = as_flag("pulled", pulled) and self._waiting[arm] > 0
             if pulled and not answered:
                 self._warn_unasked(name)
             if new is None:
-                x = (value - low) / (high - low)
                 plays, total, squares = sums = (self._seen[:, k] + (1.0, x, x * x)).tolist()
                 found = self._watch.look(self._row, 0, k, plays, total, squares, float(self._waiting[arm] - answered))
                 if found is not None:
@@ -510,16 +505,22 @@ class LinearAgent(BaseAgent):
         saved = Entries("LinearAgent", data, (*_GIVEN, *_LEARNED))
         if saved["linear_agent"] != _FORMAT:
             raise saved.wrong(f"its format is {shown(saved['linear_agent'])}, not {_FORMAT}")
-        policy, known = LinearPolicy.from_dict(saved["policy"]), Knowledge.from_dict(saved["known"])
         try:
+            policy, known = LinearPolicy.from_dict(saved["policy"]), Knowledge.from_dict(saved["known"])
             own = {name: saved[name] for name in ("offset", "seed", "floor")}
             agent = cls(policy, known, saved["features"], **own)
-            agent._waiting.update({Candidate(**one): int(number) for one, number in saved.list("candidates")})
-        except TypeError as error:
+            waiting = {Candidate(**one): as_whole("candidates", number) for one, number in saved.list("candidates")}
+        except (TypeError, ValueError) as error:
             raise saved.wrong(str(error)) from None
         state, (arms, d), ways = agent._state, agent._state.features.shape, agent._state.allowed
         agent._seen, agent._retired = saved.numbers("seen", (3, arms)), saved.wholes("retired", (arms,), most=1) > 0
-        agent._waiting.update(dict(zip(agent.arms, saved.wholes("pending", (arms,)).tolist(), strict=True)))
+        plays, total, squares = agent._seen
+        slack = 1e-9 * (1.0 + plays)
+        fine = (plays >= 0.0) & (plays <= 2.0**53) & (plays == np.floor(plays)) & (total >= 0.0) & (squares >= 0.0)
+        fine &= (total <= plays + slack) & (squares <= total + slack)
+        if not fine.all():
+            raise saved.wrong(f"seen: no rewards in their ranges have the sums {shown(saved['seen'])}")
+        agent._waiting.update(waiting | dict(zip(agent.arms, saved.wholes("pending", (arms,)).tolist(), strict=True)))
         agent._decisions, state.updates = saved.whole("decisions"), saved.whole("updates")
         state.precision, state.moment = saved.numbers("precision", (d, d))[None], saved.numbers("moment", (d,))[None]
         rest = state.precision[0] - state.begun[0][0]
@@ -537,8 +538,10 @@ class LinearAgent(BaseAgent):
             if (rows @ unit > ends[:, None] + _CLOSE).any() or (np.linalg.norm(unit, axis=0) > 1.0 + _CLOSE).any():
                 raise saved.wrong("a point does not satisfy the bounds of the arms")
             way.memory["points"] = point
-        agent._watch = Watch(1, ERROR / 2.0, saved.list("contradicted"))
-        agent._warned = set(saved.list("warned"))
+        agent._watch = Watch(1, ERROR / 2.0, read_found(saved, {0}, arms))
+        if not all(isinstance(one, str) for one in saved.list("warned")):
+            raise saved.wrong(f"warned must hold texts; got {shown(saved['warned'])}")
+        agent._warned = set(saved["warned"])
         return agent
 
     def __repr__(self) -> str:

@@ -83,7 +83,7 @@ class Described(Saved):
         data = dict(as_mapping("a saved policy", data))
         kinds = _kinds(Described)
         name = data.pop("policy", None)
-        if name not in kinds:
+        if not (isinstance(name, str) and name in kinds):
             hint = " (import the module that defines it first)" if ":" in str(name) else ""
             raise ValueError(unknown("policy", name, list(kinds)) + hint)
         kind: Any = kinds[name]
@@ -146,6 +146,7 @@ class Policy(Described):
     ...     epsilon: float = 0.1
     ...
     ...     def probabilities(self, known, seen, t, cache=None):
+    ...         known = known.without_doubted  # takes no notice of bounds that may be wrong
     ...         means = np.where(known.possible, seen.clipped_mean(known), -np.inf)
     ...         greedy = mb.policies.share_of_largest(means)
     ...         spread = known.possible / known.possible.sum(1, keepdims=True)
@@ -180,9 +181,10 @@ class Policy(Described):
         if values.shape != _ROUNDS.shape or not (
             np.isfinite(values).all() and values[0] >= 0.0 and (np.diff(values) >= 0).all()
         ):
-            found = f", with log f = {shown(values)} in rounds 1 to 8, 10, 100, ..., 1e9"
+            own = shown(self.f) if type(self).log_f is Policy.log_f else f"{type(self).__name__}.log_f"
             raise ValueError(
-                f"f must be at least 1, finite and never fall, for arrays of rounds; got {shown(self.f)}{found}"
+                f"f must be at least 1, finite and never fall, for arrays of rounds; got {own}, with log f = "
+                f"{shown(values)} in rounds 1 to 8, 10, 100, ..., 1e9. np.maximum(1.0, ...) lifts what is below 1"
             )
 
     def log_f(self, t: Floats) -> Floats:
@@ -240,7 +242,7 @@ class Policy(Described):
         if knowledge.prior is not None and not self.takes_prior:
             raise ValueError(
                 f"{self} makes no use of a prior: leave it out, or take a policy that does, such as "
-                f"mb.ThompsonSampling(); Regret.beside joins simulations with and without"
+                f"mb.ThompsonSampling()"
             )
 
     def score_size(self, known: Known) -> float:

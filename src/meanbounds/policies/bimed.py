@@ -26,7 +26,8 @@ class BIMED(Policy):
 
     Plays the arm with the smallest ``plays * kl(mean, leader) + log(plays)``. The leader is the largest clipped mean,
     where an arm that was never played counts with its lower bound. Arms whose upper bound is below the leader are
-    skipped; other arms that were never played come first. Before that, BIMED settles.
+    skipped; other arms that were never played come first. But if `settle` allows it and the leading arm may be as good
+    as any other can be, that arm is played without looking further.
 
     With trust below 1 an arm whose bounds keep it below the leader pays log N = -log(1 - trust) on top, less what its
     rewards say against these bounds. Bounds against which rewards say log N are given up. A prior counts as plays.

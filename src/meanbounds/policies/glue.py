@@ -19,18 +19,19 @@ __all__ = ["GLUE"]
 class GLUE(IndexPolicy):
     """Global under-exploration: each arm is explored as if it were the best one.
 
-    Arms whose upper bound is at most l_max, the largest lower bound, are left out. Of the others the one with the
-    largest index is played: ``min(u_k, mean_k + sqrt(2 proxy_k log f(t) / plays_k))``.
+    Arms whose upper bound is at most l_max, the largest lower bound, are left out unless they attain it. Of the others
+    the one with the largest index is played: ``min(u_k, mean_k + sqrt(2 proxy_k log f(t) / plays_k))``.
 
     The best arm's mean is at least l_max. So GLUE takes the variance proxy of arm k from the interval
-    ``[max(l_k, l_max), u_k]``: c(m) of `meanbounds.theory.variance_proxy` at the point m nearest to the middle of the
-    range. For the best arm this proxy is valid. For another arm it may be too small: then its index is not an upper
-    confidence bound, which costs nothing, since that arm is only played less.
+    ``[max(l_k, l_max), u_k]``: c(m) of `meanbounds.theory.variance_proxy`, ``(1 - 2 m) / (2 log((1 - m) / m))`` on
+    [0, 1], at the point m nearest to the middle of the range. For the best arm this proxy is valid. For another arm it
+    may be too small: then its index is not an upper confidence bound, which costs nothing, since that arm is only
+    played less.
 
     Parameters
     ----------
     f
-        How fast exploration grows, see `Policy`.
+        How fast exploration grows: ``1 + t log(t)^2`` by default, see `Policy`.
 
     Notes
     -----

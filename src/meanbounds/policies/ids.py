@@ -269,9 +269,10 @@ def _best_mix(points: list[tuple[float, float]], power: float, i: int, j: int) -
 class IDS(Policy):
     """Information-directed sampling (Russo and Van Roy, 2018), by variances, with bounds on the means.
 
-    From the posteriors of the means follow the loss that is expected of playing an arm, and how much knowing the best
-    arm would say about the arm's mean, as a variance. IDS plays one of two arms, with the probabilities for which
-    ``loss**power / variance`` of the mix is least: an arm that loses more is played only as far as it teaches more.
+    From the posteriors of the means (those of `ThompsonSampling`) follow the loss that is expected of playing an arm,
+    and how much knowing the best arm would say about the arm's mean, as a variance. IDS plays one of two arms, with the
+    probabilities for which ``loss**power / variance`` of the mix is least: an arm that loses more is played only as far
+    as it teaches more.
 
     Parameters
     ----------

@@ -31,7 +31,8 @@ class ThompsonSampling(Policy):
 
     The posterior is a Beta distribution, truncated to the arm's bounds. A reward between the ends of its range is
     rounded to one of them at random, with the probabilities that keep its mean (Agrawal and Goyal, 2012). Draws are
-    exact, however far in the tail of the posterior the bounds lie. Before that, Thompson sampling settles.
+    exact, however far in the tail of the posterior the bounds lie. But if `settle` allows it and the leading arm may be
+    as good as any other can be, that arm is played without looking further.
 
     With trust below 1 an arm's posterior is a mixture: within its bounds with the probability that they hold, given its
     rewards, and without them otherwise. So each draw first decides whether the bounds of its arm hold in this round.
@@ -47,7 +48,8 @@ class ThompsonSampling(Policy):
         range as the lower value of some other arm. So it hardly matters how wide the range is: take 2 for costs or
         delays, whose range is a guess. For rewards of 0 and 1 nothing changes. There is no theorem for this yet.
     settle
-        As for `BIMED`.
+        Whether to play the arm with the largest clipped mean while its rewards do not speak against its being as good
+        as the bounds of any other arm allow; `policies/settling.py` has the rule.
 
     Examples
     --------

@@ -134,7 +134,7 @@ class Environment(ABC):
         for k, (mean, low, high) in enumerate(zip(self.means, self.low, self.high, strict=True)):
             rewards = np.asarray(self.reward(np.full(_CHECKED, k), u))
             if rewards.shape != u.shape:
-                raise ValueError(f"{name} must return one reward for each of {u.shape} arms; got shape {rewards.shape}")
+                raise ValueError(f"{name} must return one reward for each of {u.size} arms; got shape {rewards.shape}")
             for reward in rewards[~((rewards >= low) & (rewards <= high))]:
                 raise ValueError(f"arm {k}: {name} returned {reward}, outside its range [{low}, {high}]")
             if abs(rewards.mean() - mean) > 1e-3 * (high - low):

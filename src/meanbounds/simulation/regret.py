@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from meanbounds.support.checks import as_floats, as_list, as_mapping, shown, unknown
+from meanbounds.support.optional import import_optional
 from meanbounds.support.saving import write_atomically
 from meanbounds.support.types import Floats, Integers
 
@@ -302,9 +303,8 @@ class Regret:
         >>> regret.to_frame().columns.tolist()
         ['label', 'checkpoint', 'mean', 'lower', 'upper']
         """
-        import pandas as pd
-
-        return pd.DataFrame(self._columns(np.arange(self.checkpoints.size)))
+        pandas: Any = import_optional("pandas", "frames", "data frames")
+        return pandas.DataFrame(self._columns(np.arange(self.checkpoints.size)))
 
     def to_csv(self, path: str | Path) -> None:
         """Write the mean regret and its 95% confidence interval, at no more than 200 checkpoints of each policy."""

@@ -19,7 +19,7 @@ from meanbounds.simulation.delays import Delay
 from meanbounds.simulation.environments import Environment
 from meanbounds.simulation.players import Task, check_player, play_for
 from meanbounds.simulation.regret import Regret
-from meanbounds.support.checks import as_list, as_whole, is_whole, shown
+from meanbounds.support.checks import as_flag, as_list, as_whole, is_whole, shown
 from meanbounds.support.progress import Progress
 from meanbounds.support.streams import Seed, as_seed
 from meanbounds.support.types import Floats, Integers
@@ -114,7 +114,9 @@ def simulate(
         known = MeanBounds.vacuous(len(environment), low=environment.low, high=environment.high)
     knowledge = Knowledge.of(known)
     _check_fit(environment, knowledge)
-    horizon, runs = (_size(name, value) for name, value in (("horizon", horizon), ("runs", runs)))
+    horizon, runs = as_whole("horizon", horizon, most=_LONGEST), as_whole("runs", runs, most=_LONGEST)
+    considered = as_flag("considered", considered)
+    workers = None if workers is None else as_whole("workers", workers)
     if pending not in (None, "ignore", "count"):
         raise ValueError(
             f'pending must be "ignore" or "count", or None for the choice of the policy; got {shown(pending)}'
@@ -123,7 +125,9 @@ def simulate(
         environment.check()
     number, rounds = as_seed(seed), _rounds(checkpoints, horizon)
     late = delay if isinstance(delay, Delay) else Delay(delay) if delay else None
-    if compiled is None:
+    if compiled is not None:
+        compiled = as_flag("compiled", compiled)
+    else:
         compiled = runs * horizon >= _WORTH_COMPILING and find_spec("numba") is not None
     parts, shown_progress = [], Progress(float(len(named)) * runs * horizon, "simulating", progress)
     for label, policy in named.items():
@@ -198,15 +202,6 @@ def _check_fit(environment: Environment, knowledge: Knowledge) -> None:
                 f"{bounds.upper[k]:g}]; {so}",
                 stacklevel=3,
             )
-
-
-def _size(name: str, value: Any) -> int:
-    if isinstance(value, float) and value.is_integer():
-        raise TypeError(f"{name} must be a whole number; got {value!r}: write {int(value):_}")
-    size = as_whole(name, value)
-    if size > _LONGEST:
-        raise ValueError(f"{name} must be at most {_LONGEST:,}; got {size:,}")
-    return size
 
 
 def _rounds(checkpoints: Any, horizon: int) -> Integers:

@@ -126,7 +126,7 @@ def within(value: object, low: float, high: float) -> float | None:
 def as_whole(name: str, value: Any, *, least: int = 1, most: int = 2**63 - 1) -> int:
     """Read a whole number, an int or an integer of numpy, as an int that does not overflow."""
     if not (is_whole(value) and least <= int(value) <= most):
-        limit = f", at least {least}" if most == 2**63 - 1 else f" from {least} to {most}"
+        limit = f", at least {least}" if most == 2**63 - 1 else f" from {least:,} to {most:,}"
         raise ValueError(f"{name} must be a whole number{limit}; got {shown(value)}{whole_hint(value)}")
     return int(value)
 
