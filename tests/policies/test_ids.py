@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from meanbounds import Knowledge, MeanBounds, Prior
+from meanbounds import Agent, Knowledge, MeanBounds, Prior
 from meanbounds.known import Known, Seen
 from meanbounds.policies import IDS
 from meanbounds.policies.base import choose
@@ -243,3 +243,10 @@ def test_rows_side_by_side_and_eligible_arms_with_one_cache() -> None:
 def test_refuses_parameters(given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(given))):
         IDS(**given)
+
+
+def test_where_nothing_can_be_learned_the_best_arm_is_played() -> None:
+    agent = Agent(IDS(), MeanBounds([0.7, 0.96], [1.0, 0.96]), seed=1)
+    for n in range(1000):
+        agent.update(0, float(n < 900), pulled=False)
+    assert agent.probabilities().tolist() == [0.0, 1.0]

@@ -239,6 +239,9 @@ def _best_pair(losses: Floats, gains: Floats, power: float, i: int, j: int) -> t
     good as one lie on a convex curve, so none is better if no arm lies above its tangent there. Otherwise the arm
     farthest above it makes a better mix with one of the two.
     """
+    if not gains.any():  # nothing can be learned any more
+        k = int(losses.argmin())
+        return k, k, 1.0
     points = list(zip(losses.tolist(), gains.tolist(), strict=True))
     found = _best_mix(points, power, i, j)
     while True:

@@ -252,6 +252,12 @@ def _mix(placed, means, power, arms, i, j, number):
 @njit(cache=True)
 def _best_pair(arms, size, power, i, j):
     """`policies.ids._best_pair`."""
+    most, least = 0, 0
+    for k in range(size):
+        most = k if arms[GAIN, k] > arms[GAIN, most] else most
+        least = k if arms[LOSS, k] < arms[LOSS, least] else least
+    if arms[GAIN, most] == 0.0:
+        return least, least, 1.0
     ratio, i, j, part = _best_mix(arms, power, i, j)
     while True:
         loss = part * arms[LOSS, i] + (1.0 - part) * arms[LOSS, j]
