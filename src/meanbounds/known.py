@@ -219,7 +219,9 @@ class Seen:
         more = np.where(played, np.minimum(pending, self.plays), pending)
         plays = np.where(played, self.plays, 1.0)
         middle = (0.5 * (known.lower + known.upper) - known.low) / known.width
-        sums = (np.where(played, own + more * (own / plays), more * middle) for own in (self.total, self.squares, self.ones))
+        sums = (
+            np.where(played, own + more * (own / plays), more * middle) for own in (self.total, self.squares, self.ones)
+        )
         return Seen(self.plays + more, *sums)
 
 
