@@ -70,9 +70,10 @@ def evidence_below(known: Known, seen: Seen, goal: Floats, moments: int) -> Floa
 
 
 def against_bounds(known: Known, seen: Seen) -> Floats:
-    """``plays * kl(mean, nearest bound)``: what the rewards of each arm say against its own bounds."""
+    """``plays * kl(mean, nearest bound)``: what the rewards of each arm say against its bounds; 0 if they are certain."""
     nearest = (seen.clipped_mean(known) - known.low) / known.width
-    return np.where(seen.plays > 0.0, seen.plays * kl(seen.total / seen.plays, nearest), 0.0)
+    told = (seen.plays > 0.0) & (known.log_n != np.inf)
+    return np.where(told, seen.plays * kl(seen.total / seen.plays, nearest), 0.0)
 
 
 def estimates(known: Known, seen: Seen) -> Floats:
