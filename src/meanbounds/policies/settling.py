@@ -70,7 +70,7 @@ def evidence_below(known: Known, seen: Seen, goal: Floats, moments: int) -> Floa
 
 
 def against_bounds(known: Known, seen: Seen) -> Floats:
-    """``plays * kl(mean, nearest bound)``: what the rewards of each arm say against its bounds; 0 if they are certain."""
+    """``plays * kl(mean, nearest bound)``: what rewards say against the arm's bounds; 0 if these are certain."""
     nearest = (seen.clipped_mean(known) - known.low) / known.width
     told = (seen.plays > 0.0) & (known.log_n != np.inf)
     return np.where(told, seen.plays * kl(seen.total / seen.plays, nearest), 0.0)
