@@ -127,12 +127,11 @@ def test_rewards_of_other_number_types() -> None:
     assert one.means()[0] == pytest.approx(3.5 / 6)
 
 
-@pytest.mark.parametrize("delay", [None, 5])
-def test_an_agent_plays_as_run_0_of_a_simulation(delay: int | None) -> None:
+@pytest.mark.parametrize(("policy", "delay"), [(mb.GLUE(), None), (mb.GLUE(), 5), (mb.UCB(), 5)])
+def test_an_agent_plays_as_run_0_of_a_simulation(policy: mb.policies.Policy, delay: int | None) -> None:
     environment = mb.simulation.Uniform([0.8, 0.7, 0.5])
-    players = {"policy": mb.GLUE(), "agent": lambda seed: mb.Agent(mb.GLUE(), BOUNDS, seed=seed)}
-    pending: Any = "count"
-    regret = mb.simulate(players, environment, BOUNDS, horizon=500, runs=1, seed=4, delay=delay, pending=pending)
+    players = {"policy": policy, "agent": lambda seed: mb.Agent(policy, BOUNDS, seed=seed)}
+    regret = mb.simulate(players, environment, BOUNDS, horizon=500, runs=1, seed=4, delay=delay)
     assert regret.plays["agent"].tolist() == regret.plays["policy"].tolist()
     np.testing.assert_allclose(regret.curves["agent"], regret.curves["policy"], rtol=1e-9)
 

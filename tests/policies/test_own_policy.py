@@ -48,3 +48,13 @@ def test_a_policy_for_features_is_sent_to_its_agent() -> None:
     policy: Any = mb.ROFUL()
     with pytest.raises(TypeError, match=r"use mb\.LinearAgent for arms with features; got ROFUL\(\)"):
         mb.Agent(policy, BOUNDS)
+
+
+def test_a_function_as_f_is_named_without_its_address() -> None:
+    def slowly(t: Any) -> Any:
+        return 1.0 + np.log(t)
+
+    for f, label in ((slowly, "GLUE(f=slowly)"), (lambda t: t**2, "GLUE(f=<lambda>)")):
+        regret = mb.simulate(mb.GLUE(f=f), WORLD, BOUNDS, horizon=20, runs=2, seed=1)
+        assert regret.labels == (label,)
+        assert "0x" not in regret.summary()

@@ -75,3 +75,15 @@ def test_a_formula_that_was_edited_is_played_and_not_its_loop(plays: int, monkey
     in_numpy = mb.simulate(*arguments, horizon=1000, runs=4, seed=3, compiled=False)
     np.testing.assert_array_equal(edited.plays["GLUE"], in_numpy.plays["GLUE"])
     assert (before.plays["GLUE"] != edited.plays["GLUE"]).any()
+
+
+def test_an_agent_follows_an_edited_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = mb.Agent(mb.GLUE(), mb.MeanBounds([0.1, 0.2], [0.9, 0.9]), seed=1)
+    assert agent.pull() == 1
+    monkeypatch.setattr(mb.GLUE, "index", lambda *_: np.array([[0.3, 0.2]]))
+    assert (agent.pull(), agent.indices().tolist(), agent.probabilities().tolist()) == (0, [0.3, 0.2], [1.0, 0.0])
+
+
+def test_a_loop_that_has_to_be_loaded_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    mb.simulate(mb.GLUE(), Bernoulli([0.6, 0.5]), horizon=10, runs=1, seed=1, compiled=True, progress=True)
+    assert "loading the compiled loop of GLUE; the first time takes some seconds" in capsys.readouterr().err

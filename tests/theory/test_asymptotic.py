@@ -149,3 +149,15 @@ def test_what_becomes_of_each_arm() -> None:
             assert status.kind == (other if bounds.possible[k] else "pruned")
             assert status.kind == "explored" or often[k] == 0.0
     assert "at most 1,121 times in expectation" in arm_status(*INSTANCES[0])[2].reason
+
+
+def test_a_table_by_hand_with_low_rewards_in_another_range() -> None:
+    """Rewards on [1, 5], with shares 0.25, 0.2, 0.1 of the span; all bounds below the middle, all caps above the best.
+
+    UCB: 2 * 4 (1/0.2 + 1/0.6). c(0.35) = 0.3 / (2 log(13/7)) = 0.242310997, c(0.3) = 0.236044595: for GLUE
+    32 (0.242310997 / 0.2 + 0.236044595 / 0.6). d(0.2, 0.25) = 0.007002107, d(0.1, 0.25) = 0.072460328: the others.
+    """
+    bounds = mb.MeanBounds([1.2, 1.2, 1.0], [2.6, 2.4, 2.2], low=1.0, high=5.0)
+    expected = {"UCB": 53.3333333, "B-UCB": 53.3333333, "ImprovedUCB": 51.3588047, "GLUE": 51.3588047}
+    expected |= dict.fromkeys(("KL-UCB", *LEAST), 36.8432)
+    assert constants([2.0, 1.8, 1.4], bounds) == pytest.approx(expected, rel=3e-6)

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import meanbounds as mb
+from meanbounds.linear.arms import LinearArms
 from meanbounds.linear.oful import OFUL
 from meanbounds.linear.roful import ROFUL
 from meanbounds.simulation import INSTANCES, Changing, Environment, Linear
 from meanbounds.theory import asymptotic_constant, glue_regret, linear_regret, regret_bounds, regret_slopes
+from meanbounds.theory.linear_bound import largest_regret
 
 BEST = INSTANCES["high-lower-bound"]
 POLICIES = {"UCB": mb.UCB(), "GLUE": mb.GLUE(), "own f": mb.GLUE(f="t"), "KL": mb.BKLUCB()}
@@ -62,6 +64,8 @@ def test_arms_with_features() -> None:
     for label in ("OFUL", "R-OFUL"):
         expected = linear_regret(policies[label], features, bounds, linear.checkpoints)
         np.testing.assert_array_equal(np.asarray(found[label].values), expected)
+        width = largest_regret(policies[label], LinearArms(features, bounds))
+        np.testing.assert_allclose(np.asarray(found[label].certain), width * linear.checkpoints)
         assert (found[label].kind, found[label].failure) == ("high probability", 0.01)
     assert "is above norm_high=0.1" in found["short"].reason
     assert "no theorem is known for it" in regret_slopes(linear)["OFUL"].reason

@@ -17,6 +17,8 @@ LOG: dict[str, Any] = {"shares": HALF, "means": [0.2, 0.9], "known": [0.0, 0.5],
 CASES: list[tuple[str, Callable[[], object]]] = [
     ("form must be one of 'corrected'", lambda: theory.glue_regret([0.9, 0.8], TWO, 10, form="printed")),
     ("horizon must be a whole number", lambda: theory.glue_regret([0.9, 0.8], TWO, [10, 0])),
+    (r"p must lie in \[0, 1\]", lambda: theory.bernoulli_kl(1.2, 0.5)),
+    ("needs budget >= 0", lambda: theory.bernoulli_kl_upper(0.2, -1.0)),
     ("horizon must be .* write 10_000", lambda: theory.glue_regret([0.9, 0.8], TWO, 1e4)),
     ("got 1 means for 2 arms", lambda: theory.glue_regret([0.9], TWO, 10)),
     ("is for UCB, BUCB, ImprovedUCB and GLUE", lambda: theory.glue_regret([0.9, 0.8], TWO, 10, policy=mb.KLUCB())),

@@ -38,7 +38,8 @@ class BIMED(Policy):
         How fast the evidence grows that ends settling, see `Policy`.
     moments
         With 2, the divergence takes the second moment of the rewards into account: the less rewards vary, the less is
-        explored, and it does not matter how far the range reaches below them. For rewards of 0 and 1 nothing changes.
+        explored, and it hardly matters how far the range reaches below them, up to some 100,000 times as far as they
+        vary. For rewards of 0 and 1 nothing changes.
     settle
         Play the arm with the largest clipped mean as long as the largest upper bound c of the other arms does not
         exceed its own, and ``plays * kl(mean, c)`` is at most ``log f(t) / 2`` (half as much if c is below its own).

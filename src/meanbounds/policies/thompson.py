@@ -45,8 +45,9 @@ class ThompsonSampling(Policy):
         With 2, rewards are not rounded. They count as if each had been either 1 or one lower value, chosen such that
         the first two moments stay the same: the less rewards vary, the less is explored. Without a prior, an arm that
         only had the best possible rewards, or none, is drawn from means at most ten times as far below the top of the
-        range as the lower value of some other arm. So it hardly matters how wide the range is: take 2 for costs or
-        delays, whose range is a guess. For rewards of 0 and 1 nothing changes. There is no theorem for this yet.
+        range as the lower value of some other arm. So it hardly matters how wide the range is, up to some 100,000 times
+        as wide as rewards vary: take 2 for costs or delays, whose range is a guess. For rewards of 0 and 1 nothing
+        changes. There is no theorem for this yet.
     settle
         Whether to play the arm with the largest clipped mean while its rewards do not speak against its being as good
         as the bounds of any other arm allow; `policies/settling.py` has the rule.
