@@ -191,6 +191,16 @@ def test_with_two_moments_rewards_above_the_upper_bound_keep_their_mean() -> Non
     assert doubted.mean[0, 0] == pytest.approx(0.45, abs=0.02)
 
 
+@pytest.mark.parametrize("prior", [None, mb.Prior(0.7, 8.0)])
+def test_a_known_mean_is_as_credible_as_one_in_a_narrow_interval(prior: mb.Prior | None) -> None:
+    seen = Seen(*(np.array([[value]]) for value in (30.0, 24.0, 19.275, 24.0)))  # 15 rewards of 0.75, 15 of 0.85
+    point, narrow = (
+        posterior(Known.of([mb.Knowledge(mb.MeanBounds([0.8 - half], [0.8 + half]), prior=prior, trust=0.9)]), seen, 2)
+        for half in (0.0, 1e-6)
+    )
+    np.testing.assert_allclose(point.credibility, narrow.credibility, rtol=1e-6)
+
+
 def test_far_contradictions_stay_finite() -> None:
     lower, upper = [0.0, 0.3, 0.9, 0.5, 1.0, 0.0], [0.1, 0.31, 1.0, 0.5, 1.0, 0.0]
     for plays, ones in ((1e8, 9e7), (1e8, 1e7), (1e8, 1e8), (1e8, 0.0), (0.0, 0.0)):

@@ -104,6 +104,8 @@ def posterior(known: Known, seen: Seen, moments: int = 1) -> BetaPosterior:
     rows = [(np.ones(1), *law)]
     if known.log_n is not None:
         odds = _log_odds(known, known.log_n, *law)
+        if known.prior is not None:  # densities at a point, in the units of the prior
+            odds -= np.where(law[3] - law[2] < 1.5 * _APART, np.log(width / known.width), 0.0)
         rows = [(expit(odds), *law), (expit(-odds), a, b, *_unit_bounds(free, low, width))]
     parts = np.empty((5, len(rows), *a.shape))
     for n, row in enumerate(rows):

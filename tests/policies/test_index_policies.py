@@ -137,3 +137,8 @@ def test_settling_where_caps_differ_by_rounding_or_an_arm_is_freed_up_to_its_own
     known = mb.Knowledge(mb.MeanBounds([0.6, 0.1], [0.8, 0.5]), trust=[0.5, 0.99])
     freed = told(policy, known, *[(0, float(n % 10 < 7)) for n in range(10)])
     assert freed.probabilities().tolist() == [1.0, 0.0]
+
+
+def test_an_arm_that_can_at_best_tie_with_a_certain_one_is_left_out() -> None:
+    known = mb.Knowledge(mb.MeanBounds([1.0, 1.0], [1.0, 1.0]), trust=[1.0, 0.9])
+    assert mb.Agent(mb.GLUE(), known, seed=1).indices().tolist() == [1.0, -np.inf]

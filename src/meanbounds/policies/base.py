@@ -301,6 +301,7 @@ class IndexPolicy(Policy):
         if known.log_n is None:
             return index
         means, bare = seen.clipped_mean(known), known.without_doubted
+        index = np.where(bare.possible, index, -np.inf)
         # An arm may also be left out because of what another arm's bounds say: least is the price of the first doubt.
         least = np.where(bare.possible, known.log_n, np.inf).min(axis=1, keepdims=True)
         own = np.where(level > known.log_n, self.index(bare, seen, np.maximum(level - known.log_n, 0.0)), -np.inf)
