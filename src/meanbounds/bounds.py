@@ -113,7 +113,7 @@ class MeanBounds(Saved):
     0.7
     >>> bounds.possible
     array([ True,  True, False])
-    >>> bounds.pruned().arms
+    >>> bounds.subset(bounds.possible).arms
     ('tPA', 'medical')
 
     Ratings from 1 to 5 stars:
@@ -350,17 +350,6 @@ class MeanBounds(Saved):
             raise ValueError(f"positions: an arm is chosen twice in {shown(positions)}")
         columns = {name: getattr(self, name)[chosen] for name in ("lower", "upper", "low", "high")}
         return MeanBounds(**columns, arms=[self.arms[k] for k in chosen])
-
-    def pruned(self) -> MeanBounds:
-        """The bounds without the arms that cannot be best; see `possible`.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.9, 0.6], arms=["tPA", "medical", "watch"]).pruned().arms
-        ('tPA', 'medical')
-        """
-        return self.subset(self.possible)
 
     def matching(self, other: MeanBounds) -> MeanBounds:
         """Other bounds, with their arms put in the order of these.

@@ -210,10 +210,6 @@ class Knowledge(Saved):
         with np.errstate(divide="ignore"):
             return -np.log1p(-np.broadcast_to(np.asarray(self.trust), len(self.bounds)))
 
-    def with_bounds(self, bounds: MeanBounds) -> Knowledge:
-        """The same knowledge with other bounds on the same arms."""
-        return Knowledge(bounds, prior=self.prior, trust=self.trust, assumption=self.assumption)
-
     def to_dict(self) -> dict[str, Any]:
         """The knowledge in values that JSON can hold; `from_dict` is the inverse.
 
