@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+from typing import Literal
+
 import numpy as np
 import pytest
 
 import meanbounds as mb
 from meanbounds.support.types import Floats
 from meanbounds.theory import linear_log_bounds, log_bounds
+
+FORMS: tuple[Literal["sharp", "corrected"], ...] = ("sharp", "corrected")
 
 
 def what_the_log_says(chance: Floats, table: Floats) -> tuple[Floats, Floats]:
@@ -100,6 +105,41 @@ def test_the_corrected_linear_form_by_hand_and_a_box_for_each_coordinate() -> No
     lower, upper = linear_log_bounds(*log, box_low=[0.0, 0.5], box_high=1.0)
     assert lower[0] == pytest.approx(0.25 * 0.9 + 0.75 * (0.1 - 1.0))
     assert upper[0] == pytest.approx(0.25 * 0.9 + 0.75 * (0.1 + 1.5))
+
+
+def corners(rows: Floats, ends: Floats) -> Floats:
+    """Every corner of the polygon of all x with rows x <= ends."""
+    found = []
+    for i, j in combinations(range(len(rows)), 2):
+        pair = rows[[i, j]]
+        if abs(np.linalg.det(pair)) > 1e-9:
+            x = np.linalg.solve(pair, ends[[i, j]])
+            if np.all(rows @ x <= ends + 1e-9):
+                found.append(x)
+    return np.array(found)
+
+
+def test_sharp_bounds_by_the_corners_of_each_polygon() -> None:
+    """Two hidden coordinates, each with its own box: linear functions are least and largest at corners."""
+    rng, narrower = np.random.default_rng(4), 0
+    for _ in range(60):
+        hidden, known = rng.normal(size=(4, 2)), rng.normal(size=4) * 0.3
+        low = rng.uniform(0.0, 0.4, 2)
+        high = low + rng.uniform(0.1, 0.6, 2)
+        table = known + rng.uniform(low, high, (50, 2)) @ hidden.T
+        shares, means = what_the_log_says(np.full(50, 0.02), table)
+        expected = np.zeros((2, 4))
+        for j in np.flatnonzero(shares):
+            rows = np.vstack([hidden - hidden[j], hidden[j], -hidden[j], np.eye(2), -np.eye(2)])
+            ends = [*(known[j] - known), means[j] - known[j], known[j] - means[j], *high, *-low]
+            values = known + corners(rows, np.array(ends)) @ hidden.T
+            expected += shares[j] * np.stack([values.min(axis=0), values.max(axis=0)])
+        sharp, corrected = (
+            linear_log_bounds(shares, means, known, hidden, box_low=low, box_high=high, form=form) for form in FORMS
+        )
+        np.testing.assert_allclose(sharp, expected, atol=1e-7)
+        narrower += int(np.sum(sharp[1] - sharp[0]) < 0.9 * np.sum(corrected[1] - corrected[0]))
+    assert narrower >= 30
 
 
 def test_a_log_that_no_hidden_parameter_explains() -> None:

@@ -20,10 +20,11 @@ from meanbounds.theory.asymptotic import (
     comparison,
     lower_bound,
 )
-from meanbounds.theory.expert_log import linear_log_bounds, log_bounds
+from meanbounds.theory.expert_log import log_bounds
 from meanbounds.theory.finite_time import glue_plays, glue_regret, meta_pruned_plays, uncertain_regret
 from meanbounds.theory.guarantees import RegretBound, regret_bounds, regret_slopes
 from meanbounds.theory.linear_bound import linear_regret
+from meanbounds.theory.linear_log import linear_log_bounds
 
 __all__ = [
     "ArmStatus",
