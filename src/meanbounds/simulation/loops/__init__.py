@@ -7,6 +7,7 @@ ones that come at once. Everything else is played in numpy. The loops need numba
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,19 @@ from meanbounds.policies import (
     OptimisticGittins,
     ThompsonSampling,
 )
+from meanbounds.policies.base import choose
 from meanbounds.policies.settling import leaders
 from meanbounds.posterior import posterior
+from meanbounds.simulation.batch import Rewards
 from meanbounds.simulation.environments import Bernoulli, Environment, Uniform
-from meanbounds.simulation.players import Play, Played, Task
+from meanbounds.simulation.players import Played, Task
 from meanbounds.support.optional import import_optional
+from meanbounds.support.streams import Draws, stream, uniform
 from meanbounds.support.types import Floats
 
 __all__ = ["law_of", "loop_for"]
+
+_TRIED = 1_000, 100  # the first rounds, and of these how many in which a loop has to decide as its policy does
 
 _INDEX: dict[type, tuple[int, Callable[[Any, Known], Floats]]] = {
     UCB: (0, lambda _, known: known.worst_proxy),
@@ -45,7 +51,7 @@ _INDEX: dict[type, tuple[int, Callable[[Any, Known], Floats]]] = {
 _STATISTICS: dict[type, str] = {BIMED: "bimed", ThompsonSampling: "thompson", OptimisticGittins: "gittins"}
 
 
-def loop_for(task: Task) -> Play | None:
+def loop_for(task: Task) -> _Loop | None:
     """The loop that plays this task; None if there is none."""
     policy, knowledge = task.player, task.knowledge
     plain = knowledge.is_certain and knowledge.prior is None and task.delay is None and not task.considered
@@ -68,8 +74,10 @@ class _Loop:
     def __init__(self, module: str, arguments: Callable[[Task, Known], tuple[Any, ...]]) -> None:
         self._module, self._arguments = module, arguments
 
-    def __call__(self, task: Task, first: int, runs: int, tick: Callable[[int], None]) -> Played:
-        """Play the runs; see `meanbounds.simulation.players.Play`."""
+    def __call__(
+        self, task: Task, first: int, runs: int, tick: Callable[[int], None], gaps: Floats | None = None
+    ) -> Played:
+        """Play the runs; see `meanbounds.simulation.players.Play`. By default gaps are those of the environment."""
         import_optional("numba", "fast", "compiled loops")
         loop = getattr(
             import_optional(f"{__name__}.{self._module}_loop", "fast", "compiled loops"), f"play_{self._module}"
@@ -84,7 +92,7 @@ class _Loop:
             law,
             log_f,
             task.checkpoints,
-            task.environment.gaps,
+            task.environment.gaps if gaps is None else gaps,
             np.uint64(task.seed),
             first,
             played.curves,
@@ -92,6 +100,32 @@ class _Loop:
         )
         tick(runs * task.horizon)
         return played
+
+    def follows(self, task: Task) -> bool:
+        """Whether the loop decides as the policy, whose formula may have been edited: some rounds of four runs tell."""
+        rounds, rows, arms = np.arange(min(task.horizon, _TRIED[0])), np.arange(4), np.arange(len(task.environment))
+        trial, known = replace(task, checkpoints=rounds + 1), Known.of([task.knowledge])
+        # With gaps 0, 1, 2, ... the regret of a round is the number of the arm.
+        regret = self(trial, 0, len(rows), lambda _: None, arms.astype(np.float64)).curves
+        played = np.diff(regret, axis=1, prepend=0.0).astype(np.int64)
+        marks = (played[:, :, None] == arms).astype(np.float64)
+        pulls = np.take_along_axis(marks.cumsum(axis=1), played[:, :, None], axis=2)[:, :, 0] - 1.0
+        reward = Rewards(trial, 0, len(rows)).draw(rows[:, None], played, pulls, 1)
+        reward = (reward - known.low[0, played]) / known.width[0, played]
+        rounding = uniform(stream(task.seed, rows, "rounding")[:, None], rounds)
+        tried = np.unique(np.geomspace(1, rounds.size, _TRIED[1]).astype(np.int64)) - 1
+        seen = Seen.empty(tried.size * rows.size, arms.size)
+        for part, values in zip(
+            (seen.plays, seen.total, seen.squares, seen.ones),
+            (np.ones_like(reward), reward, reward * reward, rounding < reward),
+            strict=True,
+        ):
+            sums = (marks * values[:, :, None]).cumsum(axis=1)
+            part[:] = np.where(tried[:, None] > 0, sums[:, tried - 1], 0.0).reshape(part.shape)
+        draws = Draws(np.repeat(stream(task.seed, rows, "policy"), tried.size), np.tile(tried, rows.size))
+        known = known if task.player.uses_bounds else known.vacuous
+        chosen = choose(task.player, known, seen, np.tile(tried + 1.0, rows.size), draws, {})
+        return np.array_equal(chosen, played[:, tried].reshape(-1))
 
 
 def _index_arguments(task: Task, known: Known) -> tuple[Any, ...]:
