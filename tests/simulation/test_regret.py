@@ -1,6 +1,5 @@
 """The result of a simulation: statistics, one vocabulary, files, and messages that name what is wrong."""
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,23 +109,6 @@ def test_the_summary_can_be_read() -> None:
         settings = {"environment": {**SETTINGS["environment"], change: 3}}
         assert "best arm played" not in Regret([10, 20, 40], CURVES, PLAYS, settings).summary()
     assert SINGLE.summary().split()[-4:] == ["0.2", "-", "0.2", "0.2"]
-
-
-def test_frames_and_csv_hold_means_and_intervals(tmp_path: Path) -> None:
-    frame = REGRET.to_frame()
-    assert frame.shape == (6, 5)
-    row = frame[(frame.label == "UCB(f='t')") & (frame.checkpoint == 20)].iloc[0]
-    assert row["mean"] == REGRET.mean["UCB(f='t')"][1]
-    assert (row["lower"], row["upper"]) == tuple(end[1] for end in REGRET.interval["UCB(f='t')"])
-    REGRET.to_csv(tmp_path / "small.csv")
-    with (tmp_path / "small.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [own["label"] for own in rows] == frame.label.tolist()
-    assert [float(own["upper"]) for own in rows] == pytest.approx(frame["upper"].tolist(), rel=1e-5)
-    long = {"a": np.random.default_rng(1).uniform(size=(20, 5000)).cumsum(axis=1)}
-    Regret(np.arange(1, 5001), long, {"a": np.ones((20, 2))}).to_csv(tmp_path / "long.csv")
-    lines = (tmp_path / "long.csv").read_text().splitlines()
-    assert (len(lines), lines[1][:4], lines[200][:7]) == (201, "a,1,", "a,5000,")
 
 
 def test_saving_and_loading_changes_nothing(tmp_path: Path) -> None:

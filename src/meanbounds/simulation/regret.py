@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +14,6 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from meanbounds.support.checks import as_floats, as_list, as_mapping, shown, unknown
-from meanbounds.support.optional import import_optional
 from meanbounds.support.saving import write_atomically
 from meanbounds.support.types import Floats, Integers
 
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["ByLabel", "Difference", "Regret", "UnknownLabelError"]
 
 _FORMAT = 1
-_ROWS = 200  # checkpoints of each policy in a CSV file
 _T = TypeVar("_T")
 
 
@@ -64,7 +61,8 @@ class Regret:
     """Cumulative pseudo-regret of each policy in every run, at checkpoints.
 
     The pseudo-regret of a run up to round t is the sum over its rounds of the best mean minus the mean of the arm
-    played. All values are indexed by the label of a policy: ``regret.curves["GLUE"]``, ``regret.mean["GLUE"]``.
+    played. All values are indexed by the label of a policy: ``regret.curves["GLUE"]``, ``regret.mean["GLUE"]``. So
+    ``pandas.DataFrame(regret.mean, index=regret.checkpoints)`` is a table of mean regret.
 
     Parameters
     ----------
@@ -282,43 +280,6 @@ class Regret:
         if means.shape != plays.shape[1:] or environment.get("offered") is not None or "stages" in environment:
             return "-"
         return f"{plays[:, means == means.max()].sum() / max(plays.sum(), 1):.1%}"
-
-    def _columns(self, chosen: Integers) -> dict[str, list[Any]]:
-        """The means at these of the checkpoints, as columns of a table."""
-        return {
-            "label": [label for label in self.labels for _ in chosen],
-            "checkpoint": np.tile(self.checkpoints[chosen], len(self.labels)).tolist(),
-            "mean": np.concatenate([self.mean[label][chosen] for label in self.labels]).tolist(),
-            "lower": np.concatenate([self.interval[label][0][chosen] for label in self.labels]).tolist(),
-            "upper": np.concatenate([self.interval[label][1][chosen] for label in self.labels]).tolist(),
-        }
-
-    def to_frame(self) -> Any:
-        """The mean regret and its 95% confidence interval at each checkpoint, as a pandas data frame.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> regret = mb.simulate([mb.UCB(), mb.GLUE()], mb.Bernoulli([0.9, 0.8]), horizon=100, runs=10, seed=7)
-        >>> regret.to_frame().columns.tolist()
-        ['label', 'checkpoint', 'mean', 'lower', 'upper']
-        """
-        pandas: Any = import_optional("pandas", "frames", "data frames")
-        return pandas.DataFrame(self._columns(np.arange(self.checkpoints.size)))
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write the mean regret and its 95% confidence interval, at no more than 200 checkpoints of each policy."""
-        last = self.checkpoints.size - 1
-        columns = self._columns(np.unique(np.linspace(0, last, min(_ROWS, last + 1)).round().astype(np.int64)))
-
-        def write(partial: Path) -> None:
-            with partial.open("w", encoding="utf-8", newline="") as file:
-                table = csv.writer(file, lineterminator="\n")
-                table.writerow(columns)
-                for label, checkpoint, *numbers in zip(*columns.values(), strict=True):
-                    table.writerow([label, checkpoint, *(f"{number:.6g}" for number in numbers)])
-
-        write_atomically(path, write)
 
     def save(self, path: str | Path) -> None:
         """Write everything to one compressed file, for `load`; an interrupted write leaves the old file as it was.
