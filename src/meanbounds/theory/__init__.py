@@ -5,7 +5,7 @@
 - `glue_plays`, `glue_regret`, `uncertain_regret`: Theorem 6 and Corollary 6.1, after n rounds.
 - `asymptotic_plays`, `asymptotic_constant`, `comparison`, `lower_bound`, `arm_status`: in the long run, Table 1.
 - `log_bounds`, `linear_log_bounds`: Theorems 7 and 9.
-- `regret_bounds`, `regret_slopes`: the theorem that applies to each policy of a simulation, at its checkpoints.
+- `regret_bounds`: the theorem that applies to each policy of a simulation, at its checkpoints.
 - `bernoulli_kl`, `bernoulli_kl_upper`: the divergence behind KL-UCB.
 """
 
@@ -22,7 +22,7 @@ from meanbounds.theory.asymptotic import (
 )
 from meanbounds.theory.expert_log import log_bounds
 from meanbounds.theory.finite_time import glue_plays, glue_regret, meta_pruned_plays, uncertain_regret
-from meanbounds.theory.guarantees import RegretBound, regret_bounds, regret_slopes
+from meanbounds.theory.guarantees import RegretBound, regret_bounds
 from meanbounds.theory.linear_bound import linear_regret
 from meanbounds.theory.linear_log import linear_log_bounds
 
@@ -44,7 +44,6 @@ __all__ = [
     "lower_bound",
     "meta_pruned_plays",
     "regret_bounds",
-    "regret_slopes",
     "uncertain_regret",
     "variance_proxy",
     "variance_proxy_from_bounds",

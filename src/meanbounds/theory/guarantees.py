@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from meanbounds.bounds import MeanBounds
 from meanbounds.knowledge import Knowledge
@@ -16,24 +15,11 @@ from meanbounds.linear.roful import ROFUL
 from meanbounds.policies.base import Described
 from meanbounds.support.checks import shown
 from meanbounds.support.types import Booleans, Floats, Integers
-from meanbounds.theory.asymptotic import asymptotic_constant
 from meanbounds.theory.conditions import Form, check_form, check_means
 from meanbounds.theory.finite_time import glue_regret
 from meanbounds.theory.linear_bound import bound_and_width
 
-__all__ = ["RegretBound", "Simulated", "regret_bounds", "regret_slopes"]
-
-
-class Simulated(Protocol):
-    """A result with its checkpoints and settings; `meanbounds.Regret` is one."""
-
-    @property
-    def checkpoints(self) -> Integers:
-        """After how many rounds regret was recorded."""
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The policies, environment and knowledge of the simulation, as plain dictionaries."""
+__all__ = ["RegretBound", "regret_bounds"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +32,7 @@ class RegretBound:
         The bound at each checkpoint, in reward units; None if no theorem applies.
     kind
         ``"expectation"``: compare with the mean over runs. ``"high probability"``: compare with every run, at all
-        checkpoints at once; a share of at most `failure` may exceed it. ``"asymptotic"``: the constant times log n,
-        whose slope is that of the curve in the long run, at most. ``""`` if no theorem applies.
+        checkpoints at once; a share of at most `failure` may exceed it. ``""`` if no theorem applies.
     failure
         Probability with which a bound of high probability may fail; 0 for the others.
     theorem
@@ -56,7 +41,7 @@ class RegretBound:
         Why there is none; empty otherwise.
     certain
         The most that regret can be whatever is played: the number of rounds times the largest regret of one round.
-        Where `values` are not below this, the theorem says nothing. None for slopes.
+        Where `values` are not below this, the theorem says nothing.
     """
 
     values: Floats | None
@@ -70,14 +55,11 @@ class RegretBound:
     def informative(self) -> Booleans:
         """At which checkpoints the bound is below `certain`, the most that regret can be in any case."""
         if self.values is None or self.certain is None:
-            return np.zeros(0 if self.values is None else self.values.shape, dtype=bool)
+            return np.zeros(0, dtype=bool)
         return np.asarray(self.values < self.certain * (1.0 - 1e-9))
 
 
-_Theorem = Callable[[Any, Mapping[str, Any], MeanBounds], RegretBound]
-
-
-def regret_bounds(regret: Simulated, *, form: Form = "corrected") -> dict[str, RegretBound]:
+def regret_bounds(regret: Any, *, form: Form = "corrected") -> dict[str, RegretBound]:
     """Compute the bound on each policy's regret at the checkpoints of a simulation, or say why no theorem applies.
 
     Parameters
@@ -104,55 +86,6 @@ def regret_bounds(regret: Simulated, *, form: Form = "corrected") -> dict[str, R
     'the theorem is for UCB, BUCB, ImprovedUCB and GLUE with f = 1 + t log(t)^2; got KLUCB()'
     """
     check_form(form)
-
-    def guarantee(policy: Any, environment: Mapping[str, Any], bounds: MeanBounds) -> RegretBound:
-        rounds = np.asarray(regret.checkpoints)
-        if isinstance(policy, OFUL):
-            values, width = _linear(policy, environment, bounds, rounds, form)
-            return RegretBound(
-                values,
-                "high probability",
-                policy.failure,
-                "Theorem 4",
-                certain=np.asarray(width * rounds, dtype=np.float64),
-            )
-        found = np.asarray(glue_regret(environment["means"], bounds, rounds, policy=policy, form=form))
-        certain = np.asarray(np.ptp(environment["means"]) * rounds, dtype=np.float64)
-        return RegretBound(found, "expectation", theorem="Theorem 6", certain=certain)
-
-    return _for_each(regret, guarantee)
-
-
-def regret_slopes(regret: Simulated) -> dict[str, RegretBound]:
-    """Compute how each policy's regret grows in the long run: `asymptotic_constant` times log n at the checkpoints.
-
-    Compare only the slope with a simulated curve: the regret itself may be larger.
-
-    Parameters
-    ----------
-    regret
-        The result of `meanbounds.simulate`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import meanbounds as mb
-    >>> from meanbounds.theory import regret_slopes
-    >>> regret = mb.simulate(mb.UCB(), mb.Bernoulli([0.9, 0.8]), horizon=1000, runs=10, seed=7, checkpoints=2)
-    >>> slope = regret_slopes(regret)["UCB"]
-    >>> (slope.values / np.log(regret.checkpoints)).round(6), slope.kind
-    (array([5., 5.]), 'asymptotic')
-    """
-
-    def guarantee(policy: Any, environment: Mapping[str, Any], bounds: MeanBounds) -> RegretBound:
-        constant = asymptotic_constant(policy, environment["means"], bounds)
-        return RegretBound(constant * np.log(np.asarray(regret.checkpoints)), "asymptotic", theorem=policy.source)
-
-    return _for_each(regret, guarantee)
-
-
-def _for_each(regret: Simulated, guarantee: _Theorem) -> dict[str, RegretBound]:
-    """Apply to each policy; a theorem that does not apply leaves its reason."""
     if isinstance(regret, type) or not isinstance(getattr(regret, "settings", None), Mapping):
         raise TypeError(f"regret must be the result of mb.simulate; got {shown(regret)}")
     settings, found = regret.settings, {}
@@ -162,7 +95,8 @@ def _for_each(regret: Simulated, guarantee: _Theorem) -> dict[str, RegretBound]:
             if not isinstance(saved, Mapping):
                 raise ValueError(f"no theorem is known for {saved}")
             policy = Described.from_dict(saved)
-            found[label] = guarantee(policy, own["environment"], _applies(policy, own))
+            theorem = _with_features if isinstance(policy, OFUL) else _expected
+            found[label] = theorem(policy, own["environment"], _applies(policy, own), regret.checkpoints, form)
         except ValueError as error:
             found[label] = RegretBound(None, reason=str(error))
     return found
@@ -187,12 +121,21 @@ def _applies(policy: Described, settings: Mapping[str, Any]) -> MeanBounds:
     return knowledge.bounds
 
 
-def _linear(
-    policy: OFUL, environment: Mapping[str, Any], bounds: MeanBounds, rounds: NDArray[np.int64], form: Form
-) -> tuple[Floats, float]:
+def _expected(
+    policy: Any, environment: Mapping[str, Any], bounds: MeanBounds, rounds: Integers, form: Form
+) -> RegretBound:
+    values = np.asarray(glue_regret(environment["means"], bounds, rounds, policy=policy, form=form))
+    certain = np.asarray(np.ptp(environment["means"]) * rounds, dtype=np.float64)
+    return RegretBound(values, "expectation", theorem="Theorem 6", certain=certain)
+
+
+def _with_features(
+    policy: Any, environment: Mapping[str, Any], bounds: MeanBounds, rounds: Integers, form: Form
+) -> RegretBound:
     norm = float(np.linalg.norm(environment["theta"]))
     if norm > policy.norm_high * (1.0 + 1e-9):
         raise ValueError(f"the norm of the parameter, {norm:.6g}, is above norm_high={policy.norm_high:g}")
     if isinstance(policy, ROFUL):
         check_means(environment["means"], bounds)
-    return bound_and_width(policy, environment["features"], bounds, rounds, environment["offset"], form)
+    values, width = bound_and_width(policy, environment["features"], bounds, rounds, environment["offset"], form)
+    return RegretBound(values, "high probability", policy.failure, "Theorem 4", certain=np.asarray(width * rounds))
