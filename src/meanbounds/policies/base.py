@@ -156,7 +156,6 @@ class Policy(Described):
     array([0.95, 0.  , 0.05])
     """
 
-    source: ClassVar[str] = ""  # where the policy was published
     uses_bounds: ClassVar[bool] = True  # False for a policy that must see ranges only
     takes_prior: ClassVar[bool] = False  # whether a `Prior` changes anything
     counts_pending: ClassVar[bool] = False  # whether pulls without a reward count by default

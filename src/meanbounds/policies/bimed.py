@@ -61,7 +61,6 @@ class BIMED(Policy):
     0
     """
 
-    source = "Honda and Takemura 2015, with bounds"
     takes_prior: ClassVar[bool] = True
     counts_pending: ClassVar[bool] = True
 

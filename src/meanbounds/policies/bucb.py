@@ -17,11 +17,6 @@ __all__ = ["BUCB"]
 class BUCB(IndexPolicy):
     """`UCB` that leaves out arms that cannot be best, and clips each index at the arm's upper bound.
 
-    Parameters
-    ----------
-    f
-        How fast exploration grows, see `Policy`.
-
     Notes
     -----
     Section 5 and Table 1 of the paper.
@@ -33,8 +28,6 @@ class BUCB(IndexPolicy):
     >>> agent.indices()  # arm 1 cannot be best: 0.5 is below 0.6
     array([ 0.9, -inf,  0.8])
     """
-
-    source = "Section 5, Table 1"
 
     def index(self, known: Known, seen: Seen, level: Floats) -> Floats:
         """The clipped upper confidence bound; the upper bound of an arm that was never played."""

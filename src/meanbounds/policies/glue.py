@@ -50,7 +50,6 @@ class GLUE(IndexPolicy):
     array([  1.,   1., -inf])
     """
 
-    source = "Theorem 6"
     counts_pending: ClassVar[bool] = True
 
     @once

@@ -20,11 +20,6 @@ class ImprovedUCB(IndexPolicy):
 
     An arm whose mean is known to be near an end of the range has rewards that vary less, so its index is narrower.
 
-    Parameters
-    ----------
-    f
-        How fast exploration grows, see `Policy`.
-
     Notes
     -----
     Corollary 3.1 of the paper; see `meanbounds.theory.variance_proxy_from_bounds`.
@@ -39,7 +34,6 @@ class ImprovedUCB(IndexPolicy):
     array([1., 1.])
     """
 
-    source = "Corollary 3.1"
     counts_pending: ClassVar[bool] = True
 
     def index(self, known: Known, seen: Seen, level: Floats) -> Floats:

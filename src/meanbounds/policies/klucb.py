@@ -22,11 +22,6 @@ class KLUCB(IndexPolicy):
     The index is the largest q with ``kl(mean, q) <= log f(t) / plays``, where both are in units of the arm's range; see
     `meanbounds.theory.bernoulli_kl_upper`. Ignores the bounds.
 
-    Parameters
-    ----------
-    f
-        How fast exploration grows, see `Policy`.
-
     Examples
     --------
     >>> import meanbounds as mb
@@ -36,7 +31,6 @@ class KLUCB(IndexPolicy):
     array([0.5])
     """
 
-    source = "Garivier and Cappe 2011"
     uses_bounds: ClassVar[bool] = False
     counts_pending: ClassVar[bool] = True
 
@@ -49,11 +43,6 @@ class KLUCB(IndexPolicy):
 class BKLUCB(KLUCB):
     """B-KL-UCB (Zhang and Bareinboim, 2017): `KLUCB` that leaves out arms that cannot be best, and clips by bounds.
 
-    Parameters
-    ----------
-    f
-        How fast exploration grows, see `Policy`.
-
     Examples
     --------
     >>> import meanbounds as mb
@@ -63,7 +52,6 @@ class BKLUCB(KLUCB):
     array([0.9 , -inf, 0.49])
     """
 
-    source = "Zhang and Bareinboim 2017"
     uses_bounds: ClassVar[bool] = True
 
     def index(self, known: Known, seen: Seen, level: Floats) -> Floats:

@@ -27,7 +27,7 @@ _MOST = 20_000  # nodes, after which they are taken as they are
 
 @dataclass(frozen=True, repr=False)
 class ThompsonSampling(Policy):
-    """Draw a mean for each arm from its posterior, and play the arm with the largest draw.
+    """Draw a mean for each arm from its posterior, and play the arm with the largest draw (Kaufmann et al., 2012).
 
     The posterior is a Beta distribution, truncated to the arm's bounds. A reward between the ends of its range is
     rounded to one of them at random, with the probabilities that keep its mean (Agrawal and Goyal, 2012). Draws are
@@ -75,7 +75,6 @@ class ThompsonSampling(Policy):
     array([1., 0.])
     """
 
-    source = "Kaufmann et al. 2012, with bounds"
     takes_prior: ClassVar[bool] = True
     counts_pending: ClassVar[bool] = True
 

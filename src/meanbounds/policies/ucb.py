@@ -21,11 +21,6 @@ class UCB(IndexPolicy):
     The index is ``mean + sqrt(2 proxy log f(t) / plays)`` with the proxy ``(high - low)**2 / 4``, which holds for every
     reward in the range.
 
-    Parameters
-    ----------
-    f
-        How fast exploration grows, see `Policy`.
-
     Examples
     --------
     >>> import meanbounds as mb
@@ -34,7 +29,6 @@ class UCB(IndexPolicy):
     array([inf, inf])
     """
 
-    source = "Auer et al. 2002"
     uses_bounds: ClassVar[bool] = False
 
     def index(self, known: Known, seen: Seen, level: Floats) -> Floats:
