@@ -15,7 +15,7 @@ from meanbounds.evidence import Contradiction, ContradictionWarning, Watch
 from meanbounds.evidence.contradictions import read_found
 from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen
-from meanbounds.policies.base import Cache, Described, Policy, choose
+from meanbounds.policies.base import Cache, Described, NoDraws, Policy, choose
 from meanbounds.support.checks import as_flag, as_list, as_mapping, check_choice, shown
 from meanbounds.support.decisions import BaseAgent, Decision, Excluded
 from meanbounds.support.entries import Entries
@@ -152,7 +152,8 @@ class Agent(BaseAgent):
         """The index of each arm: `pull` takes the largest. Minus infinity for an arm that it would not take."""
         with self._lock, np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             known, seen, t, cache = self._ask(self._find(context), eligible, pending)
-            found = self.policy.scores(known, seen, t, _NoDraws(self.policy), cache)
+            draws = NoDraws(f"{self.policy} decides by draws, not by an index; see probabilities()")
+            found = self.policy.scores(known, seen, t, draws, cache)
             scores = (found[0] if isinstance(found, tuple) else found)[0]
             return scores.copy() if known.eligible is None else np.where(known.eligible[0], scores, -np.inf)
 
@@ -506,16 +507,3 @@ class _Awake:
     def floor(self) -> Keys:
         """Random numbers that draw arms because of the floor."""
         return stream(self._seed, self.row, "floor")
-
-
-class _NoDraws(Draws):
-    """Draws for a policy that is asked for its index."""
-
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
-
-    def one(self) -> Floats:
-        raise TypeError(f"{self._policy} decides by draws, not by an index; see probabilities()")
-
-    def table(self, columns: int) -> Floats:
-        return self.one()

@@ -45,9 +45,9 @@ class Described(Saved):
 
     def __repr__(self) -> str:
         given = [
-            f"{field.name}={_shown_parameter(getattr(self, field.name))}"
+            f"{field.name}={value.__name__ if callable(value) else repr(value)}"
             for field in dataclasses.fields(self)
-            if getattr(self, field.name) != field.default
+            if (value := getattr(self, field.name)) != field.default
         ]
         return f"{type(self).__name__}({', '.join(given)})"
 
@@ -262,10 +262,6 @@ def _kinds(base: type) -> dict[str, type]:
     return found
 
 
-def _shown_parameter(value: Any) -> str:
-    return value.__name__ if callable(value) else repr(value)
-
-
 class IndexPolicy(Policy):
     """A policy that plays the arm with the largest index: a number for each arm from what was seen of it alone.
 
@@ -300,39 +296,52 @@ class IndexPolicy(Policy):
         if known.log_n is None:
             return index
         means, bare = seen.clipped_mean(known), known.without_doubted
-        index = np.where(bare.possible, index, -np.inf)
-        # An arm may also be left out because of what another arm's bounds say: least is the price of the first doubt.
-        least = np.where(bare.possible, known.log_n, np.inf).min(axis=1, keepdims=True)
-        own = np.where(level > known.log_n, self.index(bare, seen, np.maximum(level - known.log_n, 0.0)), -np.inf)
-        others = np.minimum(known.upper, self.index(bare, seen, np.maximum(level - least, 0.0)))
-        freed = np.where((least < known.log_n) & (level > least), np.maximum(own, others), own)
+        index, freed = np.where(bare.possible, index, -np.inf), index_of_doubted(self, known, seen, level)
         return np.maximum(index, freed), np.where(freed > index, seen.clipped_mean(bare), means)
+
+
+def index_of_doubted(policy: IndexPolicy, known: Known, seen: Seen, level: Floats) -> Floats:
+    """The index of each arm without the bounds that may be wrong, at a level less what that doubt costs."""
+    bare = known.without_doubted
+    assert known.log_n is not None
+    # An arm may also be left out because of what another arm's bounds say: least is the price of the first doubt.
+    least = np.where(bare.possible, known.log_n, np.inf).min(axis=1, keepdims=True)
+    own, others = (
+        np.where(level > price, policy.index(bare, seen, np.maximum(level - price, 0.0)), -np.inf)
+        for price in (known.log_n, least)
+    )
+    return np.maximum(own, np.where(least < known.log_n, np.minimum(known.upper, others), -np.inf))
 
 
 def choose(policy: Policy, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None = None) -> Integers:
     """The arm that the policy plays in each row: the largest score, then the largest clipped mean, then at random."""
-    known = known if policy.uses_bounds else known.vacuous
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        scores, means = _scored(policy, known, seen, t, draws, cache)
-        tied = _largest(scores, policy.score_size(known), policy)
-        if np.count_nonzero(tied) == len(tied):
-            return tied.argmax(axis=1)
-        tied = _break_ties(tied, seen.clipped_mean(known) if means is None else means, known.scale)
-    ties = tied.sum(axis=1)
-    if (ties == 1).all():
+    tied = _tied(policy, known, seen, t, draws, cache)
+    if np.count_nonzero(tied) == len(tied):
         return tied.argmax(axis=1)
-    skip = (draws.one() * ties).astype(np.int64)
+    skip = (draws.one() * tied.sum(axis=1)).astype(np.int64)
     return (tied.cumsum(axis=1) == skip[:, None] + 1).argmax(axis=1)
 
 
 def chances(policy: Policy, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:
     """The probability with which `choose` plays each arm, for a policy whose scores use no draws."""
+    draws = NoDraws("the scores of this policy use draws, so it must define probabilities")
+    tied = _tied(policy, known, seen, t, draws, cache)
+    return tied / tied.sum(axis=1, keepdims=True)
+
+
+def _tied(policy: Policy, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None) -> Any:
+    """The arms of which one is played at random."""
     known = known if policy.uses_bounds else known.vacuous
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        scores, means = _scored(policy, known, seen, t, _NoDraws(), cache)
+        found = policy.scores(known, seen, t, draws, cache)
+        scores, means = found if isinstance(found, tuple) else (found, None)
+        scores = _fitted(policy, "scores", scores, seen)
+        scores = scores if known.eligible is None else np.where(known.eligible, scores, -np.inf)
         tied = _largest(scores, policy.score_size(known), policy)
-        tied = _break_ties(tied, seen.clipped_mean(known) if means is None else means, known.scale)
-    return tied / tied.sum(axis=1, keepdims=True)
+        if np.count_nonzero(tied) == len(tied):
+            return tied
+        means = np.where(tied, seen.clipped_mean(known) if means is None else means, -np.inf)
+        return tied & (means >= means.max(axis=1, keepdims=True) - _TIE * known.scale)
 
 
 def share_of_largest(values: Floats) -> Floats:
@@ -347,27 +356,17 @@ def share_of_largest(values: Floats) -> Floats:
     return tied / tied.sum(axis=1, keepdims=True)
 
 
-class _NoDraws(Draws):
-    """Draws for policies that are said not to use any."""
+class NoDraws(Draws):
+    """Draws for a policy that has to decide without: using them raises a TypeError with this message."""
 
-    def __init__(self) -> None:
-        pass
+    def __init__(self, message: str) -> None:
+        self._message = message
 
     def one(self) -> Floats:
-        raise TypeError("the scores of this policy use draws, so it must define probabilities")
+        raise TypeError(self._message)
 
     def table(self, columns: int) -> Floats:
-        return self.one()
-
-
-def _scored(
-    policy: Policy, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None
-) -> tuple[Floats, Floats | None]:
-    """The scores of the eligible arms, and what breaks ties if it is not the clipped means."""
-    found = policy.scores(known, seen, t, draws, cache)
-    scores, means = found if isinstance(found, tuple) else (found, None)
-    scores = _fitted(policy, "scores", scores, seen)
-    return (scores if known.eligible is None else np.where(known.eligible, scores, -np.inf)), means
+        raise TypeError(self._message)
 
 
 def _fitted(policy: Policy, what: str, values: Any, seen: Seen) -> Floats:
@@ -394,8 +393,3 @@ def _largest(scores: Floats, size: float, policy: Policy | None = None) -> Any:
         )
     with np.errstate(invalid="ignore"):
         return (scores >= best - _TIE * size) | (scores == best)
-
-
-def _break_ties(tied: Any, means: Floats, size: float) -> Any:
-    means = np.where(tied, means, -np.inf)
-    return tied & (means >= means.max(axis=1, keepdims=True) - _TIE * size)

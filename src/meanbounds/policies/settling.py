@@ -15,6 +15,7 @@ import numpy as np
 
 from meanbounds.divergence import kl
 from meanbounds.known import Known, Seen, once
+from meanbounds.policies.base import index_of_doubted
 from meanbounds.policies.klucb import BKLUCB
 from meanbounds.posterior import two_moments, with_prior
 from meanbounds.support.types import Booleans, Floats
@@ -94,16 +95,8 @@ def _certain_caps(_: None, known: Known) -> tuple[Floats, Floats, Floats]:
 
 def _caps(known: Known, seen: Seen, log_f: Floats) -> Floats:
     """How good each arm can be: its upper bound, or what the KL-UCB index without doubted bounds says."""
-    assert known.log_n is not None
-    free = known.without_doubted
-    # An arm may also be left out because of what another arm's bounds say: least is the price of the first doubt.
-    least = np.where(free.possible, known.log_n, np.inf).min(axis=1, keepdims=True)
-    own, others = (
-        np.where(log_f > price, BKLUCB().index(free, seen, np.maximum(log_f - price, 0.0)), -np.inf)
-        for price in (known.log_n, least)
-    )
-    freed = np.where(least < known.log_n, np.minimum(known.upper, others), -np.inf)
-    return np.maximum(np.where(known.possible, known.upper, -np.inf), np.maximum(own, freed))
+    upper = np.where(known.possible, known.upper, -np.inf)
+    return np.maximum(upper, index_of_doubted(BKLUCB(), known, seen, log_f))
 
 
 def _compared(known: Known, caps: Floats) -> tuple[Floats, Floats, Floats]:
