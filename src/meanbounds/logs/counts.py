@@ -1,0 +1,331 @@
+"""A log in a few numbers for each context and arm: rows, sum and sum of squares of the rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from meanbounds.bounds import Arm
+from meanbounds.logs.errors import LogError
+from meanbounds.support.checks import as_float, as_floats, as_list, as_whole, fits_range, is_whole, shown, unknown
+from meanbounds.support.entries import Entries
+from meanbounds.support.saving import Saved
+from meanbounds.support.types import Floats
+
+__all__ = ["Context", "Counts", "check_range"]
+
+Context = str | tuple[str, ...] | None
+"""The name of a context: a text, one for each of several columns, or None where a log has no context column."""
+
+_SUMS = ("count", "total", "squares")
+_WEIGHTED = 5  # sums of w, wY, w^2, w^2 Y, w^2 Y^2
+_ROUNDING = 1e-9  # of sums, as a share of what they can be at most
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counts(Saved):
+    """Number of rows, sum and sum of squares of the rewards for each context and arm of a log.
+
+    `meanbounds.logs.read` makes them from a log; `meanbounds.logs.bounds` turns them into bounds.
+
+    Parameters
+    ----------
+    contexts, arms
+        Names, in the order of the arrays. A context of several columns is a tuple of texts; a log that was read without
+        a context column has the one context None. Arms that were never chosen have 0 rows.
+    count, total, squares
+        Arrays, contexts x arms: rows, sum of the rewards and sum of their squares, in the units of the rewards.
+    low, high
+        The range of the rewards.
+    columns, arm, reward
+        The columns that were counted: those of the context, the arm's and the reward's.
+    dropped
+        How many rows were left out, for each kind of bad row.
+    weighted
+        With w = 1/propensity and Y = (reward - low) / (high - low), the sums of w, wY, w^2, w^2 Y and w^2 Y^2, an array
+        5 x contexts x arms; None if the log has no propensities.
+    least
+        The least propensity that is possible; None if the user gave none.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> count, total = [[2, 1], [0, 3]], [[2, 0], [0, 1]]
+    >>> counts = mb.logs.Counts(["young", "old"], ["tPA", "watch"], count, total, total)
+    >>> counts
+    Counts(6 rows, 2 contexts, 2 arms, rewards in [0, 1])
+    >>> counts.means.round(2)
+    array([[1.  , 0.  ],
+           [ nan, 0.33]])
+    >>> (counts + counts).rows
+    12
+
+    They are kept in a JSON file:
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "counts.json"
+    >>> counts.save(path)
+    >>> mb.logs.Counts.load(path) == counts
+    True
+    """
+
+    contexts: tuple[Context, ...]
+    arms: tuple[Arm, ...]
+    count: Floats
+    total: Floats
+    squares: Floats
+    low: float = 0.0
+    high: float = 1.0
+    columns: tuple[str, ...] = ()
+    arm: str = "arm"
+    reward: str = "reward"
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    weighted: Floats | None = None
+    least: float | None = None
+
+    def __post_init__(self) -> None:
+        low, high = check_range(self.low, self.high)
+        contexts, arms = _context_names(self.contexts), _arm_names(self.arms)
+        shape = len(contexts), len(arms)
+        parts: dict[str, Any] = {"contexts": contexts, "arms": arms, "low": low, "high": high}
+        parts |= {name: _array(name, getattr(self, name), shape) for name in _SUMS}
+        parts["columns"] = tuple(as_list("columns", self.columns))
+        parts["dropped"] = {str(kind): as_whole(f"dropped: {kind}", n, least=0) for kind, n in self.dropped.items()}
+        if self.weighted is not None:
+            parts["weighted"] = _array("weighted", self.weighted, (_WEIGHTED, *shape))
+        if self.least is not None:
+            parts["least"] = check_least(self.least)
+        for name, part in parts.items():
+            object.__setattr__(self, name, part)
+        self._check_sums()
+
+    def _check_sums(self) -> None:
+        rows, slack = self.count, _ROUNDING * (self.count + 1.0) * max(abs(self.low), abs(self.high))
+        if not np.all((rows >= 0.0) & (rows == np.floor(rows)) & (rows <= 2.0**53)):
+            raise LogError("count must hold whole numbers of rows, none negative")
+        if not np.all((self.total >= self.low * rows - slack) & (self.total <= self.high * rows + slack)):
+            raise LogError(f"total must be sums of rewards in the range [{self.low:g}, {self.high:g}]")
+        most = max(abs(self.low), abs(self.high))
+        if not np.all((self.squares >= 0.0) & (self.squares <= rows * most**2 + slack * most)):
+            raise LogError(f"squares must be sums of squares of rewards in the range [{self.low:g}, {self.high:g}]")
+        if self.weighted is not None and not np.all(self.weighted >= 0.0):
+            raise LogError("weighted must hold no negative numbers")
+
+    @property
+    def rows(self) -> int:
+        """Number of rows that were counted; dropped ones are left out."""
+        return int(self.count.sum())
+
+    @property
+    def means(self) -> Floats:
+        """Mean reward of each context and arm (contexts, arms); nan where there are no rows."""
+        return _divided(self.total, self.count)
+
+    @property
+    def shares(self) -> Floats:
+        """How often each arm was chosen in each context, as a share of the rows there (contexts, arms)."""
+        return _divided(self.count, self.count.sum(axis=1, keepdims=True))
+
+    @property
+    def value(self) -> Floats:
+        """Mean reward of each context, whatever the arm (contexts,): what those who wrote the log earned."""
+        return _divided(self.total.sum(axis=1), self.count.sum(axis=1))
+
+    @cached_property
+    def unit(self) -> tuple[Floats, Floats]:
+        """The sums and the sums of squares of (reward - low) / (high - low).
+
+        Squares are rounded up: far from 0, where rounding hides how much rewards vary, they come near to the most that
+        the sums allow.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> counts = mb.logs.Counts([None], ["a"], [[4]], [[10]], [[34]], low=1, high=5)  # rewards 1, 2, 2, 5
+        >>> [round(part.item(), 9) for part in counts.unit]
+        [1.5, 1.125]
+        """
+        width, most = self.high - self.low, max(abs(self.low), abs(self.high))
+        total = np.clip((self.total - self.low * self.count) / width, 0.0, self.count)
+        squares = (self.squares - self.low * (2.0 * self.total - self.low * self.count)) / width**2
+        if self.low != 0.0:
+            squares = squares + 8.0 * np.finfo(np.float64).eps * (most / width) ** 2 * self.count
+        least = _divided(total**2, self.count, otherwise=0.0)
+        return total, np.clip(squares, np.minimum(least, total), total)
+
+    def position(self, context: Context) -> int:
+        """Place of a context in `contexts`; an unknown one is an error that lists the known ones."""
+        try:
+            return self._positions[context]
+        except (KeyError, TypeError):  # unknown, or nothing that can be a name
+            raise LookupError(unknown("context", context, self.contexts)) from None
+
+    @cached_property
+    def _positions(self) -> dict[Context, int]:
+        return {name: place for place, name in enumerate(self.contexts)}
+
+    def select(self, contexts: Sequence[Context]) -> Self:
+        """The counts of some contexts, in this order; dropped rows belong to none of them.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> counts = mb.logs.Counts(["young", "old"], ["a"], [[2], [3]], [[2], [0]], [[2], [0]])
+        >>> counts.select(["old"])
+        Counts(3 rows, 1 context, 1 arm, rewards in [0, 1])
+        """
+        places = [self.position(context) for context in as_list("contexts", contexts)]
+        changed: dict[str, Any] = {name: getattr(self, name)[places] for name in _SUMS}
+        if self.weighted is not None:
+            changed["weighted"] = self.weighted[:, places]
+        return replace(self, contexts=tuple(self.contexts[place] for place in places), dropped={}, **changed)
+
+    def __add__(self, other: Counts) -> Self:
+        """Add the counts of two logs with the same columns and range; contexts and arms are those of either.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> monday = mb.logs.Counts([None], [0], [[2]], [[1]], [[1]])
+        >>> tuesday = mb.logs.Counts([None], ["b"], [[5]], [[3]], [[3]])
+        >>> (monday + tuesday).arms, (monday + tuesday).count
+        (('0', 'b'), array([[2., 5.]]))
+        """
+        if not isinstance(other, Counts):
+            return NotImplemented
+        for name in ("columns", "arm", "reward", "low", "high", "least"):
+            mine, its = getattr(self, name), getattr(other, name)
+            if mine != its:
+                raise LogError(f"cannot add counts that differ in {name}: {mine!r} and {its!r}")
+        if (self.weighted is None) != (other.weighted is None):
+            raise LogError("cannot add counts with propensities and counts without")
+        text = any(isinstance(arm, str) for arm in (*self.arms, *other.arms))
+        own, its = ([str(arm) if text else arm for arm in part.arms] for part in (self, other))
+        contexts, arms = list(dict.fromkeys((*self.contexts, *other.contexts))), list(dict.fromkeys((*own, *its)))
+        shape = len(contexts), len(arms)
+        places = [
+            np.ix_(_places(contexts, part.contexts), _places(arms, names))
+            for part, names in ((self, own), (other, its))
+        ]
+
+        def added(mine: Floats, its: Floats) -> Floats:
+            both = np.zeros(shape)
+            both[places[0]] += mine
+            both[places[1]] += its
+            return both
+
+        sums = {name: added(getattr(self, name), getattr(other, name)) for name in _SUMS}
+        weighted = None
+        if self.weighted is not None and other.weighted is not None:
+            weighted = np.array([added(*both) for both in zip(self.weighted, other.weighted, strict=True)])
+        kinds = {**self.dropped, **other.dropped}
+        dropped = {kind: self.dropped.get(kind, 0) + other.dropped.get(kind, 0) for kind in kinds}
+        changed: dict[str, Any] = {"contexts": contexts, "arms": arms, "weighted": weighted, "dropped": dropped, **sums}
+        return replace(self, **changed)
+
+    def __repr__(self) -> str:
+        def number(size: int, word: str) -> str:
+            return f"{size:,} {word}" + "s" * (size != 1)
+
+        parts = [number(self.rows, "row"), number(len(self.contexts), "context"), number(len(self.arms), "arm")]
+        parts.append(f"rewards in [{self.low:g}, {self.high:g}]")
+        parts += ["propensities"] * (self.weighted is not None)
+        parts += [f"{sum(self.dropped.values()):,} dropped"] * bool(self.dropped)
+        return f"Counts({', '.join(parts)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Counts) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.contexts, self.arms, self.count.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_dict, (self.to_dict(),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists that JSON can hold; `from_dict` is the inverse."""
+        data = {part.name: getattr(self, part.name) for part in fields(self)}
+        for name, value in data.items():
+            if isinstance(value, np.ndarray):
+                data[name] = value.tolist()
+        data["contexts"] = [list(name) if isinstance(name, tuple) else name for name in self.contexts]
+        return {**data, "arms": list(self.arms), "columns": list(self.columns), "dropped": dict(self.dropped)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Make the counts that `to_dict` described."""
+        names = [part.name for part in fields(cls)]
+        saved = Entries("Counts", data, names[:5], names[5:])
+        contexts = [tuple(name) if isinstance(name, list) else name for name in saved.list("contexts")]
+        try:
+            return cls(**{**data, "contexts": contexts})
+        except (TypeError, ValueError, AttributeError) as error:
+            raise saved.wrong(str(error)) from None
+
+
+def check_range(low: Any, high: Any) -> tuple[float, float]:
+    """Read the ends of the range of rewards."""
+    least, most = as_float("low", low, error=LogError), as_float("high", high, error=LogError)
+    if not fits_range(np.array(least), np.array(most)):
+        raise LogError(f"low must be less than high, and both finite; got low={shown(low)}, high={shown(high)}")
+    return least, most
+
+
+def check_least(least: Any) -> float:
+    """Read the least propensity that is possible."""
+    value = as_float("least", least, error=LogError)
+    if not 0.0 < value <= 1.0:
+        raise LogError(f"least, the least propensity that is possible, must be above 0 and at most 1; got {value:g}")
+    return value
+
+
+def _array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
+    """A read-only copy with this shape."""
+    array = np.array(as_floats(name, value, error=LogError), dtype=np.float64)
+    if array.shape != shape:
+        raise LogError(f"{name} has the shape {array.shape}; the contexts and arms need {shape}")
+    if not np.isfinite(array).all():
+        raise LogError(f"{name} must hold finite numbers")
+    array.flags.writeable = False
+    return array
+
+
+def _context_names(names: Any) -> tuple[Context, ...]:
+    contexts = _distinct("contexts", names)
+    kinds = {len(name) if isinstance(name, tuple) else type(name) for name in contexts}
+    texts = all(isinstance(part, str) for name in contexts for part in (name if isinstance(name, tuple) else [name]))
+    if contexts != (None,) and not (texts and len(kinds) == 1):
+        raise LogError(f"contexts must be texts, or tuples of as many texts each, or [None]; got {shown(contexts)}")
+    return contexts
+
+
+def _arm_names(names: Any) -> tuple[Arm, ...]:
+    arms = tuple(int(name) if is_whole(name) else name for name in _distinct("arms", names))
+    if any(type(name) not in (str, int) for name in arms):
+        raise LogError(f"arms must be texts or whole numbers; got {shown(arms)}")
+    return arms
+
+
+def _distinct(what: str, names: Any) -> tuple[Any, ...]:
+    try:
+        listed = tuple(tuple(name) if isinstance(name, list) else name for name in as_list(what, names))
+        distinct = len(set(listed)) == len(listed)
+    except TypeError:  # not a list, or what cannot be a name
+        raise LogError(f"{what} must be a list of names; got {shown(names)}") from None
+    if not (listed and distinct):
+        raise LogError(f"{what} must be at least one name, and each only once; got {shown(names)}")
+    return listed
+
+
+def _divided(above: Floats, below: Floats, otherwise: float = np.nan) -> Floats:
+    above, below = np.broadcast_arrays(above, below)
+    return np.divide(above, below, out=np.full(above.shape, otherwise), where=below > 0.0)
+
+
+def _places(names: list[Any], some: Sequence[Any]) -> list[int]:
+    places = {name: place for place, name in enumerate(names)}
+    return [places[name] for name in some]
