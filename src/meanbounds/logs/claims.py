@@ -1,0 +1,273 @@
+"""The mathematics of bounds from a log: what each assumption claims, and what a finite log says of it.
+
+Rewards Y are in units of their range, A is the option that was chosen, and everything is inside one context. Each claim
+bounds the mean of an option k by the mean of one variable, which gets one confidence limit (`limits`). With e for
+`errors`, l for `loss`, g for `gap_low`, G for `gap_high` and L for `odds`:
+
+- **Any expert.** Where another option was chosen, k was worth at least 0 and at least Y - G. So its mean is at least
+  that of ``Y 1{A = k} + (Y - G) 1{A in S}`` for every set S of other options. The upper bound is the mirror image, with
+  1 - Y in place of Y: k was worth at most 1 and at most Y + G.
+- **Right and wrong choices.** A choice is wrong if another option would have been better, and then it loses at least g;
+  so at most w = min(e, l / g) of the cases are wrong. Where the choice was right, k was worth at most Y - g. All wrong
+  choices together lose at most v = min(l, w G). The mean of k is at most each of three numbers: the mean of
+  ``Y - g 1{A != k}`` plus ``w g + v``; the mean of Y plus v; and the any-expert bound less ``g (P(A != k) - w)``.
+- **Odds.** With weights between 1/L and L that have mean 1, the mean of Y, given A = k, is at most ``min(L m, 1 - (1 -
+  m) / L)``; m is its mean, and the weighted one is what k would have been worth where another option was chosen.
+- **Known propensities.** The mean of k is that of ``c + (Y - c) 1{A = k} / propensity``, for every c.
+- **Checks.** The mean of ``(Y - g) 1{A = k}`` is at least ``-w g``, since the second best option is worth at least 0
+  where k was rightly chosen; and that of ``1{A = k} / propensity`` is 1. They bound nothing; a log can refute them.
+
+The bounds are sharp for rewards of 0 and 1, except at the edge of what a log allows. Graded rewards allow a little
+more with errors or odds: a convex function of a reward is replaced by its chord between 0 and 1.
+
+With C contexts of K options and confidence c, each option of a context may fail with probability (1 - c) / (C K).
+Checks get 1/50 of that, if there are any, and each side half of the rest. Claims share a side by weights that depend on
+which fields are given, never on the log. Where G is given, half of the weight goes to the empty set S and half to all
+others, equally to each size, and equally to each set of a size. All of these limits hold at once, so the best may be
+taken. For Chernoff's limit that is the best of all sets: the first options in the order of ``E[(Y - G) 1{A = j}]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+from scipy.special import gammaln
+
+from meanbounds.logs.limits import lower_limit, upper_limit
+from meanbounds.support.types import Booleans, Floats, Integers
+
+__all__ = ["EXACT", "GAP_LOW", "WEIGHTS", "Cells", "claimed", "nearest"]
+
+EXACT = 0.0
+"""Nats of bounds that take the shares and means of the log as exact, as those of an infinite log are."""
+
+GAP_LOW, WEIGHTS = 1, 2  # what the checks can refute
+
+_CHECKS = 0.02  # of the error of an option
+_FOR_SHARE = 0.1  # of the error of bounds by odds goes to the limit on the option's share
+_CENTRES = (0.0, 0.5, 1.0)  # the numbers c of known propensities
+_AT_ONCE = 2**20  # numbers in the arrays over contexts, options and sets
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Rows, sums and sums of squares, contexts x arms, of rewards in units of their range.
+
+    `weighted` and `least` are those of `Counts`.
+    """
+
+    rows: Floats
+    total: Floats
+    squares: Floats
+    weighted: Floats | None = None
+    least: float = 1.0
+
+    def at(self, places: slice | Integers) -> Cells:
+        """The cells of some contexts; a place may come twice."""
+        weighted = None if self.weighted is None else self.weighted[:, places]
+        return Cells(self.rows[places], self.total[places], self.squares[places], weighted, self.least)
+
+    def mirrored(self) -> Cells:
+        """The cells of 1 - Y; known propensities are left out."""
+        return Cells(self.rows, self.rows - self.total, self.rows - 2.0 * self.total + self.squares)
+
+
+def claimed(cells: Cells, table: Floats, nats: float) -> tuple[Floats, Floats, Integers]:
+    """Lower and upper bounds on each mean, contexts x arms, and where a check refutes what is assumed.
+
+    Parameters
+    ----------
+    cells
+        What was counted.
+    table
+        What is assumed in each context, as `Experts.numbers` returns it.
+    nats
+        Minus the logarithm of the probability with which the bounds of one arm in one context may fail; `EXACT` for a
+        log that is taken as infinite.
+
+    Returns
+    -------
+    Bounds in units of the range, which can lie outside [0, 1] or cross; and `GAP_LOW` or `WEIGHTS` for the arms whose
+    check fails, else 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanbounds as mb
+    >>> from meanbounds.logs.claims import EXACT, Cells, claimed
+    >>> share, part = np.array([[0.75, 0.25]]), np.array([[0.6, 0.2]])
+    >>> table = mb.logs.Experts(errors=0, gap_low=0.2, gap_high=0.4).numbers([None], 1.0)
+    >>> lower, upper, _ = claimed(Cells(share, part, part), table, EXACT)
+    >>> lower.round(3), upper.round(3)
+    (array([[0.7, 0.5]]), array([[0.75, 0.65]]))
+    """
+    arms = cells.rows.shape[1]
+    size = max(1, _AT_ONCE // (arms * (arms + 1)))
+    starts = range(0, len(cells.rows), size)
+    parts = [_part(cells.at(slice(z, z + size)), table[:, z : z + size], nats) for z in starts]
+    lower, upper, refuted = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return lower, upper, refuted
+
+
+def _part(cells: Cells, table: Floats, nats: float) -> tuple[Floats, Floats, Integers]:
+    errors, loss, gap, gap_high, inverse = (row[:, None] for row in table)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wrong = np.fmin(errors, np.where(gap > 0.0, loss / gap, 1.0))
+    lost = np.minimum(loss, wrong * gap_high)
+    judged, far, near = (errors < 1.0) | (loss < 1.0), gap > 0.0, gap_high < 1.0
+    tilted, known = inverse > 0.0, cells.weighted is not None
+    checked = (judged & far) | known
+    side = nats + log(2.0) - np.where(checked, np.log1p(-_CHECKS), 0.0)
+    lower_of = _shares(nats, side, sets=0.1 + 0.8 * near, odds=0.9 * tilted, weighted=0.9 * known * np.ones_like(gap))
+    upper_of = _shares(
+        nats,
+        side,
+        sets=0.1 + 0.2 * (near & judged) + 0.8 * (near & ~judged),
+        right=0.9 * judged,
+        loss=0.45 * ((loss < 1.0) & far),
+        gap=0.1 * (judged & far),
+        odds=0.9 * tilted,
+        weighted=0.9 * known * np.ones_like(gap),
+    )
+    turned = cells.mirrored()
+    lower = _over_sets(cells, gap_high, np.zeros_like(gap), lower_of["sets"])
+    upper = 1.0 - _over_sets(turned, gap_high, np.zeros_like(gap), upper_of["sets"])
+    if judged.any():
+        upper = np.minimum(upper, _raised(cells, gap, upper_of["right"]) + wrong * gap + lost)
+    if far.any() and judged.any():
+        upper = np.minimum(upper, _raised(cells, np.zeros_like(gap), upper_of["loss"]) + lost)
+        upper = np.minimum(upper, 1.0 - _over_sets(turned, gap_high, gap, upper_of["gap"]) + wrong * gap)
+    if tilted.any():
+        lower = np.maximum(lower, 1.0 - _by_odds(turned, inverse, lower_of["odds"]))
+        upper = np.minimum(upper, _by_odds(cells, inverse, upper_of["odds"]))
+    refuted = np.zeros(lower.shape, dtype=np.int64)
+    check = np.where(checked, nats - log(_CHECKS / 2.0), np.inf) if nats > EXACT else np.where(checked, EXACT, np.inf)
+    if (judged & far).any():
+        refuted[(_of_gap(cells, gap, check) + wrong * gap < -1e-9) & judged & far] = GAP_LOW
+    if cells.weighted is not None:
+        least, most = _by_propensity(cells, lower_of["weighted"], upper_of["weighted"])
+        lower, upper = np.maximum(lower, least), np.minimum(upper, most)
+        if nats > EXACT:
+            refuted[_of_weights(cells, check)] = WEIGHTS
+    return lower, upper, refuted
+
+
+def _shares(nats: float, side: Floats, **weights: Floats) -> dict[str, Floats]:
+    """The nats of each claim on one side; infinite for one that is not made."""
+    whole = sum(weights.values())
+    with np.errstate(divide="ignore"):
+        costs = {name: -np.log(weight / whole) for name, weight in weights.items()}
+    return {name: side + cost if nats > EXACT else np.where(cost < np.inf, EXACT, cost) for name, cost in costs.items()}
+
+
+def _limit(
+    limit: Callable[..., Floats], rows: Floats, total: Floats, squares: Floats, low: Floats, nats: Floats
+) -> Floats:
+    """A limit on the mean of a variable in [low, 1]."""
+    width = 1.0 - low
+    unit, unit_squares = total - low * rows, squares - 2.0 * low * total + low * low * rows
+    return low + width * limit(rows, unit / width, unit_squares / width**2, nats)
+
+
+def _over_sets(cells: Cells, gap: Floats, right: Floats, nats: Floats) -> Floats:
+    """The best lower limit on the means of ``Y 1{A = k} + right 1{A != k} + (Y - gap) 1{A in S}`` over sets S."""
+    n, arms = cells.rows.sum(axis=1, keepdims=True), cells.rows.shape[1]
+    rest = n - cells.rows
+    several = (gap < 1.0) & (arms > 1)
+    own = nats + log(2.0) * (several & (nats > EXACT))
+    sums = cells.total + right * rest, cells.squares + right**2 * rest
+    found = _limit(lower_limit, n, *sums, np.zeros_like(gap), own)
+    some = np.flatnonzero(several & (nats < np.inf))
+    if some.size:
+        found[some] = np.maximum(found[some], _of_sets(cells.at(some), gap[some], right[some], nats[some]))
+    return found
+
+
+def _of_sets(cells: Cells, gap: Floats, right: Floats, nats: Floats) -> Floats:
+    """The same over all sets but the empty one, by prefixes of the other arms in the order of what they add."""
+    n, arms = cells.rows.sum(axis=1, keepdims=True), cells.rows.shape[1]
+    less = gap - right
+    order = np.argsort(less * cells.rows - cells.total, axis=1, kind="stable")
+    ordered = [np.take_along_axis(part, order, axis=1) for part in (cells.rows, cells.total, cells.squares)]
+    others = order[:, None, :] != np.arange(arms)[:, None]  # contexts x k x places in the order
+    rows, total, squares = (np.cumsum(part[:, None, :] * others, axis=2) for part in ordered)
+    size = np.cumsum(others, axis=2)
+    least, added, whole = less[..., None], right[..., None], n[..., None]
+    rest = whole - cells.rows[..., None] - rows
+    first = cells.total[..., None] + total - least * rows + added * rest
+    second = cells.squares[..., None] + squares - 2.0 * least * total + least**2 * rows + added**2 * rest
+    ways = gammaln(arms) - gammaln(size + 1.0) - gammaln(arms - size) + log(2.0 * (arms - 1.0))
+    price = np.where(size == 0, np.inf, nats[..., None] + np.where(nats[..., None] > EXACT, ways, 0.0))
+    return _limit(lower_limit, whole, first, second, -least, price).max(axis=2)
+
+
+def _raised(cells: Cells, gap: Floats, nats: Floats) -> Floats:
+    """The upper limit on the mean of ``Y - gap 1{A != k}``."""
+    n, total, squares = (part.sum(axis=1, keepdims=True) for part in (cells.rows, cells.total, cells.squares))
+    rest = n - cells.rows
+    second = squares - 2.0 * gap * (total - cells.total) + gap**2 * rest
+    return _limit(upper_limit, n, total - gap * rest, second, -gap, nats)
+
+
+def _by_odds(cells: Cells, inverse: Floats, nats: Floats) -> Floats:
+    """The upper limit by odds, from a limit on the mean of k where it was chosen and a lower one on its share."""
+    part = nats > EXACT
+    mean = upper_limit(cells.rows, cells.total, cells.squares, nats - part * np.log1p(-_FOR_SHARE))
+    n = cells.rows.sum(axis=1, keepdims=True)
+    share = lower_limit(n, cells.rows, cells.rows, nats - part * log(_FOR_SHARE))
+    elsewhere = np.minimum(mean / np.maximum(inverse, 1e-300), 1.0 - (1.0 - mean) * inverse)
+    return share * mean + (1.0 - share) * elsewhere
+
+
+def _by_propensity(cells: Cells, lower_nats: Floats, upper_nats: Floats) -> tuple[Floats, Floats]:
+    """Both limits by known propensities: the best over the centres c. Nothing is said of arms without rows."""
+    sums = np.zeros((5, *cells.rows.shape)) if cells.weighted is None else cells.weighted
+    ones, total, square_ones, square_total, squares = sums
+    n, least = cells.rows.sum(axis=1, keepdims=True), cells.least
+    lower, upper = np.zeros(ones.shape), np.ones(ones.shape)
+    for c in _CENTRES:
+        first = least * (total - c * ones)
+        second = least**2 * (squares - 2.0 * c * square_total + c * c * square_ones)
+        unit = n, first + c * n, second + 2.0 * c * first + c * c * n  # of c + least (x - c), which lies in [0, 1]
+        low, high = (nats + log(3.0) * (nats > EXACT) for nats in (lower_nats, upper_nats))
+        lower = np.maximum(lower, c + (lower_limit(*unit, low) - c) / least)
+        upper = np.minimum(upper, c + (upper_limit(*unit, high) - c) / least)
+    seen = cells.rows > 0.0
+    return np.where(seen, lower, 0.0), np.where(seen, upper, 1.0)
+
+
+def _of_gap(cells: Cells, gap: Floats, nats: Floats) -> Floats:
+    """The upper limit on the mean of ``(Y - gap) 1{A = k}``."""
+    n = cells.rows.sum(axis=1, keepdims=True)
+    second = cells.squares - 2.0 * gap * cells.total + gap**2 * cells.rows
+    return _limit(upper_limit, n, cells.total - gap * cells.rows, second, -gap, nats)
+
+
+def _of_weights(cells: Cells, nats: Floats) -> Booleans:
+    """Whether one over the propensity of k does not have the mean 1 over all rows, 0 where another arm was chosen."""
+    sums = np.zeros((5, *cells.rows.shape)) if cells.weighted is None else cells.weighted
+    unit = cells.rows.sum(axis=1, keepdims=True), cells.least * sums[0], cells.least**2 * sums[2]
+    low, high = (limit(*unit, nats + log(2.0)) for limit in (lower_limit, upper_limit))
+    return (cells.rows > 0.0) & ((low > cells.least) | (high < cells.least))
+
+
+def nearest(reached: Callable[[Floats], Booleans], start: Floats, end: Floats) -> Floats:
+    """For each entry the number nearest to the start, on the way to the end, at which something is reached.
+
+    It is reached at the end and, once it is, everywhere beyond. It is reached at the number that is returned.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from meanbounds.logs.claims import nearest
+    >>> nearest(lambda x: x**2 <= 2.0, np.array([2.0]), np.array([0.0])).round(6)
+    array([1.414214])
+    """
+    for _ in range(30):
+        middle = 0.5 * (start + end)
+        there = reached(middle)
+        start, end = np.where(there, start, middle), np.where(there, middle, end)
+    return end
