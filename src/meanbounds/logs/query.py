@@ -1,0 +1,200 @@
+"""The questions that count a log, in plain SQL that DuckDB, Spark and PostgreSQL understand alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from meanbounds.logs.values import WORDS
+
+__all__ = ["ABOVE", "BELOW", "GOOD", "LEAST", "ODD", "Column", "Dialect", "Question"]
+
+GOOD, BELOW, ABOVE, ODD = range(4)
+"""What a number is: in its range, below it, above it, or something that is judged from its text."""
+
+LEAST = 1e-100
+"""Propensities are at least this, so that squares of their inverses stay finite."""
+
+_SAMPLE = 2_000  # rows from which to guess whether there are few different values
+# Few enough digits that no engine overflows. No backslashes: engines read them in different ways.
+_NUMBER = "^[+-]?([0-9]{1,200}[.]?[0-9]{0,200}|[.][0-9]{1,200})([eE][+-]?0{0,9}[0-9]{1,2})?$"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The words in which engines differ.
+
+    Attributes
+    ----------
+    engine
+        Its name, for messages.
+    quote
+        The sign around names.
+    text, double
+        Its types of text and of floats with 64 bits.
+    matches
+        The operator that compares a text with a regular expression.
+    careful_cast
+        The cast of a text that looks like a number: one that gives NULL where it cannot, if there is one.
+    sum
+        The sum of floats that loses least.
+    """
+
+    engine: str
+    quote: str = '"'
+    text: str = "TEXT"
+    double: str = "DOUBLE"
+    matches: str = "~"
+    careful_cast: str = "TRY_CAST"
+    sum: str = "SUM"
+
+    def name(self, *parts: str) -> str:
+        """Quote a name, of several parts if it has a schema.
+
+        Examples
+        --------
+        >>> from meanbounds.logs.query import Dialect
+        >>> Dialect("Spark", quote="`").name("clinic", "the log")
+        '`clinic`.`the log`'
+        """
+        return ".".join(f"{self.quote}{part.replace(self.quote, 2 * self.quote)}{self.quote}" for part in parts)
+
+    def number(self, value: float) -> str:
+        """A number that keeps all bits of a float."""
+        return f"CAST('{value!r}' AS {self.double})"
+
+    def as_text(self, expression: str) -> str:
+        """A value as text."""
+        return f"CAST({expression} AS {self.text})"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a log: its name, and its kind: text, whole, number, boolean, time, json or other."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """The queries that count a log.
+
+    Examples
+    --------
+    >>> from meanbounds.logs.query import Column, Dialect, Question
+    >>> question = Question(Dialect("DuckDB"), '"log"', (Column("drug", "text"),), Column("cured", "number"))
+    >>> for part in question.by_value(1000).split(" FROM "):
+    ...     print(part)
+    SELECT CAST(k0 AS TEXT), FALSE, CAST(reward AS TEXT), n
+    (SELECT "drug" AS k0, "cured" AS reward, COUNT(*) AS n
+    "log" GROUP BY "drug", "cured") AS counted LIMIT 1000
+    """
+
+    dialect: Dialect
+    table: str
+    keys: tuple[Column, ...]
+    reward: Column
+    low: float = 0.0
+    high: float = 1.0
+    propensity: Column | None = None
+    least: float = LEAST
+    where: str | None = None
+    commas: frozenset[str] = frozenset()  # the columns that write fractions with a comma
+
+    @cached_property
+    def _parts(self) -> dict[str, str]:
+        """The columns by the names that they have in queries: k0, k1, ..., reward, propensity and unknown."""
+        parts = {f"k{place}": self._value(key) for place, key in enumerate(self.keys)}
+        parts["reward"] = self._value(self.reward)
+        if self.propensity is not None:
+            parts["propensity"] = self._value(self.propensity)
+        return parts | ({"unknown": f"(\n{self.where}\n) IS NULL"} if self.where else {})
+
+    def _value(self, column: Column) -> str:
+        name = self.dialect.name(column.name)
+        return f"({name} ->> '$')" if column.kind == "json" else name
+
+    def _rows(self, columns: str) -> str:
+        """Columns of the rows that count, and of those of which `where` is NULL."""
+        where = f" WHERE COALESCE((\n{self.where}\n), TRUE)" if self.where else ""
+        return f"SELECT {columns} FROM {self.table}{where}"
+
+    def _answer(self, more: list[str]) -> str:
+        """The names of a group as text, whether `where` is NULL, and more."""
+        names = [self.dialect.as_text(f"k{place}") for place in range(len(self.keys))]
+        return f"SELECT {', '.join([*names, 'unknown' if self.where else 'FALSE', *more])}"
+
+    def sample(self, column: Column) -> str:
+        """The different values of a column in some of the rows."""
+        some = f"{self._rows(f'{self._value(column)} AS value')} LIMIT {_SAMPLE}"
+        return f"SELECT DISTINCT {self.dialect.as_text('value')} FROM ({some}) AS some_rows"
+
+    def by_value(self, most: int) -> str:
+        """How many rows each combination of names, reward and propensity has, and no more than this many of them.
+
+        A row is the names, whether `where` is NULL, the reward, the propensity if there is one, and the number of rows.
+        """
+        columns = ", ".join(f"{value} AS {name}" for name, value in self._parts.items())
+        counted = f"{self._rows(f'{columns}, COUNT(*) AS n')} GROUP BY {', '.join(self._parts.values())}"
+        written = [self.dialect.as_text(name) for name in ("reward", "propensity") if name in self._parts]
+        return f"{self._answer([*written, 'n'])} FROM ({counted}) AS counted LIMIT {most}"
+
+    def by_sums(self, most: int) -> str:
+        """Sums of the rewards for each combination of names, in the units u = (reward - low) / (high - low).
+
+        A row is the names, whether `where` is NULL; then for the reward, and again for the propensity if there is one:
+        what it is (`GOOD`, `BELOW`, `ABOVE` or `ODD`), its text if it is odd, the least and the greatest number; then
+        the number of rows and the sums of u and u^2, and with w = 1/propensity those of w, w u, w^2, w^2 u and w^2 u^2.
+        """
+        number, sum_ = self.dialect.number, self.dialect.sum
+        columns = [f"{value} AS {name}" for name, value in self._parts.items()]
+        ends = {"reward": (self.low, self.high, self.reward)}
+        if self.propensity is not None:
+            ends["propensity"] = (self.least, 1.0, self.propensity)
+        columns += [f"{self._number(column)} AS {name}_number" for name, (_, _, column) in ends.items()]
+        states = ", ".join(f"{self._state(f'{name}_number', *span[:2])} AS {name}_state" for name, span in ends.items())
+        odd = ", ".join(f"CASE WHEN {name}_state = {ODD} THEN {name} END AS {name}_odd" for name in ends)
+        judged = f"SELECT *, {odd} FROM (SELECT *, {states} FROM ({self._rows(', '.join(columns))}) AS a) AS b"
+        groups = [name for name in self._parts if name not in ends]
+        more = []
+        for name in ends:
+            groups += [f"{name}_state", f"{name}_odd"]
+            more += [f"{name}_state", self.dialect.as_text(f"{name}_odd"), f"MIN({name}_number)", f"MAX({name}_number)"]
+        unit = f"((reward_number - {number(self.low)}) / {number(self.high - self.low)})"
+        factors = [unit, f"{unit} * {unit}"]
+        if self.propensity is not None:
+            weight = f"({number(1.0)} / propensity_number)"
+            own = f"({weight} * {unit})"
+            factors += [weight, own, f"{weight} * {weight}", f"{weight} * {own}", f"{own} * {own}"]
+        good = " AND ".join(f"{name}_state = {GOOD}" for name in ends)
+        more += ["COUNT(*)", *(f"{sum_}(CASE WHEN {good} THEN {factor} END)" for factor in factors)]
+        return f"{self._answer(more)} FROM ({judged}) AS judged GROUP BY {', '.join(groups)} LIMIT {most}"
+
+    def _number(self, column: Column) -> str:
+        value, double = self._value(column), self.dialect.double
+        if column.kind in ("whole", "number"):
+            return f"CAST({value} AS {double})"
+        if column.kind == "boolean":
+            one, zero = map(self.dialect.number, (1.0, 0.0))
+            return f"CASE WHEN {value} THEN {one} WHEN NOT {value} THEN {zero} END"
+        text = f"TRIM({self.dialect.as_text(value)})"
+        commas = column.name in self.commas
+        pattern = _NUMBER.replace("[.]", "[,]") if commas else _NUMBER
+        number = f"REPLACE({text}, ',', '.')" if commas else text
+        words = []
+        for end in (1.0, 0.0):
+            listed = ", ".join(f"'{word}'" for word, meaning in WORDS.items() if meaning == end)
+            words.append(f"WHEN LOWER({text}) IN ({listed}) THEN {self.dialect.number(end)}")
+        cast = f"{self.dialect.careful_cast}({number} AS {double})"
+        return f"CASE WHEN {text} {self.dialect.matches} '{pattern}' THEN {cast} {' '.join(words)} END"
+
+    def _state(self, value: str, low: float, high: float) -> str:
+        """What a number is; in all engines NaN is more than infinity."""
+        number, infinite = self.dialect.number, "infinity"
+        least, most = (f"CAST('{sign}{infinite}' AS {self.dialect.double})" for sign in ("-", ""))
+        return (
+            f"CASE WHEN {value} >= {number(low)} AND {value} <= {number(high)} THEN {GOOD} "
+            f"WHEN {value} < {number(low)} AND {value} > {least} THEN {BELOW} "
+            f"WHEN {value} > {number(high)} AND {value} < {most} THEN {ABOVE} ELSE {ODD} END"
+        )

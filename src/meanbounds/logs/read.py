@@ -1,0 +1,223 @@
+"""From a log to counts: the engine counts combinations of names and rewards, and their texts are judged here."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from meanbounds.bounds import Arm
+from meanbounds.logs.counts import Counts, check_least, check_range
+from meanbounds.logs.engines import open_log
+from meanbounds.logs.errors import BadRows, LogError, LogWarning
+from meanbounds.logs.query import LEAST, Question
+from meanbounds.logs.tally import Groups, count_groups
+from meanbounds.logs.values import similar
+from meanbounds.support.checks import check_choice, shown
+
+__all__ = ["read"]
+
+_LOUD = 0.05  # share of the rows from which on dropping them is warned of
+_MANY = 100  # contexts from which on too few rows in each are warned of
+_ADVICE = {
+    "missing context": "empty fields, NULL, NaN and NA are missing; if NA is a name in this log, write another name",
+    "missing arm": "empty fields, NULL, NaN and NA are missing; if NA is a name in this log, write another name",
+    "missing reward": "a reward that is missing is not 0: find out why before you leave such rows out",
+    "reward is not a number": "rewards are numbers, or True and False, yes and no; write 0.5, or 0,5 in all rows, and "
+    "1000 rather than 1,000",
+    "propensity is not a number": "propensities are numbers such as 0.25",
+}
+
+
+def read(
+    source: Any,
+    *,
+    context: str | Sequence[str] | None = None,
+    arm: str = "arm",
+    reward: str = "reward",
+    low: float = 0.0,
+    high: float = 1.0,
+    engine: Literal["duckdb", "postgres", "spark"] | None = None,
+    connection: Any = None,
+    where: str | None = None,
+    arms: Sequence[Arm] | None = None,
+    propensity: str | None = None,
+    least: float | None = None,
+    on_bad: Literal["error", "drop"] = "error",
+) -> Counts:
+    r"""Count a log: rows, sum and sum of squares of the rewards for each context and arm.
+
+    The rows stay in the engine, which groups them; all engines give the same counts.
+
+    Parameters
+    ----------
+    source
+        Path of Parquet, CSV or JSON lines files, a folder or a pattern of them; a table of pandas, polars or Arrow; a
+        Spark DataFrame; or the name of a table in the database of `connection` (``schema.table``, in double quotes
+        where a name holds a dot).
+    context
+        Column that says in which context the arm was chosen; several columns; or None for a log without contexts.
+    arm, reward
+        Columns of the arm that was chosen and of the reward it brought.
+    low, high
+        The range of the rewards: ``low=1, high=5`` for stars.
+    engine
+        ``"duckdb"`` (inside this process), ``"postgres"`` or ``"spark"``; by default that of `connection` or `source`,
+        or else DuckDB.
+    connection
+        For tables of a database: a DuckDB connection or the path of its database, a connection of psycopg or the URL of
+        a PostgreSQL database, or a Spark session.
+    where
+        A condition in SQL for the rows to count, such as ``"day >= '2024-06-01' AND site <> 'test'"``. Fields of CSV
+        files are text, so write ``CAST(age AS int) > 65``. Rows for which it is NULL are left out, with a warning.
+    arms
+        All arms, in the order you want; those that the log never played have 0 rows. By default the arms of the log, in
+        natural order ("arm 2" before "arm 10").
+    propensity
+        Column of the probability with which the arm of the row was chosen, if it is known.
+    least
+        The least propensity that was possible, if it is known.
+    on_bad
+        What to do about rows with a missing field, or a reward that is not a number in the range: ``"error"`` lists
+        them by kind, ``"drop"`` leaves them out and keeps how many in `Counts.dropped`, with a warning if they are more
+        than 5% of the log.
+
+    Returns
+    -------
+    Counts
+        Contexts are texts, or tuples of texts for several columns, in natural order. Arms are whole numbers if all are
+        written like one (7 or -12), otherwise texts.
+
+    Raises
+    ------
+    LogError
+        If the log cannot be read, or has bad rows and ``on_bad="error"``; `LogError.bad` says how many of which kind.
+
+    Warns
+    -----
+    LogWarning
+        If a log may not be what you meant: it has a context for nearly every row, or a single arm, say.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> import pandas as pd
+    >>> log = pd.DataFrame({"age": ["60-70", "60-70", "70-80", "70-80"], "arm": ["tPA", "watch", "tPA", "tPA"]})
+    >>> counts = mb.logs.read(log.assign(reward=[1, 0, 0, 1]), context="age")
+    >>> counts
+    Counts(4 rows, 2 contexts, 2 arms, rewards in [0, 1])
+    >>> counts.total
+    array([[1., 0.],
+           [1., 0.]])
+    >>> mb.logs.read(log.assign(reward=[1, 2, 4, 5]), context="age")
+    Traceback (most recent call last):
+    meanbounds.logs.errors.LogError: 3 of 4 rows (75%) cannot be counted:
+      reward above range: 3 rows (75%), such as age='60-70', arm='watch', reward='2'.
+    The rewards go from 1 to 5, and the range is 0 to 1. If 1 to 5 is their scale, give low=1, high=5.
+    Otherwise correct the log, or leave such rows out with on_bad="drop".
+
+    From a file:
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "stars.csv"
+    >>> _ = path.write_text("user,movie,stars\nyoung,Heat,5\nold,Heat,2\nold,Big,4\n")
+    >>> counts = mb.logs.read(path, context="user", arm="movie", reward="stars", low=1, high=5)
+    >>> counts.contexts, counts.arms
+    (('old', 'young'), ('Big', 'Heat'))
+    """
+    columns = () if context is None else (context,) if isinstance(context, str) else tuple(context)
+    wanted = [*columns, arm, reward, *([] if propensity is None else [propensity])]
+    for name in wanted:
+        if not isinstance(name, str) or not name or wanted.count(name) > 1:
+            raise LogError(f"context, arm, reward and propensity must be different columns; got {shown(wanted)}")
+    low, high = check_range(low, high)
+    check_choice("on_bad", on_bad, ("error", "drop"))
+    if least is not None and propensity is None:
+        raise LogError("least= is about propensities: give their column as propensity= too")
+    if where is not None and not (isinstance(where, str) and where.strip()):
+        raise LogError(f"where must be a condition in SQL, or None; got {shown(where)}")
+    with open_log(source, engine, connection, wanted, whole=where is not None) as log:
+        found = [log.column(name) for name in wanted]
+        question = Question(
+            log.dialect,
+            log.table,
+            tuple(found[: len(columns) + 1]),
+            found[len(columns) + 1],
+            low,
+            high,
+            None if propensity is None else found[-1],
+            LEAST if least is None else check_least(least),
+            where,
+        )
+        groups = count_groups(log, question)
+    bad = groups.bad(question)
+    if bad.number and on_bad == "error":
+        raise LogError(_refusal(bad), bad=bad)
+    if bad.number == bad.rows:
+        why = f" that can be counted; dropped: {_listed(bad)}. {bad.range_advice}" if bad.rows else ""
+        why = why or (" that fulfil where=" if where else "")
+        raise LogError(f"the log has no rows{why}".rstrip(), bad=bad if bad.rows else None)
+    counts = groups.counts(question, columns, arms, least, dict(bad.kinds))
+    if cautions := _cautions(counts, groups, bad):
+        warnings.warn(LogWarning(" ".join(cautions), bad=bad if bad.number else None), stacklevel=2)
+    return counts
+
+
+def _refusal(bad: BadRows) -> str:
+    """Which kinds of bad rows there are, with one of each, and what to do."""
+    lines = []
+    for kind, number in bad.kinds.items():
+        shown_row = ", ".join(f"{name}={value!r}" for name, value in bad.examples[kind].items())
+        advice = f" ({_ADVICE[kind]})" if kind in _ADVICE else ""
+        lines.append(f"  {kind}: {_number(number, 'row')} ({_percent(number / bad.rows)}), such as {shown_row}{advice}")
+    head = f"{bad.number:,} of {bad.rows:,} rows ({_percent(bad.share)}) cannot be counted:\n"
+    correct = "Otherwise correct" if bad.range_advice else "Correct"
+    last = f'{correct} the log, or leave such rows out with on_bad="drop".'
+    return head + ";\n".join(lines) + ".\n" + f"{bad.range_advice}\n".lstrip() + last
+
+
+def _cautions(counts: Counts, groups: Groups, bad: BadRows) -> list[str]:
+    """What the user may not have meant."""
+    found = []
+    if bad.share > _LOUD:
+        share = f"{bad.number:,} of {bad.rows:,} rows ({_percent(bad.share)})"
+        found.append(f"{share} were dropped: {_listed(bad)}. {bad.range_advice}".rstrip())
+    if groups.unknown:
+        found.append(
+            f"{_number(groups.unknown, 'row')} left out because where= is NULL there, as with a missing date: add "
+            "IS NOT NULL or IS NULL to the condition to say what you mean."
+        )
+    contexts, arms = len(counts.contexts), len(counts.arms)
+    if counts.rows == 1:
+        found.append("The log has 1 row, which says next to nothing: is this the whole log?")
+    elif arms == 1:
+        found.append(
+            f"All rows have the arm {counts.arms[0]!r}, so the log says nothing about another: is {counts.arm!r} the "
+            "right column? List all arms with arms= if there are more."
+        )
+    if contexts >= _MANY and counts.rows < 2 * contexts:
+        found.append(
+            f"{contexts:,} contexts have {counts.rows:,} rows, less than 2 each, which is too few to learn from: "
+            f"{' and '.join(map(repr, counts.columns))} may name each row. Choose columns with fewer values, or group "
+            "them (ages in bands)."
+        )
+    for key, what in zip(groups.keys, [*["contexts"] * len(counts.columns), "arms"], strict=True):
+        if pairs := similar(sorted(key.names)):
+            one, other = pairs[0]
+            more = f", and {len(pairs) - 1} more pairs like this" if len(pairs) > 1 else ""
+            found.append(f"The {what} {one!r} and {other!r} are counted apart{more}: if they are the same, correct it.")
+    return found
+
+
+def _listed(bad: BadRows) -> str:
+    return "; ".join(f"{kind}, {_number(number, 'row')}" for kind, number in bad.kinds.items())
+
+
+def _number(size: int, word: str) -> str:
+    return f"{size:,} {word}" + "s" * (size != 1)
+
+
+def _percent(share: float) -> str:
+    if share < 0.001:
+        return "less than 0.1%"
+    return "more than 99.9%" if 0.999 < share < 1.0 else f"{share:.1%}".replace(".0%", "%")
