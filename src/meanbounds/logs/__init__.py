@@ -1,6 +1,25 @@
 """From a log to a decision: counts, what to assume of the experts who wrote it, bounds, and an agent."""
 
+from meanbounds.logs.bounds import Bounds, bounds, value
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.errors import BadRows, LogError, LogWarning
+from meanbounds.logs.experts import Experts
+from meanbounds.logs.prior import prior
+from meanbounds.logs.read import read
+from meanbounds.logs.tipping import Tip, tipping
 
-__all__ = ["BadRows", "Context", "Counts", "LogError", "LogWarning"]
+__all__ = [
+    "BadRows",
+    "Bounds",
+    "Context",
+    "Counts",
+    "Experts",
+    "LogError",
+    "LogWarning",
+    "Tip",
+    "bounds",
+    "prior",
+    "read",
+    "tipping",
+    "value",
+]
