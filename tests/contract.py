@@ -115,7 +115,8 @@ class Checks:
         for t in range(rounds):
             waiting = pulls - seen.plays
             counts = pending == "count" and delay > 0
-            supposed = seen.with_pending(waiting, known) if counts else seen
+            seen.pending = waiting
+            supposed = seen.with_pending(known) if counts else seen
             clock = seen.plays.sum(axis=1) + 1.0 + (waiting.sum(axis=1) if counts else 0.0)
             arms = choose(self.policy, known, supposed, clock, Draws(keys, t), cache)
             without = choose(self.policy, known, supposed, clock, Draws(keys, t))

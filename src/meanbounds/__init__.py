@@ -2,7 +2,7 @@
 
 from meanbounds import evidence, linear, policies, simulation, theory
 from meanbounds.agents import Agent, Decision
-from meanbounds.bounds import BoundsError, MeanBounds
+from meanbounds.bounds import EXPERT, BoundsError, MeanBounds
 from meanbounds.knowledge import Knowledge, Prior
 from meanbounds.linear import OFUL, ROFUL, Candidate, LinearAgent, LinearThompson
 from meanbounds.policies import (
@@ -15,6 +15,7 @@ from meanbounds.policies import (
     UCB,
     ImprovedUCB,
     OptimisticGittins,
+    Promise,
     ThompsonSampling,
 )
 from meanbounds.simulation import Bernoulli, Regret, simulate
@@ -24,6 +25,7 @@ __all__ = [
     "BIMED",
     "BKLUCB",
     "BUCB",
+    "EXPERT",
     "GLUE",
     "IDS",
     "KLUCB",
@@ -42,6 +44,7 @@ __all__ = [
     "MeanBounds",
     "OptimisticGittins",
     "Prior",
+    "Promise",
     "Regret",
     "ThompsonSampling",
     "__version__",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Self
 
 import numpy as np
@@ -25,9 +26,22 @@ from meanbounds.support.checks import (
 )
 from meanbounds.support.saving import Saved
 
-__all__ = ["Arm", "BoundsError", "MeanBounds", "RewardError", "UnknownArmError"]
+__all__ = ["EXPERT", "Arm", "BoundsError", "Expert", "MeanBounds", "RewardError", "UnknownArmError"]
 
-Arm = str | int
+
+class Expert(Enum):
+    """The type of `EXPERT`, the arm that means: ask the people who decided until now."""
+
+    EXPERT = "expert"
+
+    def __repr__(self) -> str:
+        return "EXPERT"
+
+
+EXPERT = Expert.EXPERT
+"""An arm that is no option but the experts: whoever pulls it lets them choose one. JSON has ``{"expert": true}``."""
+
+Arm = str | int | Expert
 """The name of an arm."""
 
 _MOST_ARMS = 10**8  # that `vacuous` makes names for: more is a mistake, and would fill the memory
@@ -93,7 +107,8 @@ class MeanBounds(Saved):
         Bounds on the mean of each arm, in the units of the reward. One sequence with an entry for each arm, or one
         number for all arms if the other is a sequence.
     arms
-        Names of the arms, strings or integers; 0, 1, 2, ... by default.
+        Names of the arms, strings or integers; 0, 1, 2, ... by default. `EXPERT` among them means that the agent may
+        also ask the experts; its mean is theirs.
     low, high
         The range of the rewards, in the units of the reward: one number for all arms or one for each. Rewards are in
         [0, 1] by default. A range is at least 1e-150 wide and lies between -1e150 and 1e150.
@@ -431,7 +446,7 @@ class MeanBounds(Saved):
         {'arms': ['a'], 'lower': [0.1], 'upper': [0.4], 'low': [0.0], 'high': [1.0]}
         """
         columns = {name: getattr(self, name).tolist() for name in ("lower", "upper", "low", "high")}
-        return {"arms": list(self.arms), **columns}
+        return {"arms": plain_arms(self.arms), **columns}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -450,6 +465,11 @@ class MeanBounds(Saved):
             said = [f"missing {', '.join(missing)}"] * bool(missing) + [f"unknown {', '.join(unknown)}"] * bool(unknown)
             raise BoundsError(f"bounds need lower and upper, and may have arms, low and high: {'; '.join(said)}")
         return cls(**data)
+
+
+def plain_arms(arms: Iterable[Arm]) -> list[Any]:
+    """Names of arms in values that JSON can hold; `MeanBounds` reads them."""
+    return [{"expert": True} if arm is EXPERT else arm for arm in arms]
 
 
 def share_of_range(arm: Arm, reward: Any, low: float, high: float) -> float:
@@ -511,7 +531,7 @@ def _names(arms: Iterable[Arm] | None, size: int) -> tuple[Arm, ...]:
     if len(names) != size:
         raise BoundsError(f"{len(names)} arm names for {size} arms: {shown(list(names)[:10])}")
     for arm in names:
-        if isinstance(arm, bool) or not isinstance(arm, str | int):
+        if isinstance(arm, bool) or not isinstance(arm, Arm):
             raise BoundsError(f"arm names must be strings or integers; got {shown(arm)}")
     places: dict[Arm, int] = {}
     for k, arm in enumerate(names):
@@ -522,6 +542,8 @@ def _names(arms: Iterable[Arm] | None, size: int) -> tuple[Arm, ...]:
 
 
 def _plain(arm: Any) -> Any:
+    if isinstance(arm, dict) and arm == {"expert": True}:
+        return EXPERT
     return arm.item() if isinstance(arm, np.generic) else arm
 
 

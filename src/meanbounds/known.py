@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from meanbounds.bounds import EXPERT
 from meanbounds.knowledge import Knowledge
 from meanbounds.subgaussian import proxy_between
 from meanbounds.support.types import Booleans, Floats, Integers
@@ -36,6 +37,8 @@ class Known:
         Both Beta parameters of each arm's prior, in units of its range; None for the uniform prior.
     eligible
         Which arms may be played; None for all. Pruning, `best_lower` and whatever follows are taken over these.
+    expert
+        The position of `EXPERT`; None where the experts cannot be asked.
     """
 
     lower: Floats
@@ -45,6 +48,7 @@ class Known:
     log_n: Floats | None = None
     prior: tuple[Floats, Floats] | None = None
     eligible: Booleans | None = None
+    expert: int | None = None
 
     @classmethod
     def of(cls, knowledge: Sequence[Knowledge]) -> Known:
@@ -59,7 +63,8 @@ class Known:
             ones = np.ones((2, lower.shape[1]))
             pairs = [ones if item.prior is None else item.prior.parameters(item.bounds) for item in knowledge]
             prior = np.stack([pair[0] for pair in pairs]), np.stack([pair[1] for pair in pairs])
-        return cls.trusted(trust, lower, upper, low, high, prior)
+        arms = bounds[0].arms
+        return cls.trusted(trust, lower, upper, low, high, prior, arms.index(EXPERT) if EXPERT in arms else None)
 
     @classmethod
     def trusted(
@@ -70,15 +75,16 @@ class Known:
         low: Floats,
         high: Floats,
         prior: tuple[Floats, Floats] | None = None,
+        expert: int | None = None,
     ) -> Known:
         """The same from arrays, which nobody checks; bounds with a trust of 0 are left out."""
         if (trust == 1.0).all():
-            return cls(lower, upper, low, high, None, prior)
+            return cls(lower, upper, low, high, None, prior, None, expert)
         lower, upper = np.where(trust == 0.0, low, lower), np.where(trust == 0.0, high, upper)
         vacuous = (lower == low) & (upper == high)  # and so certain
         with np.errstate(divide="ignore"):
             log_n = -np.log1p(-np.where(vacuous, 1.0, trust))
-        return cls(lower, upper, low, high, None if np.isinf(log_n).all() else log_n, prior)
+        return cls(lower, upper, low, high, None if np.isinf(log_n).all() else log_n, prior, None, expert)
 
     @property
     def is_certain(self) -> bool:
@@ -142,7 +148,8 @@ class Known:
         log_n = None if self.log_n is None else self.log_n[part]
         if log_n is not None and np.isinf(log_n).all():
             log_n = None
-        return Known(self.lower[part], self.upper[part], self.low[part], self.high[part], log_n, prior)
+        ends = self.lower[part], self.upper[part], self.low[part], self.high[part]
+        return Known(*ends, log_n, prior, None, self.expert)
 
 
 class Seen:
@@ -156,6 +163,8 @@ class Seen:
         The sum of the rewards, and of their squares.
     ones
         The rewards rounded at random to 0 or 1, summed: what a Beta posterior counts (Agrawal and Goyal, 2012).
+    pending
+        How many pulls wait for their reward; None if none do.
 
     Examples
     --------
@@ -168,10 +177,13 @@ class Seen:
     array([[nan, 7.5]])
     """
 
-    __slots__ = ("ones", "plays", "squares", "total")
+    __slots__ = ("_actual", "ones", "pending", "plays", "squares", "total")
 
-    def __init__(self, plays: Floats, total: Floats, squares: Floats, ones: Floats) -> None:
-        self.plays, self.total, self.squares, self.ones = plays, total, squares, ones
+    def __init__(
+        self, plays: Floats, total: Floats, squares: Floats, ones: Floats, pending: Floats | None = None
+    ) -> None:
+        self.plays, self.total, self.squares, self.ones, self.pending = plays, total, squares, ones, pending
+        self._actual: Seen | None = None
 
     @classmethod
     def empty(cls, rows: int, arms: int) -> Seen:
@@ -199,7 +211,8 @@ class Seen:
     def row(self, row: int) -> Seen:
         """One row, as views of shape (1, arms)."""
         part = slice(row, row + 1)
-        return Seen(self.plays[part], self.total[part], self.squares[part], self.ones[part])
+        pending = None if self.pending is None else self.pending[part]
+        return Seen(self.plays[part], self.total[part], self.squares[part], self.ones[part], pending)
 
     def mean(self, known: Known) -> Floats:
         """The mean reward of each arm in reward units; NaN for an arm that was never played."""
@@ -209,20 +222,29 @@ class Seen:
         """The mean reward moved into the arm's bounds; the lower bound of an arm that was never played."""
         return np.fmin(known.upper, np.fmax(known.lower, self.mean(known)))
 
-    def with_pending(self, pending: Floats, known: Known) -> Seen:
+    def with_pending(self, known: Known) -> Seen:
         """The statistics as they would be if pending pulls had returned the arm's mean so far.
 
         An arm without rewards gets the middle of its bounds. Of an arm with rewards at most as many pulls count as
         rewards have come: else a few bad rewards and many lost ones would make it look surely bad.
         """
-        played = self.plays > 0.0
+        if self.pending is None:
+            return self
+        played, pending = self.plays > 0.0, self.pending
         more = np.where(played, np.minimum(pending, self.plays), pending)
         plays = np.where(played, self.plays, 1.0)
         middle = (0.5 * (known.lower + known.upper) - known.low) / known.width
         sums = (
             np.where(played, own + more * (own / plays), more * middle) for own in (self.total, self.squares, self.ones)
         )
-        return Seen(self.plays + more, *sums)
+        found = Seen(self.plays + more, *sums, pending)
+        found._actual = self
+        return found
+
+    @property
+    def actual(self) -> Seen:
+        """The statistics without what `with_pending` supposes."""
+        return self._actual or self
 
 
 def once(compute: Callable[[Any, Known], Any]) -> Callable[[Any, Known], Any]:

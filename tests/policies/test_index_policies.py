@@ -37,8 +37,8 @@ def test_after_t_rewards_the_index_has_f_of_t_plus_1() -> None:
 def test_pending_pulls_count_as_the_mean_so_far() -> None:
     """Arm 0: rewards 1 and 0.5, three pulls out, of which two count. Arm 1: no reward, two out, the middle is 0.4."""
     known = Known.of([mb.Knowledge(mb.MeanBounds([1.0, 1.4, 1.0], [3.0, 1.8, 3.0], low=1.0, high=[3.0, 2.5, 3.0]))])
-    seen = Seen(*(np.array([part]) for part in ([2.0, 0, 4], [1.5, 0, 1], [1.25, 0, 1], [1.0, 0, 1])))
-    found = seen.with_pending(np.array([[3.0, 2, 0]]), known)
+    columns = [2.0, 0, 4], [1.5, 0, 1], [1.25, 0, 1], [1.0, 0, 1], [3.0, 2, 0]
+    found = Seen(*(np.array([part]) for part in columns)).with_pending(known)
     for part, expected in (
         ("plays", [4, 2, 4]),
         ("total", [3, 0.8, 1]),

@@ -9,7 +9,17 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from meanbounds.agents.contexts import ASSUMPTION, PENDING, PLAYS, PULLS, TOTAL, Context, Contexts, read_knowledge
+from meanbounds.agents.contexts import (
+    ASSUMPTION,
+    CHOSEN,
+    PENDING,
+    PLAYS,
+    PULLS,
+    TOTAL,
+    Context,
+    Contexts,
+    read_knowledge,
+)
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, share_of_range
 from meanbounds.evidence import Contradiction, ContradictionWarning, Watch
 from meanbounds.evidence.contradictions import read_found
@@ -176,28 +186,63 @@ class Agent(BaseAgent):
         with self._lock:
             own, contexts = self._find(context), self._contexts
             k = contexts.position[arm] if type(arm) is str and arm in contexts.position else contexts.place(arm)
-            x = one = share_of_range(arm, reward, *contexts.ends[k])
-            if 0.0 < x < 1.0:
-                one = float(own.rounding() < x)
-            column = own.seen[:, k]
-            plays, total, squares, _, pending, _ = column.tolist()
-            answered = 0.0
-            if pulled is True or as_flag("pulled", pulled):
-                if pending:
-                    answered = 1.0
-                else:
-                    self._warn_unasked(arm)
-            change = np.array((1.0, x, x * x, one, -answered, 0.0))
-            sums = plays + 1.0, total + x, squares + x * x
-            found = self._watch.look(own.known, own.row, k, *sums, pending - answered)
-            if found is not None:
-                warnings.warn(ContradictionWarning(found.named(contexts.arms[k], own.context)), stacklevel=2)
-            ledgers = self._told(own, k, change) if own.assumption else contexts.ledgers
-            column += change
-            own.t += 1.0
-            own.updates += 1
-            own.waiting -= answered
-            contexts.ledgers, self._silent = ledgers, 0
+            self._learn(own, k, share_of_range(arm, reward, *contexts.ends[k]), pulled)
+
+    def observe(self, arm: Arm, reward: float, context: Context | None = None, *, pulled: bool = True) -> None:
+        """Tell what the experts chose after `pull` returned `EXPERT`, and how it went.
+
+        The reward counts for the experts, never for the arm: they choose an arm where it does well. `observed` has what
+        they chose.
+
+        Parameters
+        ----------
+        arm, reward
+            The arm that the experts chose, and its reward: a number in the arm's range. What it costs to ask them is
+            taken off here.
+        context
+            Where; required if the agent has contexts.
+        pulled
+            False if the agent had not sent this case to the experts. Give it only cases like those that it sends.
+        """
+        with self._lock:
+            own, contexts = self._find(context), self._contexts
+            expert, k = contexts.expert, contexts.place(arm)
+            if k == expert:
+                raise ValueError("observe() takes the arm that the experts chose, not EXPERT")
+            x = share_of_range(arm, reward, *contexts.ends[k])
+            low, high = contexts.ends[expert]
+            worth = min(high, max(low, float(reward) + high - float(np.delete(contexts.high, expert).max())))
+            self._learn(own, expert, (worth - low) / (high - low), pulled, (k, x))
+
+    def _learn(self, own: _Awake, k: int, x: float, pulled: bool, chosen: tuple[int, float] | None = None) -> None:
+        """Take a reward of an arm, in units of its range, and what the experts chose if it was theirs."""
+        contexts = self._contexts
+        arm, one = contexts.arms[k], x
+        if 0.0 < x < 1.0:
+            one = float(own.rounding() < x)
+        plays, total, squares, _, pending, _, *_ = own.seen[:, k].tolist()
+        answered = 0.0
+        if pulled is True or as_flag("pulled", pulled):
+            if pending:
+                answered = 1.0
+            else:
+                self._warn_unasked(arm, level=5)
+        change, column = np.array((1.0, x, x * x, one, -answered, 0.0, 0.0, 0.0, 0.0)), own.seen[:, k]
+        sums = plays + 1.0, total + x, squares + x * x
+        found = self._watch.look(own.known, own.row, k, *sums, pending - answered)
+        if found is not None:
+            warnings.warn(ContradictionWarning(found.named(arm, own.context)), stacklevel=3)
+        ledgers = self._told(own, k, change) if own.assumption else contexts.ledgers
+        if chosen is not None:
+            place, share = chosen
+            table = np.zeros(own.seen.shape)
+            table[:, k], table[CHOSEN:, place] = change, (1.0, share, share * share)
+            change, column = table, own.seen
+        column += change
+        own.t += 1.0
+        own.updates += 1
+        own.waiting -= answered
+        contexts.ledgers, self._silent = ledgers, 0
 
     def cancel(self, arm: Arm, context: Context | None = None) -> None:
         """Give up one pull of this arm that waits for a reward, which will never come."""
@@ -410,7 +455,7 @@ class Agent(BaseAgent):
             check_choice("pending", pending, ("ignore", "count"))
             counts = pending == "count"
         if counts and own.waiting:
-            return known, own.statistics.with_pending(own.seen[PENDING:PULLS], known), own.t + own.waiting, own.cache
+            return known, own.statistics.with_pending(known), own.t + own.waiting, own.cache
         return known, own.statistics, own.t, own.cache
 
     def _offer(self, own: _Awake, eligible: tuple[Arm, ...] | None) -> Known:
@@ -461,7 +506,7 @@ class Agent(BaseAgent):
                 f"cannot learn",
                 level=4,
             )
-        both = own.seen[PENDING:, k]
+        both = own.seen[PENDING:CHOSEN, k]
         both += 1.0
         own.pulls, own.waiting, self._silent = own.pulls + 1, own.waiting + 1.0, self._silent + 1
 
@@ -473,7 +518,7 @@ class Agent(BaseAgent):
         ledgers = contexts.moved([own.row], contexts.ledgers, contexts.known[[own.row]], seen[None])
         news = ledgers[own.assumption - 1].news()
         if news is not None:
-            self._warn(news.assumption, news, level=4)
+            self._warn(news.assumption, news, level=5)
         return ledgers
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from meanbounds.bounds import Arm, BoundsError, MeanBounds, UnknownArmError
+from meanbounds.bounds import EXPERT, Arm, BoundsError, MeanBounds, UnknownArmError, plain_arms
 from meanbounds.evidence import Ledger
 from meanbounds.knowledge import Knowledge, Prior
 from meanbounds.known import Known, Seen
@@ -27,12 +27,13 @@ Context = str | tuple[str, ...]
 # (the first is 1; 0 for none).
 KNOWN = ("lower", "upper", "trust", "prior_mean", "prior_strength", "assumption")
 LOWER, UPPER, TRUST, MEAN, STRENGTH, ASSUMPTION = range(6)
-# What was seen: statistics in units of the range, how many pulls wait for a reward, and how many there were.
-SEEN = ("plays", "total", "squares", "ones", "pending", "pulls")
-PLAYS, TOTAL, SQUARES, ONES, PENDING, PULLS = range(6)
+# What was seen: statistics in units of the range, how many pulls wait for a reward, and how many there were; then what
+# the experts chose when they were asked, and how it went.
+SEEN = ("plays", "total", "squares", "ones", "pending", "pulls", "chosen", "chosen_total", "chosen_squares")
+PLAYS, TOTAL, SQUARES, ONES, PENDING, PULLS, CHOSEN, CHOSEN_TOTAL, CHOSEN_SQUARES = range(9)
 
 _DEFAULTS = {"trust": 1.0, "prior_mean": 0.0, "prior_strength": 0.0, "assumption": 0.0}
-_NEEDED = ("arms", "low", "high", "retired", "contexts", "rows", "size", "lower", "upper", "used", *SEEN)
+_NEEDED = ("arms", "low", "high", "retired", "contexts", "rows", "size", "lower", "upper", "used", *SEEN[:CHOSEN])
 _MOST = 10**7  # rows of a saved agent: more would not fit in memory
 _CELLS = 10**8  # the same, times arms
 _SLACK = 1e-9  # of sums of rounded numbers
@@ -91,6 +92,15 @@ class Contexts:
             return self.position[arm]
         except (KeyError, TypeError):
             raise UnknownArmError(unknown("arm", arm, self.arms)) from None
+
+    @property
+    def expert(self) -> int:
+        """The position of `EXPERT`."""
+        if EXPERT not in self.position:
+            raise ValueError(
+                f"this agent cannot ask experts: there is no mb.EXPERT among its arms {shown(list(self.arms))}"
+            )
+        return self.position[EXPERT]
 
     def mask(self, arms: Sequence[Arm]) -> Booleans:
         """Which arms these are."""
@@ -174,7 +184,7 @@ class Contexts:
             above, below = strength * (mean - low) / (high - low), strength * (high - mean) / (high - low)
             some = strength > 0.0
             prior = np.where(some, np.maximum(above, 1.0), 1.0), np.where(some, np.maximum(below, 1.0), 1.0)
-        return Known.trusted(trust, lower, upper, low, high, prior)
+        return Known.trusted(trust, lower, upper, low, high, prior, self.position.get(EXPERT))
 
     def offered(self, rows: int | list[int]) -> Booleans:
         """Which arms are neither retired nor forbidden in these rows."""
@@ -183,7 +193,7 @@ class Contexts:
     @staticmethod
     def statistics(seen: Floats) -> Seen:
         """Rows of what was seen, for policies."""
-        return Seen(*seen[:, :PENDING].swapaxes(0, 1))
+        return Seen(*seen[:, :PULLS].swapaxes(0, 1))
 
     def moved(self, rows: list[int], ledgers: list[Ledger], known: Floats, seen: Floats) -> list[Ledger]:
         """The ledgers if this were known and seen in these rows."""
@@ -236,7 +246,7 @@ class Contexts:
         rows = np.array(list(self.rows.values()), dtype=np.int64)
         used = np.flatnonzero(self.seen[rows].any(axis=(1, 2)))
         data: dict[str, Any] = {
-            "arms": list(self.arms),
+            "arms": plain_arms(self.arms),
             "low": self.low.tolist(),
             "high": self.high.tolist(),
             "retired": list(self.names(self.retired)),
@@ -252,12 +262,14 @@ class Contexts:
         if self.forbidden[rows].any():
             data["forbidden"] = [list(self.names(mask)) for mask in self.forbidden[rows]]
         seen = zip(SEEN, self.seen[rows[used]].swapaxes(0, 1), strict=True)
-        return data | {"used": used.tolist()} | {name: values.tolist() for name, values in seen}
+        asked = bool(self.seen[:, CHOSEN].any())
+        kept = {name: values.tolist() for name, values in seen if asked or name in SEEN[:CHOSEN]}
+        return data | {"used": used.tolist()} | kept
 
     @classmethod
     def from_dict(cls, what: str, data: Any) -> Self:
         """Make the contexts that `to_dict` described; every entry is checked."""
-        saved = Entries(what, data, _NEEDED, (*_DEFAULTS, "assumptions", "forbidden"))
+        saved = Entries(what, data, _NEEDED, (*_DEFAULTS, *SEEN[CHOSEN:], "assumptions", "forbidden"))
         try:
             like = MeanBounds.vacuous(saved.list("arms"), low=saved.list("low"), high=saved.list("high"))
             names = [tuple(name) if isinstance(name, list) else name for name in saved.list("contexts")]
@@ -316,17 +328,26 @@ class Contexts:
         if len(set(used)) < len(used):
             raise saved.wrong("used must hold numbers that differ")
         shape = (len(used), len(self.arms))
-        total, squares = saved.numbers("total", shape), saved.numbers("squares", shape)
         plays, ones, pending, pulls = (saved.wholes(name, shape) for name in ("plays", "ones", "pending", "pulls"))
-        slack = _SLACK * (1.0 + plays)
-        fine = (ones <= plays) & (pending <= pulls) & (total >= 0.0) & (squares >= 0.0)
-        fine &= (total <= plays + slack) & (squares <= total + slack) & (total**2 <= plays * (squares + slack) + slack)
+        sums = [(plays, saved.numbers("total", shape), saved.numbers("squares", shape))]
+        if any(name in saved for name in SEEN[CHOSEN:]):
+            missing = [name for name in SEEN[CHOSEN:] if name not in saved]
+            if missing:
+                raise saved.wrong(f"it lacks {', '.join(missing)}")
+            counts = saved.wholes("chosen", shape)
+            sums.append((counts, saved.numbers("chosen_total", shape), saved.numbers("chosen_squares", shape)))
+        fine = (ones <= plays) & (pending <= pulls)
+        for count, total, squares in sums:
+            slack = _SLACK * (1.0 + count)
+            fine &= (total >= 0.0) & (squares >= 0.0) & (total <= count + slack) & (squares <= total + slack)
+            fine &= total**2 <= count * (squares + slack) + slack
         for place, k in np.argwhere(~fine)[:1].tolist():
-            own = {name: saved[name][place][k] for name in SEEN}
+            own = {name: saved[name][place][k] for name in SEEN if name in saved}
             raise saved.wrong(
                 f"context {saved['contexts'][used[place]]!r}, arm {self.arms[k]!r}: no rewards in its range give {own}"
             )
-        self.seen[[rows[place] for place in used]] = np.stack([plays, total, squares, ones, pending, pulls], axis=1)
+        own = (*sums[0], ones, pending, pulls, *(sums[1] if len(sums) > 1 else np.zeros((3, *shape))))
+        self.seen[[rows[place] for place in used]] = np.stack(own, axis=1)
 
 
 def read_knowledge(known: Any) -> dict[Context | None, Knowledge]:

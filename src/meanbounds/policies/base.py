@@ -14,6 +14,7 @@ import numpy as np
 
 from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen
+from meanbounds.policies.promise import Promise
 from meanbounds.support.checks import as_mapping, shown, unknown
 from meanbounds.support.saving import Saved
 from meanbounds.support.streams import Draws
@@ -109,6 +110,8 @@ def _plain(value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, Described):
         return value.to_dict()
+    if isinstance(value, Promise):
+        return {"promise": value.to_dict()}
     if not isinstance(value, str | int | float | bool):
         raise TypeError
     return value
@@ -117,7 +120,7 @@ def _plain(value: Any) -> Any:
 def _parameter(value: Any) -> Any:
     """The parameter that `_plain` wrote."""
     if isinstance(value, Mapping):
-        return Described.from_dict(value)
+        return Promise.from_dict(value["promise"]) if "promise" in value else Described.from_dict(value)
     return tuple(map(_parameter, value)) if isinstance(value, list) else value
 
 
@@ -366,6 +369,9 @@ class NoDraws(Draws):
         raise TypeError(self._message)
 
     def table(self, columns: int) -> Floats:
+        raise TypeError(self._message)
+
+    def coin(self) -> Floats:
         raise TypeError(self._message)
 
 

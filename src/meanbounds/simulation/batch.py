@@ -51,8 +51,9 @@ def play_batch(task: Task, first: int, runs: int, tick: Callable[[int], None]) -
         if late is not None:
             for some, which, numbers, pulled in late.due(t):
                 rewards.pay(seen, some, which, numbers, pulled)
+            seen.pending = pulls - seen.plays
             if task.counts:
-                supposed = seen.with_pending(pulls - seen.plays, known)
+                supposed = seen.with_pending(known)
             else:
                 clock = seen.plays.sum(axis=1) + 1.0
         draws = Draws(keys, t - 1)

@@ -63,12 +63,12 @@ class BaseAgent(Saved):
             self._warned.add(what)
             warnings.warn(message, stacklevel=level)
 
-    def _warn_unasked(self, arm: Any) -> None:
+    def _warn_unasked(self, arm: Any, level: int = 4) -> None:
         self._warn(
             "unasked",
             f"arm {arm!r} got a reward, but no pull of it is waiting for one; if the agent did not choose this arm "
             f"itself, say so with pulled=False",
-            level=4,
+            level=level,
         )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -89,3 +89,7 @@ class Draws:
     def table(self, columns: int) -> Floats:
         """Uniform numbers in a table with this many columns, one row for each row; independent of `one`."""
         return uniform(child(self._keys, self.number)[:, None], np.arange(columns))
+
+    def coin(self) -> Floats:
+        """One more uniform number for each row, independent of `one` and `table`, for a policy that wraps another."""
+        return uniform(child(self._keys, self.number), 2**63)
