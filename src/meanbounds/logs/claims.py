@@ -17,8 +17,9 @@ bounds the mean of an option k by the mean of one variable, which gets one confi
 - **Checks.** The mean of ``(Y - g) 1{A = k}`` is at least ``-w g``, since the second best option is worth at least 0
   where k was rightly chosen; and that of ``1{A = k} / propensity`` is 1. They bound nothing; a log can refute them.
 
-The bounds are sharp for rewards of 0 and 1, except at the edge of what a log allows. Graded rewards allow a little
-more with errors or odds: a convex function of a reward is replaced by its chord between 0 and 1.
+For rewards of 0 and 1 nothing better follows from one context of an infinite log: a linear program over all kinds of
+cases gives the same numbers, as long as each mean where an option was chosen is at least g from both ends of the range,
+and odds are assumed alone. Graded rewards would allow a little more: only their means and variances are used.
 
 With C contexts of K options and confidence c, each option of a context may fail with probability (1 - c) / (C K).
 Checks get 1/50 of that, if there are any, and each side half of the rest. Claims share a side by weights that depend on
