@@ -8,11 +8,13 @@ import re
 import tempfile
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.files import Files, find_files, is_address
@@ -87,7 +89,7 @@ class Log:
         try:
             return self.columns[name]
         except KeyError:
-            raise LogError(f"the log has no such column: {unknown('column', name, [*self.columns])}") from None
+            raise LogError(unknown("column", name, [*self.columns])) from None
 
 
 @contextmanager
@@ -196,12 +198,20 @@ def _duckdb_files(files: Files, wanted: Sequence[str]) -> str:
     elif files.format == "json":
         options.append("sample_size = -1")  # all rows: types must not depend on the first ones
     else:  # nothing is guessed: all fields are text
-        options += ["all_varchar = true", "header = true", "quote = '\"'", "escape = '\"'", "skip = 0", "comment = ''"]
+        options += ["header = true", "quote = '\"'", "escape = '\"'", "skip = 0", "comment = ''"]
         options += ["strict_mode = true", "null_padding = false", "ignore_errors = false"]
-        separator = files.separator(wanted)
-        options += [] if separator is None else [f"delim = '{separator}'"]
-    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
-    return f"read_{files.format}({', '.join((f'[{listed}]', *options))})"
+        header = files.header(wanted)
+        if header is None:
+            options.append("all_varchar = true")
+        else:
+            columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in header[1])
+            options = [*options[len(paths) > 1 :], "auto_detect = false", f"columns = {{{columns}}}"]
+            options.append(f"delim = {_literal(header[0])}")
+    return f"read_{files.format}([{', '.join(map(_literal, paths))}], {', '.join(options)})"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _duckdb_table(connection: Any, name: str) -> list[str]:
@@ -214,27 +224,35 @@ def _duckdb_table(connection: Any, name: str) -> list[str]:
         if len(parts) == 2 and any([row[0].lower(), row[2].lower()] == lowered for row in rows):
             return parts  # database.table
         names = [row[-1] for row in rows] if len(parts) == 1 else [".".join(row[-len(parts) :]) for row in rows]
-        raise LogError(f"the database has no such table: {unknown('table', name, names)}")
+        raise LogError(unknown("table", name, names))
     return parts
 
 
 def _register(stack: ExitStack, connection: Any, source: Any, wanted: Sequence[str], whole: bool) -> str:
     """Make a table in memory known to DuckDB by a new name."""
     module = type(source).__module__.split(".")[0]
-    if module == "polars":
-        source = source.collect() if hasattr(source, "collect") else source
-        import_optional("pyarrow", "logs", "polars tables")
-    elif module not in ("pandas", "pyarrow"):
+    if isinstance(source, Mapping):
+        source = {name: np.asarray(values) for name, values in source.items()}
+        if len({values.shape for values in source.values()}) > 1 or any(own.ndim != 1 for own in source.values()):
+            raise LogError("the columns of a log must be lists of the same length")
+        names = [*source]
+    elif module in ("pandas", "polars", "pyarrow"):
+        if hasattr(source, "collect"):  # a lazy one of polars
+            source = source.collect()
+        if module == "polars":
+            import_optional("pyarrow", "logs", "polars tables")
+        names = [str(name) for name in (source.column_names if module == "pyarrow" else source.columns)]
+    else:
         raise LogError(
             "a log is the path of Parquet, CSV or JSON lines files, a folder or a pattern of them, a table of pandas, "
-            f"polars or Arrow, a Spark DataFrame, or the name of a table with connection=; got {shown(source)}"
+            "polars or Arrow, a dictionary of columns, a Spark DataFrame, or the name of a table with connection=; got "
+            f"{shown(source)}"
         )
-    names = [str(name) for name in getattr(source, "column_names", source.columns)]
     for name in wanted:
         if names.count(name) > 1:
             raise LogError(f"the log has the column {name!r} more than once; rename or remove the others")
         if name not in names:
-            raise LogError(f"the log has no such column: {unknown('column', name, names)}")
+            raise LogError(unknown("column", name, names))
     if module == "pandas" and not whole:
         source = source[list(dict.fromkeys(wanted))]
     view = f"meanbounds_{uuid.uuid4().hex}"
@@ -321,5 +339,6 @@ def _errors(dialect: Dialect, kind: type[BaseException]) -> Iterator[None]:
     except kind as error:
         lines = [line.strip() for line in re.split(r"\nLINE |\n== SQL|;\n'", str(error))[0].splitlines()]
         said = " ".join([line for line in lines if line and not line.startswith("at ")][:3])
+        said += "".join(f" in {path}" for path in re.findall(r"^ *file = (.+)$", str(error), re.MULTILINE))
         advice = next((f"; {advice}" for words, advice in _REMEDIES.items() if re.search(words, str(error))), "")
         raise LogError(f"{dialect.engine} cannot read this log: {said}{advice}") from error

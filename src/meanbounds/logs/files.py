@@ -21,7 +21,7 @@ _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv
 )
 _NAMES = {"parquet": "Parquet", "csv": "CSV", "json": "JSON lines"}
 _COMPRESSED = (".gz", ".zst")
-_SEPARATORS = (",", ";", "\t", "|")
+_SEPARATORS = ",;\t|"
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # two letters or more: C:/ is a disk
 _LONGEST = 1_000_000  # bytes of a line of names
 
@@ -36,30 +36,39 @@ class Files:
     >>> from meanbounds.logs.files import find_files
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "log.csv"
     >>> _ = path.write_text("age;dose, mg;reward\n")
-    >>> find_files(str(path)).separator(["age", "reward"])
-    ';'
+    >>> find_files(str(path)).header(["age", "reward"])
+    (';', ['age', 'dose, mg', 'reward'])
     """
 
     format: str
     paths: tuple[str, ...]
 
-    def separator(self, columns: Sequence[str]) -> str | None:
-        """The separator by which the first line of each CSV file has most of the columns; None if it cannot be told.
+    def header(self, columns: Sequence[str]) -> tuple[str, list[str]] | None:
+        """The separator by which the first line of CSV files has most of the columns, and the fields of that line.
 
-        A LogError says which file is empty, damaged, or has one of the columns twice.
+        None if files differ, or their first lines cannot be read here. A LogError says which file is empty, damaged, or
+        has one of the columns twice.
         """
         lines = {path: _first_line(path) for path in self.paths if not (is_address(path) or path.endswith(".zst"))}
         named = {path: line for path, line in lines.items() if line.strip()}
         if lines and not named:
             raise LogError(f"{next(iter(lines))} is empty; a CSV file begins with a line that names its columns")
-        found = None
+        found: list[tuple[str, list[str]]] = []
         for path, line in named.items():
-            fields = {sign: next(csv.reader([line], delimiter=sign), []) for sign in (found or "".join(_SEPARATORS))}
-            found = max(fields, key=lambda sign: (len({*columns} & {*fields[sign]}), len(fields[sign])))
+            signs = found[0][0] if found else _SEPARATORS
+            splits = [(sign, next(csv.reader([line], delimiter=sign), [])) for sign in signs]
+            sign, fields = max(splits, key=lambda split: (len({*columns} & {*split[1]}), len(split[1])))
+            lowered = [field.lower() for field in fields]
             for name in columns:
-                if fields[found].count(name) > 1:
+                if name in fields and lowered.count(name.lower()) > 1:
                     raise LogError(f"{path} has the column {name!r} more than once; rename or remove the others")
-        return found
+            for place, field in enumerate(fields):
+                if not field or field.lower() in lowered[:place]:
+                    fields[place] = f"{field}_{place}"
+            found.append((sign, fields))
+        same = len(named) == len(self.paths) and all(one == found[0] for one in found)
+        quoted = any(line.count('"') % 2 for line in named.values())  # the line goes on
+        return found[0] if same and not quoted else None
 
 
 def is_address(text: str) -> bool:

@@ -53,8 +53,8 @@ def read(
     ----------
     source
         Path of Parquet, CSV or JSON lines files, a folder or a pattern of them; a table of pandas, polars or Arrow; a
-        Spark DataFrame; or the name of a table in the database of `connection` (``schema.table``, in double quotes
-        where a name holds a dot).
+        dictionary of columns; a Spark DataFrame; or the name of a table in the database of `connection`
+        (``schema.table``, in double quotes where a name holds a dot).
     context
         Column that says in which context the arm was chosen; several columns; or None for a log without contexts.
     arm, reward

@@ -1,0 +1,218 @@
+"""One table of dirty logs: DuckDB, PostgreSQL and Spark count the same rows, and refuse the same ones."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+from meanbounds import logs
+from meanbounds.logs import Counts, LogError, LogWarning
+from tests.logs.naive_counts import Naive, check_against
+
+NAN, INF = math.nan, math.inf
+TYPES = {  # in Spark and PostgreSQL; DuckDB has the latter
+    "text": ("STRING", "text"),
+    "float": ("DOUBLE", "double precision"),
+    "whole": ("BIGINT", "bigint"),
+    "boolean": ("BOOLEAN", "boolean"),
+    "decimal": ("DECIMAL(10,2)", "numeric(10,2)"),
+    "date": ("DATE", "date"),
+    "time": ("TIMESTAMP_NTZ", "timestamp"),
+}
+MANY = np.random.default_rng(5).random(600).tolist()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A log of three columns, each of a type and with values, and the range of its rewards."""
+
+    z: tuple[str, list[Any]]
+    arm: tuple[str, list[Any]]
+    reward: tuple[str, list[Any]]
+    low: float = 0.0
+    high: float = 1.0
+    commas: bool = False
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        return list(zip(self.z[1], self.arm[1], self.reward[1], strict=True))
+
+    def columns(self, engine: int) -> str:
+        typed = {"z": self.z, "arm": self.arm, "reward": self.reward}
+        return ", ".join(f"{name} {TYPES[kind][engine]}" for name, (kind, _) in typed.items())
+
+
+Z, ARM = ("text", ["old", "young"] * 3), ("text", ["x", "x", "y"] * 2)
+GOOD = ("float", [0.0, 0.5, 1.0, 0.5, 0.0, 1.0])
+LONG_Z, LONG_ARM = ("text", ["old", "young", "none"] * 200), ("whole", [*range(5), 10] * 100)
+CASES = {
+    "missing floats": Case(
+        ("float", [1.0, NAN, 2.0, 2.5, None, 1e20]),
+        ("float", [1.0, 2.0, NAN, 1.0, 2.0, 2.0]),
+        ("float", [NAN, *MANY[:5]]),
+    ),
+    "infinite and outside": Case(Z, ARM, ("float", [INF, -INF, 1.5, -0.5, 0.25, -0.0])),
+    "nulls": Case(("text", ["old", None] * 3), ("whole", [1, 2, None] * 2), ("whole", [None, 0, 1] * 2)),
+    "blank and missing text": Case(
+        ("text", ["old", "  ", "NA", "N/A", "none", "old "]), ("text", ["x", "x", "y", "", " y", "y"]), GOOD
+    ),
+    "words": Case(Z, ARM, ("text", ["True", "no", "YES", " false ", "maybe", "NA"])),
+    "numbers as text": Case(Z, ARM, ("text", ["1", " 0.5 ", "1e-1", "1_0", "0,5", "-inf"])),
+    "decimal commas": Case(Z, ARM, ("text", ["1", " 0,5 ", ",25", "0", "null", "1,5"]), commas=True),
+    "thousands": Case(Z, ARM, ("text", ["1,000", "2,500", "1", "2", "3", "4"]), high=5000.0),
+    "booleans": Case(("boolean", [True, False, None] * 2), Z, ("boolean", [True, None, False] * 2)),
+    "decimals": Case(
+        ("decimal", [Decimal("1.50"), Decimal("2.00"), None] * 2), ARM, ("decimal", [Decimal("0.10"), None] * 3)
+    ),
+    "dates": Case(("date", [date(2024, 2, 29), date(2024, 3, 1), None] * 2), ("text", ["007", "7"] * 3), GOOD),
+    "midnights": Case(("time", [datetime(2024, 2, 29), datetime(2024, 3, 1), None] * 2), ARM, GOOD),
+    "times": Case(("time", [datetime(2024, 2, 29), datetime(2024, 3, 1, 12, 30), None] * 2), ARM, GOOD),
+    "dates as rewards": Case(Z, ARM, ("date", [date(2024, 2, 29), None] * 3)),
+    "many values": Case(
+        LONG_Z, LONG_ARM, ("float", [*MANY[:590], NAN, None, INF, -INF, 1.5, -0.5, 2.5, 0.0, 1.0, NAN])
+    ),
+    "many values far from 0": Case(LONG_Z, LONG_ARM, ("float", [1e6 + one for one in MANY]), low=1e6, high=1e6 + 1),
+    "many costs": Case(LONG_Z, LONG_ARM, ("float", [-30.0 * one for one in MANY]), low=-30.0, high=0.0),
+    "many texts": Case(
+        LONG_Z,
+        ("text", ["a", "b", " "] * 200),
+        ("text", [*map(str, MANY[:590]), "NA", None, "yes", "F", "1.5", " 1", "x", "\u00a00.5", "0,5", "inf"]),
+    ),
+    "many texts with commas": Case(
+        LONG_Z, LONG_ARM, ("text", [*(f"{one:.9f}".replace(".", ",") for one in MANY[:598]), "half", "1"]), commas=True
+    ),
+}
+
+
+@contextlib.contextmanager
+def opened(case: Case, engine: str, where: Any) -> Iterator[tuple[Any, Any]]:
+    """A source and a connection with the log of a case."""
+    if engine == "spark":
+        yield where.createDataFrame(case.rows, case.columns(0)), None
+        return
+    connect: Any = duckdb if engine == "duckdb" else pytest.importorskip("psycopg")
+    with connect.connect(where) as connection:
+        mark = "?" if engine == "duckdb" else "%s"
+        connection.execute("DROP TABLE IF EXISTS a_log")
+        connection.execute(f"CREATE TABLE a_log ({case.columns(1)})")
+        connection.cursor().executemany(f"INSERT INTO a_log VALUES ({mark}, {mark}, {mark})", case.rows)
+        connection.commit()
+        yield "a_log", connection
+
+
+def check(case: Case, source: Any, connection: Any, *, refuse: bool = True) -> None:
+    naive = Naive(case.rows, case.low, case.high, commas=case.commas)
+    asked: dict[str, Any] = {"context": "z", "low": case.low, "high": case.high, "connection": connection}
+    if naive.kinds and (refuse or not naive.cells):
+        with pytest.raises(LogError) as caught:
+            logs.read(source, **asked)
+        assert caught.value.bad is not None
+        assert dict(caught.value.bad.kinds) == naive.kinds
+        assert set(caught.value.bad.examples) == set(naive.kinds)
+    if naive.cells:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LogWarning)
+            check_against(logs.read(source, **asked, on_bad="drop"), naive)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_duckdb_counts_as_a_loop_does(name: str) -> None:
+    with opened(CASES[name], "duckdb", ":memory:") as (source, connection):
+        check(CASES[name], source, connection)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_postgres_counts_as_a_loop_does(name: str, postgres: str) -> None:
+    with opened(CASES[name], "postgres", postgres) as (source, connection):
+        check(CASES[name], source, connection)
+        assert connection.info.transaction_status == 0  # idle, as before
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_spark_counts_as_a_loop_does(name: str, spark: Any) -> None:
+    with opened(CASES[name], "spark", spark) as (source, connection):
+        check(CASES[name], source, connection, refuse=False)  # a query of Spark takes a while
+
+
+def log_with_propensities(rows: int, distinct: int) -> list[tuple[str, str, float, float, str]]:
+    random = np.random.default_rng(rows)
+    chances = random.integers(1, distinct, rows) / distinct
+    return [
+        (f"z{z}", f"a{k}", float(reward), float(chance), day)
+        for z, k, reward, chance, day in zip(
+            random.integers(0, 3, rows),
+            random.integers(0, 2, rows),
+            random.integers(0, distinct, rows) / distinct,
+            chances,
+            random.choice(["2024-01-01", "2024-01-02", "2024-01-03"], rows),
+            strict=True,
+        )
+    ]
+
+
+@pytest.mark.parametrize("distinct", [4, 1000])
+def test_engines_agree_on_propensities_and_conditions(distinct: int, spark: Any, postgres: str) -> None:
+    rows = log_with_propensities(700, distinct)
+    asked: dict[str, Any] = {"context": ["z", "day"], "propensity": "p", "where": "day >= '2024-01-02' -- later ones"}
+    psycopg = pytest.importorskip("psycopg")
+    found: list[Counts] = []
+    for module, where, mark in ((duckdb, ":memory:", "?"), (psycopg, postgres, "%s")):
+        with module.connect(where) as connection:
+            connection.execute("DROP TABLE IF EXISTS a_log")
+            types = "z text, arm text, reward double precision, p double precision, day text"
+            connection.execute(f"CREATE TABLE a_log ({types})")
+            marks = ", ".join([mark] * 5)
+            connection.cursor().executemany(f"INSERT INTO a_log VALUES ({marks})", rows)
+            connection.commit()
+            found.append(logs.read("a_log", connection=connection, **asked))
+    found.append(logs.read("a_log", connection=postgres, **asked))
+    frame = spark.createDataFrame(rows, "z STRING, arm STRING, reward DOUBLE, p DOUBLE, day STRING")
+    found.append(logs.read(frame, **asked))
+    frame.createOrReplaceTempView("a_log")
+    found.append(logs.read("a_log", connection=spark, **asked))
+    spark.catalog.dropTempView("a_log")
+    for counts in found:
+        assert counts.weighted is not None
+        assert counts.contexts == found[0].contexts
+        np.testing.assert_array_equal(counts.count, found[0].count)
+        for z, context in enumerate(counts.contexts):
+            own = np.array([row[2:4] for row in rows if (row[0], row[4]) == context and row[1] == "a1"])
+            y, w = own[:, 0], 1.0 / own[:, 1]
+            sums = [w.sum(), (w * y).sum(), (w * w).sum(), (w * w * y).sum(), (w * w * y * y).sum()]
+            np.testing.assert_allclose(counts.weighted[:, z, 1], sums, rtol=1e-12)
+            np.testing.assert_allclose(counts.total[z, 1], y.sum(), rtol=1e-13)
+
+
+def test_errors_of_engines_say_what_to_do(spark: Any, postgres: str, tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "clinic.duckdb")) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT 'a' AS arm, 1 AS reward UNION ALL SELECT 'b', 0")
+        with pytest.raises(LogError, match="unknown table 'visit', did you mean 'visits'"):
+            logs.read("visit", connection=connection)
+        with pytest.raises(LogError, match="unknown column 'rewrad', did you mean 'reward'"):
+            logs.read("visits", reward="rewrad", connection=connection)
+        with pytest.raises(LogError, match=r"DuckDB .*\"rewad\" not found.*check the names of columns in where="):
+            logs.read("visits", where="rewad = 1", connection=connection)
+        with pytest.raises(LogError, match="where= is a condition in SQL"):
+            logs.read("visits", where="reward >", connection=connection)
+    assert logs.read("main.visits", connection=tmp_path / "clinic.duckdb").rows == 2
+    with pytest.raises(LogError, match=r"PostgreSQL .*relation \"visits\" does not exist"):
+        logs.read("visits", connection=postgres)
+    with pytest.raises(LogError, match="PostgreSQL counts a table"):
+        logs.read({"arm": ["a"], "reward": [1]}, connection=postgres)
+    with pytest.raises(LogError, match=r"Spark .*visits"):
+        logs.read("visits", connection=spark)
+    with pytest.raises(LogError, match="belongs to spark; leave engine= out"):
+        logs.read("visits", connection=spark, engine="postgres")
+    with pytest.raises(ValueError, match="engine must be one of 'duckdb', 'postgres', 'spark'"):
+        logs.read("visits", connection=spark, engine="sparc")  # type: ignore[arg-type]
