@@ -234,10 +234,10 @@ class Seen:
         more = np.where(played, np.minimum(pending, self.plays), pending)
         plays = np.where(played, self.plays, 1.0)
         middle = (0.5 * (known.lower + known.upper) - known.low) / known.width
-        sums = (
+        total, squares, ones = (
             np.where(played, own + more * (own / plays), more * middle) for own in (self.total, self.squares, self.ones)
         )
-        found = Seen(self.plays + more, *sums, pending)
+        found = Seen(self.plays + more, total, squares, ones, pending)
         found._actual = self
         return found
 

@@ -156,7 +156,7 @@ def test_every_arm_that_may_be_best_is_pulled_as_often_as_the_floor_says() -> No
     assert chances == pytest.approx([0.9, 0.05, 0.05, 0.0])
     pulled = np.zeros(4, dtype=int)
     for _ in range(20_000):
-        arm = one.pull()
+        arm: Any = one.pull()
         pulled[arm] += 1
         one.cancel(arm)
     assert pulled[3] == 0

@@ -16,7 +16,7 @@ from meanbounds.support.types import Floats
 
 KINDS = [getattr(mb.policies, name) for name in mb.policies.__all__]
 POLICIES = [kind for kind in KINDS if isinstance(kind, type) and issubclass(kind, Policy)]
-BUILT_IN = [kind for kind in POLICIES if kind not in (Policy, IndexPolicy)]
+BUILT_IN = [kind for kind in POLICIES if kind not in (Policy, IndexPolicy, mb.policies.Guarded)]
 IGNORE_BOUNDS = ("UCB", "KLUCB")
 SLOW = ("IDS",)
 

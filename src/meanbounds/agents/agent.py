@@ -393,7 +393,7 @@ class Agent(BaseAgent):
             part = slice(contexts.size)
             known, seen = contexts.given(contexts.known[part]), contexts.statistics(contexts.seen[part])
             found = self._watch.contradictions(known, seen, contexts.seen[part, PENDING], error)
-            return [one.named(self.arms[int(one.arm)], names[one.context]) for one in found]
+            return [one.named(self.arms[one.arm], names[one.context]) for one in found]
 
     def to_dict(self) -> dict[str, Any]:
         """The whole state, in values that JSON can hold; the agent that `from_dict` makes of it decides the same."""

@@ -342,12 +342,12 @@ class Contexts:
             fine &= (total >= 0.0) & (squares >= 0.0) & (total <= count + slack) & (squares <= total + slack)
             fine &= total**2 <= count * (squares + slack) + slack
         for place, k in np.argwhere(~fine)[:1].tolist():
-            own = {name: saved[name][place][k] for name in SEEN if name in saved}
+            given = {name: saved[name][place][k] for name in SEEN if name in saved}
             raise saved.wrong(
-                f"context {saved['contexts'][used[place]]!r}, arm {self.arms[k]!r}: no rewards in its range give {own}"
+                f"context {saved['contexts'][used[place]]!r}, arm {self.arms[k]!r}: no rewards in its range give {given}"
             )
-        own = (*sums[0], ones, pending, pulls, *(sums[1] if len(sums) > 1 else np.zeros((3, *shape))))
-        self.seen[[rows[place] for place in used]] = np.stack(own, axis=1)
+        chosen = sums[1] if len(sums) > 1 else np.zeros((3, *shape))
+        self.seen[[rows[place] for place in used]] = np.stack([*sums[0], ones, pending, pulls, *chosen], axis=1)
 
 
 def read_knowledge(known: Any) -> dict[Context | None, Knowledge]:

@@ -33,7 +33,7 @@ class Contradiction:
     the e-process against the bound; `since` says after how many rewards of the arm the warning came, None if none came.
     """
 
-    arm: Arm
+    arm: Any  # its position until `named`
     side: str
     bound: float
     plays: int

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import betaln, xlogy
 
 from meanbounds.bounds import EXPERT
-from meanbounds.divergence import kl_upper
+from meanbounds.divergence import kl, kl_upper
 from meanbounds.evidence.processes import against
 from meanbounds.knowledge import Knowledge
-from meanbounds.known import Known, Seen
+from meanbounds.known import Known, Seen, once
 from meanbounds.policies.base import DEFAULT, Cache, Exploration, Policy, choose
 from meanbounds.policies.promise import Promise
 from meanbounds.support.checks import shown, within
@@ -116,7 +116,7 @@ class Guarded(Policy):
         wanted = choose(self.policy, known, seen, t, draws, cache)
         plays = wanted != expert
         if plays.any():
-            plays &= self.allows(known, seen, wanted)
+            plays &= self.allows(known, seen, wanted, cache)
         if self.ask:
             plays &= draws.coin() >= self.ask
         self._check_expert(known, plays)
@@ -134,42 +134,62 @@ class Guarded(Policy):
         self._check_expert(known, found[:, expert] < 1e-12)
         return found
 
-    def allows(self, known: Known, seen: Seen, arms: Integers) -> Booleans:
+    def allows(self, known: Known, seen: Seen, arms: Integers, cache: Cache | None = None) -> Booleans:
         """Whether the promise allows to play these options now, one in each row."""
-        expert, sure, seen = self._expert(known), known.without_doubted, seen.actual
-        options = np.arange(seen.plays.shape[1]) != expert
-        pending = np.zeros(seen.plays.shape) if seen.pending is None else seen.pending
-        pulls = seen.plays + pending
-        plays, late = pulls[:, options].sum(axis=1), pending[:, options].sum(axis=1)
-        low, high = known.low[:, options].min(axis=1), known.high[:, options].max(axis=1)
-        value = self._value(sure, seen, expert)
-        row = np.arange(len(plays))
-        lower = np.broadcast_to(sure.lower, pulls.shape)
-        need = (plays + 1.0) * (value - low) - (lower[row, arms] - low)
-        budget = np.min(self.promise.budgets(value, pulls.sum(axis=1) + 1.0, low, high), axis=0)
-        need = need - budget  # what the options played before must have earned, from the bottom of the range
-        certain = (pulls * (lower - low[:, None]))[:, options].sum(axis=1)
-        earned = (seen.plays * (known.low - low[:, None]) + known.width * seen.total)[:, options].sum(axis=1)
-        found: Booleans = need <= certain
-        wins, size = earned / (high - low), plays - late
-        bound = need / np.maximum(plays, 1.0) / (high - low)
-        open_ = ~found & (bound > 0.0) & (wins > bound * plays)
+        expert, seen = self._expert(known), seen.actual
+        low, high, sure = self._limits(known)
+        pulls = seen.plays if seen.pending is None else seen.plays + seen.pending
+        rounds = pulls.sum(axis=1)
+        plays = rounds - pulls[:, expert]
+        value = self._value(known.without_doubted, seen, expert, cache)
+        row = np.arange(len(plays)) if len(sure) > 1 else 0
+        budget = np.min(self.promise.budgets(value, rounds + 1.0, low, high), axis=0)
+        # What the options played before must have earned, and what they are certain to, from the bottom of the range.
+        need = (plays + 1.0) * (value - low) - sure[row, arms] - budget
+        found: Booleans = need <= (pulls * sure).sum(axis=1)
+        size = plays if seen.pending is None else plays - (seen.pending.sum(axis=1) - seen.pending[:, expert])
+        wins = ((known.low - low[:, None]) * seen.plays + known.width * seen.total) * self._options(known)
+        wins, bound = wins.sum(axis=1) / (high - low), need / ((high - low) * np.maximum(plays, 1.0))
+        open_ = ~found & (wins > bound * plays) & (bound > 0.0)
         if open_.any():
-            e = against(*(part[open_] for part in (wins, size - wins, bound, 1.0 - bound)), None, late[open_])
-            found[open_] = e >= -log(_OF_OPTIONS * (1.0 - self.confidence))
+            own, lacks, bound, late = (part[open_] for part in (wins, size - wins, bound, plays - size))
+            found[open_] = against(own, lacks, bound, 1.0 - bound, None, late) >= -log(
+                _OF_OPTIONS * (1.0 - self.confidence)
+            )
         return found
 
-    def _value(self, sure: Known, seen: Seen, expert: int) -> Floats:
-        """An upper limit on the experts' value in each row."""
+    @once
+    def _options(self, known: Known) -> Floats:
+        """1 for options, 0 for the experts."""
+        return (np.arange(known.lower.shape[1]) != self._expert(known)).astype(np.float64)
+
+    @once
+    def _limits(self, known: Known) -> tuple[Floats, Floats, Floats]:
+        """The range of the options' rewards, and by how much each mean is certain to exceed its low end."""
+        options = self._options(known) > 0.0
+        low, high = known.low[:, options].min(axis=1), known.high[:, options].max(axis=1)
+        return low, high, np.where(options, known.without_doubted.lower - low[:, None], 0.0)
+
+    def _value(self, sure: Known, seen: Seen, expert: int, cache: Cache | None) -> Floats:
+        """An upper limit on the experts' value in each row; the cache holds the last one."""
         plays, wins = seen.plays[:, expert], seen.total[:, expert]
-        low, width, bound = (np.broadcast_to(own[:, expert], plays.shape) for own in (sure.low, sure.width, sure.upper))
-        lacks = np.maximum(plays - wins, 0.0)
-        mean = np.minimum(1.0, wins / np.maximum(plays, 1.0))
+        low, width, bound = sure.low[:, expert], sure.width[:, expert], sure.upper[:, expert]
+        before = None if cache is None else cache.get("value")
+        if before is not None and (before[0] == plays).all() and (before[1] == wins).all():
+            return before[2]
+        some = np.maximum(plays, 1.0)
+        mean, lacks = np.minimum(1.0, wins / some), np.maximum(plays - wins, 0.0)
         mixture = betaln(wins + 0.5, lacks + 0.5) - betaln(0.5, 0.5)
         level = xlogy(wins, mean) + xlogy(lacks, 1.0 - mean) - mixture
         level -= log((1.0 - _OF_OPTIONS) * (1.0 - self.confidence))
-        seen_value = low + width * np.where(plays > 0.0, kl_upper(mean, level / np.maximum(plays, 1.0)), 1.0)
-        return seen_value if self.ask else np.minimum(bound, seen_value)
+        if self.ask or (plays * kl(mean, np.minimum(1.0, (bound - low) / width)) > level).any():
+            found = low + width * np.where(plays > 0.0, kl_upper(mean, level / some), 1.0)
+            found = found if self.ask else np.minimum(bound, found)
+        else:
+            found = np.broadcast_to(bound, plays.shape)
+        if cache is not None:
+            cache["value"] = plays.copy(), wins.copy(), found
+        return found
 
     @staticmethod
     def _expert(known: Known) -> int:
