@@ -1,10 +1,11 @@
 """Bandits that start from bounds on each arm's mean instead of from nothing."""
 
-from meanbounds import evidence, linear, policies, simulation, theory
+from meanbounds import evidence, linear, logs, policies, simulation, theory
 from meanbounds.agents import Agent, Decision
 from meanbounds.bounds import EXPERT, BoundsError, MeanBounds
 from meanbounds.knowledge import Knowledge, Prior
 from meanbounds.linear import OFUL, ROFUL, Candidate, LinearAgent, LinearThompson
+from meanbounds.logs import Experts
 from meanbounds.policies import (
     BIMED,
     BKLUCB,
@@ -37,6 +38,7 @@ __all__ = [
     "BoundsError",
     "Candidate",
     "Decision",
+    "Experts",
     "ImprovedUCB",
     "Knowledge",
     "LinearAgent",
@@ -50,6 +52,7 @@ __all__ = [
     "__version__",
     "evidence",
     "linear",
+    "logs",
     "policies",
     "simulate",
     "simulation",

@@ -1,5 +1,6 @@
 """From a log to a decision: counts, what to assume of the experts who wrote it, bounds, and an agent."""
 
+from meanbounds.logs.agent import agent
 from meanbounds.logs.bounds import Bounds, bounds, value
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.errors import BadRows, LogError, LogWarning
@@ -17,6 +18,7 @@ __all__ = [
     "LogError",
     "LogWarning",
     "Tip",
+    "agent",
     "bounds",
     "prior",
     "read",

@@ -203,11 +203,11 @@ def bounds(
     )
 
 
-def value(counts: Counts, *, confidence: float = 0.95) -> tuple[Floats, Floats]:
+def value(counts: Counts, *, confidence: float = 0.95, joint: bool = True) -> tuple[Floats, Floats]:
     """Limit the experts' mean reward in each context: lower and upper limits, arrays (contexts,) in reward units.
 
-    All limits hold at once with this confidence, for a number of rows that was fixed in advance. A context without rows
-    gets the ends of the range.
+    With `joint` all limits hold at once with this confidence, otherwise those of each context by themselves; both for a
+    number of rows that was fixed in advance. A context without rows gets the ends of the range.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def value(counts: Counts, *, confidence: float = 0.95) -> tuple[Floats, Floats]:
     (array([0.635]), array([0.723]))
     """
     total, squares = counts.unit
-    nats = as_nats((1.0 - check_confidence(confidence)) / (2.0 * len(counts.contexts)))
+    nats = as_nats((1.0 - check_confidence(confidence)) / (2.0 * (len(counts.contexts) if joint else 1)))
     sums = counts.count.sum(axis=1), total.sum(axis=1), squares.sum(axis=1), nats
     lower, upper = (counts.low + (counts.high - counts.low) * limit(*sums) for limit in (lower_limit, upper_limit))
     return np.maximum(lower, counts.low), np.minimum(upper, counts.high)

@@ -1,0 +1,198 @@
+"""From the counts of a log to an agent that asks the experts and takes over only what it may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from meanbounds.agents import Agent
+from meanbounds.bounds import EXPERT, Arm, MeanBounds, UnknownArmError
+from meanbounds.knowledge import Knowledge, Prior
+from meanbounds.logs.bounds import bounds, value
+from meanbounds.logs.counts import Context, Counts
+from meanbounds.logs.experts import Experts
+from meanbounds.logs.prior import prior
+from meanbounds.policies import Guarded, OptimisticGittins, Policy, Promise
+from meanbounds.support.checks import as_flag, as_float, as_list, shown, unknown, within
+from meanbounds.support.streams import Seed
+from meanbounds.support.types import Booleans
+
+__all__ = ["FEWEST", "LEAST_SHARE", "PROMISE", "agent", "supported"]
+
+PROMISE = Promise(margin=0.01)
+"""What an agent of a log promises unless it is told otherwise."""
+
+FEWEST, LEAST_SHARE = 30, 0.02
+"""An option with fewer rows in a context, or a smaller share of its choices, has too little support to be played."""
+
+_ANY = Experts()
+_TRUST = 0.99  # in bounds that rest on what is assumed of experts
+_OF_BOUNDS, _OF_VALUE, _OF_GUARD = 0.25, 0.25, 0.5  # of the probability that something fails
+
+Arms = Iterable[Arm] | Mapping[Context, Iterable[Arm]]
+"""Some arms in every context, or by context."""
+
+
+def agent(
+    counts: Counts,
+    experts: Experts = _ANY,
+    *,
+    shift: float = 0.0,
+    policy: Policy | None = None,
+    trust: float | None = None,
+    confidence: float = 0.95,
+    promise: Promise | None = PROMISE,
+    ask: float = 0.0,
+    cost: float = 0.0,
+    expert: bool = True,
+    include: Arms = (),
+    forbid: Arms = (),
+    floor: float = 0.0,
+    arms: Iterable[Arm] | None = None,
+    seed: Seed = None,
+) -> Agent:
+    """Make an agent that starts from a log and never falls further below the experts than promised.
+
+    The experts are one of its arms: `Agent.pull` may return `meanbounds.EXPERT`. Then let them choose, and tell the
+    agent with `Agent.observe` what they chose and how it went.
+
+    Parameters
+    ----------
+    counts
+        The counts of a log, from `meanbounds.logs.read`.
+    experts
+        What you assume of the experts. By default nothing: the bounds hold whoever wrote the log, and that experts
+        mostly choose well is only a prior, which rewards correct.
+    shift
+        How far the hidden cases may have changed since the log was written; see `meanbounds.logs.bounds`.
+    policy
+        How to decide; by default ``OptimisticGittins(f="t + 1000")``, which measured best.
+    trust
+        The probability that the bounds hold; by default 1 where nothing is assumed of the experts, and 0.99 otherwise.
+    confidence
+        The probability with which bounds, the experts' value and the promise hold at once, the promise in each context
+        by itself.
+    promise
+        What the agent may lose against the experts; None for no promise, with the experts as an arm all the same.
+    ask
+        The share of the cases in which the experts are asked at random, all along. Then the promise compares with what
+        they earn now, and not with what the log says; see `meanbounds.policies.Guarded`.
+    cost
+        What it costs to ask the experts, in reward units. All comparisons are with what they earn less this.
+    expert
+        False leaves the experts out: the agent has to decide alone, and promises nothing.
+    include, forbid
+        Options to play in spite of little support, and options never to play: for all contexts, or by context. Without
+        a word an option is not played in a context where it has fewer than 30 rows or 2% of the choices; see
+        `Agent.forbidden`.
+    floor, seed
+        As for `Agent`.
+    arms
+        All options, if the log lacks some.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> count, total = [[6000, 4000, 20]], [[4800, 2000, 19]]
+    >>> counts = mb.logs.Counts(["north"], ["tPA", "watch", "new"], count, total, total)
+    >>> agent = mb.logs.agent(counts, promise=mb.Promise(margin=0.01), seed=7)
+    >>> agent.pull("north")
+    EXPERT
+    >>> agent.observe("tPA", 1.0, "north")
+    >>> agent.forbidden("north")
+    ('new',)
+    """
+    alone = not as_flag("expert", expert)
+    if alone and promise not in (None, PROMISE):
+        raise ValueError("expert=False leaves nobody to ask, so nothing can be promised: leave out the promise")
+    price = within(cost, 0.0, np.inf)
+    if price is None or (alone and price):
+        raise ValueError(f"cost is what asking the experts costs, in reward units, at least 0; got {shown(cost)}")
+    error = 1.0 - as_float("confidence", confidence)
+    found = bounds(counts, experts, confidence=1.0 - _OF_BOUNDS * error, shift=shift, arms=arms)
+    assumes = experts != _ANY
+    expected = prior(counts, experts if assumes else Experts(errors=0.0), arms=arms)
+    sure = (_TRUST if assumes else 1.0) if trust is None else trust
+    least, most = value(counts, confidence=1.0 - _OF_VALUE * error, joint=False)
+    plays: Policy = OptimisticGittins(f="t + 1000") if policy is None else policy
+    if promise is not None and not alone:
+        plays = Guarded(plays, promise, confidence=1.0 - _OF_GUARD * error, ask=ask)
+    names = found[counts.contexts[0]].arms
+    known: dict[Context, Knowledge] = {}
+    for place, context in enumerate(counts.contexts):
+        limits, likely = found[context], expected[context]
+        if not alone:
+            row = counts.unit[0][place].sum(), counts.count[place].sum()
+            limits, likely = _with_experts(limits, likely, row, (least[place], most[place]), price, shift)
+        known[context] = Knowledge(
+            limits,
+            prior=likely if plays.takes_prior else None,
+            trust=sure if alone or sure == 1.0 else [*np.broadcast_to(sure, len(names)), 1.0],
+            assumption=experts.in_words() if assumes and sure < 1.0 and len(found) > 1 else None,
+        )
+    made = Agent(plays, known.get(None, known), seed=seed, floor=floor)
+    backed = supported(counts, names)
+    for place, context in enumerate(counts.contexts):
+        wanted, never = (_mask(given, context, counts, names) for given in (include, forbid))
+        out = ~(backed[place] | wanted) | never
+        if alone and out.all():
+            raise ValueError(
+                f"context {shown(context)}: no option has {FEWEST} rows and {LEAST_SHARE:.0%} of the choices; name "
+                f"those to play with include=, or let the agent ask the experts (expert=True)"
+            )
+        made.forbid([names[k] for k in np.flatnonzero(out)], context)
+    return made
+
+
+def supported(counts: Counts, arms: Iterable[Arm] | None = None) -> Booleans:
+    """Which options have enough rows in each context to be played, (contexts, arms); `arms` as for `agent`.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> count = [[600, 40, 20]]
+    >>> counts = mb.logs.Counts(["north"], ["tPA", "watch", "new"], count, count, count)
+    >>> mb.logs.agent(counts).forbidden("north"), mb.logs.agent(counts, include=["new"]).forbidden("north")
+    (('new',), ())
+    """
+    names = counts.arms if arms is None else tuple(arms)
+    rows = np.zeros((len(counts.contexts), len(names)))
+    rows[:, [names.index(arm) for arm in counts.arms]] = counts.count
+    enough: Booleans = (rows >= FEWEST) & (rows >= LEAST_SHARE * rows.sum(axis=1, keepdims=True))
+    return enough
+
+
+def _with_experts(
+    bounds: MeanBounds, prior: Prior, row: tuple[float, float], limits: tuple[float, float], cost: float, shift: float
+) -> tuple[MeanBounds, Prior]:
+    """Bounds and prior with the experts as one more arm: what they earn, less the cost of asking them."""
+    low, high = float(bounds.low[0]), float(bounds.high[0])
+    total, count = row
+    moved = shift * (high - low)
+    lower, upper = max(low, limits[0] - moved) - cost, min(high, limits[1] + moved) - cost
+    grown = MeanBounds(
+        [*bounds.lower, lower],
+        [*bounds.upper, upper],
+        arms=[*bounds.arms, EXPERT],
+        low=[*bounds.low, low - cost],
+        high=[*bounds.high, high - cost],
+    )
+    mean = low + (high - low) * (total + 1.0) / (count + 2.0) - cost
+    means, strengths = np.broadcast_to(prior.mean, len(bounds)), np.broadcast_to(prior.strength, len(bounds))
+    return grown, Prior([*means, mean], [*strengths, count + 2.0])
+
+
+def _mask(given: Arms, context: Context, counts: Counts, arms: tuple[Arm, ...]) -> Booleans:
+    """Which options are named for a context; unknown names are refused."""
+    if isinstance(given, Mapping):
+        for name in given:
+            if name not in counts.contexts:
+                raise LookupError(unknown("context", name, counts.contexts))
+        given = given.get(context, ())
+    mask = np.zeros(len(arms), dtype=np.bool_)
+    for arm in as_list("include and forbid", given):
+        if arm not in arms:
+            raise UnknownArmError(unknown("arm", arm, arms))
+        mask[arms.index(arm)] = True
+    return mask
