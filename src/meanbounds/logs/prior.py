@@ -69,9 +69,10 @@ def prior(
     Notes
     -----
     An infinite log under this assumption would leave an interval for each mean, and every value in it is taken as
-    equally likely. With p_j the shares, the variance is ``width**2 / 12`` times ``r + (1 - r) sum over j != k of p_j**2
-    / (1 - p_k)**2``, r the correlation. The log's chance adds the variance of a mean of so many rows. The strength may
-    exceed `strongest` only where both Beta parameters would otherwise be below 1: for means near an end of the range.
+    equally likely. With p_j the shares and r the correlation, its variance is ``width**2 / 12`` times ``r + (1 - r) sum
+    over j != k of p_j**2 / (1 - p_k)**2``. The log's chance adds the variance of a mean of so many rows. Both Beta
+    parameters are at least 1. Near an end of the range this weakens the prior or, where the bounds for any expert leave
+    no room for that, makes it stronger than `strongest`.
 
     Examples
     --------
@@ -103,8 +104,9 @@ def _laws(assumed: Assumed, strongest: float, wait: float, correlation: float) -
     cells, rows = assumed.cells, _rows(assumed)
     lower, upper = assumed.exact_limits
     everyone = cells.rows.sum(axis=1, keepdims=True)
-    mean = (rows * 0.5 * (lower + upper) + 1.0) / (rows + 2.0)
-    mean = np.clip(np.clip(mean, *_for_any_expert(assumed)), _INSIDE, 1.0 - _INSIDE)
+    least, most = _for_any_expert(assumed)
+    inside = np.minimum(least, 1.0 - _INSIDE), np.maximum(most, _INSIDE)
+    mean = np.clip((rows * 0.5 * (lower + upper) + 1.0) / (rows + 2.0), *inside)
     share = cells.rows / np.maximum(everyone, 1.0)
     others = np.maximum(1.0 - share, 1e-9)
     together = np.clip(((share**2).sum(axis=1, keepdims=True) - share**2) / others**2, 0.0, 1.0)
@@ -115,7 +117,9 @@ def _laws(assumed: Assumed, strongest: float, wait: float, correlation: float) -
         patience = np.log(wait) / kl(mean, np.maximum(mean, best))
         strength = np.minimum(mean * (1.0 - mean) / np.maximum(variance, _TINY) - 1.0, patience)
     strength = np.clip(strength, 2.0, min(strongest, 1e9))
-    return mean, np.maximum(strength, _LEAST / np.minimum(mean, 1.0 - mean))
+    above, below = np.maximum(mean * strength, _LEAST), np.maximum((1.0 - mean) * strength, _LEAST)
+    mean = np.clip(above / (above + below), *inside)
+    return mean, np.maximum(above + below, _LEAST / np.minimum(mean, 1.0 - mean))
 
 
 def _rows(assumed: Assumed) -> Floats:
