@@ -31,7 +31,8 @@ def counted(cases: HiddenContexts, rows: int, rng: np.random.Generator) -> Count
 def true_assumptions(cases: HiddenContexts, rng: np.random.Generator) -> Experts:
     """Some of what is true of these cases and of those who decided them, by context."""
     names = ("errors", "loss", "gap_low", "gap_high")
-    truth = {name: dict(zip(cases.contexts, np.maximum(getattr(cases, name), 0.0).tolist())) for name in names}
+    numbers = {name: np.maximum(getattr(cases, name), 0.0).tolist() for name in names}  # a loss of 0 may be -1e-16
+    truth = {name: dict(zip(cases.contexts, own, strict=True)) for name, own in numbers.items()}
     given: Any = {name: part for name, part in truth.items() if rng.random() < 0.5}
     return Experts(**given)
 
