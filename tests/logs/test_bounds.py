@@ -402,15 +402,15 @@ def test_a_hundred_thousand_contexts_and_three_hundred_arms() -> None:
     count = rng.integers(0, 100, (100_000, 5))
     total = rng.binomial(count, 0.6)
     log_of = table([str(z) for z in range(100_000)], list("abcde"), count, total, total)
-    start = time.perf_counter()
+    start = time.process_time()
     found = bounds(log_of, Experts(errors=0.3, gap_high=0.9))
-    assert time.perf_counter() - start < 10.0
+    assert time.process_time() - start < 10.0
     few = log_of.select(["99999"])
     alone = bounds(few, Experts(errors=0.3, gap_high=0.9), confidence=1.0 - 0.05 / 100_000)["99999"]
     np.testing.assert_allclose([found["99999"].lower, found["99999"].upper], [alone.lower, alone.upper], atol=1e-12)
     count = rng.integers(0, 100, (1, 300))
     total = rng.binomial(count, 0.6)
-    start = time.perf_counter()
+    start = time.process_time()
     wide = bounds(table([None], list(range(300)), count, total, total), Experts(gap_high=0.4))[None]
-    assert time.perf_counter() - start < 5.0
+    assert time.process_time() - start < 5.0
     assert np.all(wide.lower > 0.1)  # sets of nearly all arms are worth their price
