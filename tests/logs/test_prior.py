@@ -61,10 +61,9 @@ def test_strength_is_limited_by_plays_and_by_the_wait() -> None:
     mean, strength = laws(prior(ones([[6000, 4000]], [[5880, 2000]]), strongest=2.5)["z0"])
     assert strength[0] == pytest.approx(0.688 * 2.5 + 1.0, abs=0.01)  # the other parameter would be 0.78
     assert strength[1] == pytest.approx(2.0, abs=0.02)  # the wait is too long
-    counts = ones([[9000, 1000]], [[8820, 500]])
-    mean, strength = laws(prior(counts, strongest=1e6, wait=100.0)["z0"])
-    best = (8820 + 1) / (9000 + 2)
-    limit = np.log(100.0) / np.asarray(bernoulli_kl(mean[1], best))
+    mean, strength = laws(prior(ones([[6000, 4000]], [[5880, 3600]]), strongest=1e6, wait=10.0)["z0"])
+    best = (5880 + 1) / (6000 + 2)
+    limit = np.log(10.0) / np.asarray(bernoulli_kl(mean[1], best))
     assert strength[1] == pytest.approx(limit)
 
 
