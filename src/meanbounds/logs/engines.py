@@ -28,7 +28,7 @@ ENGINES = ("duckdb", "postgres", "spark")
 """The names of the engines."""
 
 _DUCKDB = Dialect("DuckDB", sum="FSUM")
-_POSTGRES = Dialect("PostgreSQL", double="double precision", careful_cast="CAST")
+_POSTGRES = Dialect("PostgreSQL", double="double precision", careful_cast="CAST", overflows=True)
 _SPARK = Dialect("Spark", quote="`", text="STRING", matches="RLIKE")
 
 _MEMORY = "1GB"  # of DuckDB; larger groupings go to disk

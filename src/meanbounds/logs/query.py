@@ -38,6 +38,8 @@ class Dialect:
         The cast of a text that looks like a number: one that gives NULL where it cannot, if there is one.
     sum
         The sum of floats that loses least.
+    overflows
+        Whether a number that is too large, or a division by 0, is an error.
     """
 
     engine: str
@@ -47,6 +49,7 @@ class Dialect:
     matches: str = "~"
     careful_cast: str = "TRY_CAST"
     sum: str = "SUM"
+    overflows: bool = False
 
     def name(self, *parts: str) -> str:
         """Quote a name, of several parts if it has a schema.
@@ -140,36 +143,51 @@ class Question:
         written = [self.dialect.as_text(name) for name in ("reward", "propensity") if name in self._parts]
         return f"{self._answer([*written, 'n'])} FROM ({counted}) AS counted LIMIT {most}"
 
-    def by_sums(self, most: int) -> str:
+    def by_sums(self, most: int, *, clean: bool = False) -> str:
         """Sums of the rewards for each combination of names, in the units u = (reward - low) / (high - low).
 
         A row is the names, whether `where` is NULL; then for the reward, and again for the propensity if there is one:
         what it is (`GOOD`, `BELOW`, `ABOVE` or `ODD`), its text if it is odd, the least and the greatest number; then
         the number of rows and the sums of u and u^2, and with w = 1/propensity those of w, w u, w^2, w^2 u and w^2 u^2.
+
+        If a log is believed to be `clean`, rows are not looked at one by one: this is several times as fast, and the
+        answer holds if all groups are good; others are called odd.
         """
-        number, sum_ = self.dialect.number, self.dialect.sum
-        columns = [f"{value} AS {name}" for name, value in self._parts.items()]
-        ends = {"reward": (self.low, self.high, self.reward)}
+        number, ends = self.dialect.number, {"reward": (self.low, self.high, self.reward)}
         if self.propensity is not None:
             ends["propensity"] = (self.least, 1.0, self.propensity)
+        columns = [f"{value} AS {name}" for name, value in self._parts.items()]
         columns += [f"{self._number(column)} AS {name}_number" for name, (_, _, column) in ends.items()]
-        states = ", ".join(f"{self._state(f'{name}_number', *span[:2])} AS {name}_state" for name, span in ends.items())
-        odd = ", ".join(f"CASE WHEN {name}_state = {ODD} THEN {name} END AS {name}_odd" for name in ends)
-        judged = f"SELECT *, {odd} FROM (SELECT *, {states} FROM ({self._rows(', '.join(columns))}) AS a) AS b"
-        groups = [name for name in self._parts if name not in ends]
+        rows, groups = self._rows(", ".join(columns)), [name for name in self._parts if name not in ends]
         more = []
-        for name in ends:
-            groups += [f"{name}_state", f"{name}_odd"]
-            more += [f"{name}_state", self.dialect.as_text(f"{name}_odd"), f"MIN({name}_number)", f"MAX({name}_number)"]
-        unit = f"((reward_number - {number(self.low)}) / {number(self.high - self.low)})"
+        for name, (low, high, _) in ends.items():
+            value, state, odd = f"{name}_number", f"{name}_state", f"{name}_odd"
+            least, greatest = f"MIN({value})", f"MAX({value})"
+            if clean:
+                inside = f"{least} >= {number(low)} AND {greatest} <= {number(high)} AND COUNT({value}) = COUNT(*)"
+                state, odd = f"CASE WHEN {inside} THEN {GOOD} ELSE {ODD} END", "NULL"
+            else:
+                judged = f"SELECT *, {self._state(value, low, high)} AS {state} FROM ({rows}) AS {name}_read"
+                rows = f"SELECT *, CASE WHEN {state} = {ODD} THEN {name} END AS {odd} FROM ({judged}) AS {name}_judged"
+                groups += [state, odd]
+            more += [state, self.dialect.as_text(odd), least, greatest]
+        good = " AND ".join(f"{name}_state = {GOOD}" for name in ends)
+        factors = [factor if clean else f"CASE WHEN {good} THEN {factor} END" for factor in self._factors()]
+        sums = [f"{self.dialect.sum}({factor})" for factor in factors]
+        answer = self._answer([*more, "COUNT(*)", *sums])
+        return f"{answer} FROM ({rows}) AS judged GROUP BY {', '.join(groups)} LIMIT {most}"
+
+    def _factors(self) -> list[str]:
+        """What is added up in each group."""
+        number, unit = self.dialect.number, "reward_number"
+        if (self.low, self.high) != (0.0, 1.0):
+            unit = f"((reward_number - {number(self.low)}) / {number(self.high - self.low)})"
         factors = [unit, f"{unit} * {unit}"]
         if self.propensity is not None:
             weight = f"({number(1.0)} / propensity_number)"
             own = f"({weight} * {unit})"
             factors += [weight, own, f"{weight} * {weight}", f"{weight} * {own}", f"{own} * {own}"]
-        good = " AND ".join(f"{name}_state = {GOOD}" for name in ends)
-        more += ["COUNT(*)", *(f"{sum_}(CASE WHEN {good} THEN {factor} END)" for factor in factors)]
-        return f"{self._answer(more)} FROM ({judged}) AS judged GROUP BY {', '.join(groups)} LIMIT {most}"
+        return factors
 
     def _number(self, column: Column) -> str:
         value, double = self._value(column), self.dialect.double

@@ -11,7 +11,7 @@ import numpy as np
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.engines import Log
 from meanbounds.logs.errors import BadRows, LogError
-from meanbounds.logs.query import ABOVE, BELOW, LEAST, ODD, Column, Question
+from meanbounds.logs.query import ABOVE, BELOW, GOOD, LEAST, ODD, Column, Question
 from meanbounds.logs.values import arm_names, in_order, labels, natural_order, numbers, uses_commas
 from meanbounds.support.types import Booleans, Floats, Integers
 
@@ -38,7 +38,11 @@ def count_groups(log: Log, question: Question) -> Groups:
         if len(rows) <= _MOST:
             return _by_value(question, rows)
     question = replace(question, commas=frozenset(commas))
-    rows = log.run(question.by_sums(_MOST + 1))
+    rows = [] if log.dialect.overflows else log.run(question.by_sums(_MOST + 1, clean=True))
+    first = len(question.keys) + 1
+    states = [first] if question.propensity is None else [first, first + 4]
+    if not rows or any(row[place] != GOOD for row in rows for place in states):
+        rows = log.run(question.by_sums(_MOST + 1))
     if len(rows) > _MOST:
         raise LogError(
             f"the log has more than {_MOST:,} combinations of contexts, arms and values that are not numbers: does one "
