@@ -126,9 +126,13 @@ def naive_bounds(rows: Rows, arms: int, k: int, experts: Experts, kind: str) -> 
         own = [y for arm, y in rows if arm == k]
         for sign, name in ((1, "odds"), (-1, "low odds")):
             seen = own if sign == 1 else [1.0 - y for y in own]
-            mean = naive_upper(seen, 0.0, nats[name] - log(0.9), kind)
+            mean = naive_upper(seen, 0.0, nats[name] - log(0.8), kind)
             share = naive_lower([float(arm == k) for arm, _ in rows], 0.0, nats[name] - log(0.1), "both")
-            found = share * mean + (1.0 - share) * min(odds * mean, 1.0 - (1.0 - mean) / odds)
+            free = max(len(seen) - 1, 0.5)
+            variance = sum((y - sum(seen) / len(seen)) ** 2 for y in seen) / free if seen else 0.0
+            deviation = sqrt(variance) + sqrt(2.0 * (nats[name] - log(0.1)) / free)
+            worth = mean + deviation * sqrt((odds - 1.0) * (1.0 - 1.0 / odds))
+            found = share * mean + (1.0 - share) * min(odds * mean, 1.0 - (1.0 - mean) / odds, worth)
             if sign == 1:
                 upper.append(found)
             else:
@@ -261,6 +265,14 @@ def test_a_stronger_assumption_gives_bounds_inside(field: str) -> None:
             before = found
 
 
+def test_odds_use_how_little_rewards_vary() -> None:
+    """Rewards 0.4 and 0.6: with weights between 1/2 and 2 a mean of 0.5 moves by at most 0.1 times sqrt(1/2)."""
+    half = [[5e12, 5e12]]
+    found = bounds(table([None], [0, 1], half, [[2.5e12, 2.5e12]], [[1.3e12, 1.3e12]]), Experts(odds=2.0))[None]
+    np.testing.assert_allclose(found.upper, 0.5 + 0.5 * 0.1 * sqrt(0.5), atol=1e-5)
+    np.testing.assert_allclose(found.lower, 0.5 - 0.5 * 0.1 * sqrt(0.5), atol=1e-5)
+
+
 def test_more_confidence_and_more_shift_give_wider_bounds() -> None:
     log_of = counted(random_rows(np.random.default_rng(5), 3, 300), 3)
     widths = [
@@ -290,8 +302,8 @@ def test_other_ranges_are_the_unit_range_rescaled(names: tuple[str, ...], low: f
     ("experts", "count", "total", "said"),
     [
         (Experts(errors=0.01, gap_low=0.6), [8000, 2000], [7000, 800], r"arm 'b'.*gap_low=0.6 above 0"),
-        (Experts(errors=0.0, odds=1.2), [2000, 2000], [1900, 500], r"arm 'a'.*at least 0.924 and at most 0.6277"),
-        (Experts(gap_high=0.05, odds=1.0), [2000, 2000], [1900, 500], r"arm 'a'.*at least 0.9303 and at most 0.6556"),
+        (Experts(errors=0.0, odds=1.2), [2000, 2000], [1900, 500], r"arm 'a'.*at least 0.92\d+ and at most 0.62"),
+        (Experts(gap_high=0.05, odds=1.0), [2000, 2000], [1900, 500], r"arm 'a'.*at least 0.93\d+ and at most 0.65"),
     ],
 )
 def test_what_the_log_contradicts_is_refused_with_what_it_allows(

@@ -11,8 +11,9 @@ bounds the mean of an option k by the mean of one variable, which gets one confi
   so at most w = min(e, l / g) of the cases are wrong. Where the choice was right, k was worth at most Y - g. All wrong
   choices together lose at most v = min(l, w G). The mean of k is at most each of three numbers: the mean of
   ``Y - g 1{A != k}`` plus ``w g + v``; the mean of Y plus v; and the any-expert bound less ``g (P(A != k) - w)``.
-- **Odds.** With weights between 1/L and L that have mean 1, the mean of Y, given A = k, is at most ``min(L m, 1 - (1 -
-  m) / L)``; m is its mean, and the weighted one is what k would have been worth where another option was chosen.
+- **Odds.** Where another option was chosen, k would have been worth the mean of w Y, given A = k, with weights w
+  between 1/L and L that have mean 1. With m the mean and s the deviation of Y there, that is at most each of ``L m``,
+  ``1 - (1 - m) / L`` and ``m + s ((L - 1) (1 - 1/L))**0.5``, the last by the inequality of Cauchy and Schwarz.
 - **Known propensities.** The mean of k is that of ``c + (Y - c) 1{A = k} / propensity``, for every c.
 - **Checks.** The mean of ``(Y - g) 1{A = k}`` is at least ``-w g``, since the second best option is worth at least 0
   where k was rightly chosen; and that of ``1{A = k} / propensity`` is 1. They bound nothing; a log can refute them.
@@ -48,7 +49,7 @@ EXACT = 0.0
 GAP_LOW, WEIGHTS = 1, 2  # what the checks can refute
 
 _CHECKS = 0.02  # of the error of an option
-_FOR_SHARE = 0.1  # of the error of bounds by odds goes to the limit on the option's share
+_FOR_SHARE = 0.1  # of the error of bounds by odds, to the limit on the option's share and to that on the deviation
 _CENTRES = (0.0, 0.5, 1.0)  # the numbers c of known propensities
 _AT_ONCE = 2**20  # numbers in the arrays over contexts, options and sets
 
@@ -214,12 +215,20 @@ def _raised(cells: Cells, gap: Floats, nats: Floats) -> Floats:
 
 
 def _by_odds(cells: Cells, inverse: Floats, nats: Floats) -> Floats:
-    """The upper limit by odds, from a limit on the mean of k where it was chosen and a lower one on its share."""
-    part = nats > EXACT
-    mean = upper_limit(cells.rows, cells.total, cells.squares, nats - part * np.log1p(-_FOR_SHARE))
-    n = cells.rows.sum(axis=1, keepdims=True)
-    share = lower_limit(n, cells.rows, cells.rows, nats - part * log(_FOR_SHARE))
-    elsewhere = np.minimum(mean / np.maximum(inverse, 1e-300), 1.0 - (1.0 - mean) * inverse)
+    """The upper limit by odds, from limits on mean and deviation of k where it was chosen, and on its share.
+
+    The limit on the deviation is Theorem 10 of Maurer and Pontil (2009).
+    """
+    rows, total, squares = cells.rows, cells.total, cells.squares
+    level = np.where(nats > EXACT, nats - log(_FOR_SHARE), EXACT)  # of the share, and of the deviation
+    mean = upper_limit(rows, total, squares, nats - (nats > EXACT) * np.log1p(-2.0 * _FOR_SHARE))
+    share = lower_limit(rows.sum(axis=1, keepdims=True), rows, rows, level)
+    free = np.maximum(rows - 1.0, 0.5)
+    variance = np.maximum(squares - total**2 / np.maximum(rows, 1.0), 0.0) / free
+    deviation = np.sqrt(variance) + np.sqrt(2.0 * level / free)
+    factor = 1.0 / np.maximum(inverse, 1e-300)
+    elsewhere = np.minimum(mean * factor, 1.0 - (1.0 - mean) * inverse)
+    elsewhere = np.minimum(elsewhere, mean + deviation * np.sqrt((factor - 1.0) * (1.0 - inverse)))
     return share * mean + (1.0 - share) * elsewhere
 
 
