@@ -204,7 +204,7 @@ def _cautions(counts: Counts, groups: Groups, bad: BadRows) -> list[str]:
     for key, what in zip(groups.keys, [*["contexts"] * len(counts.columns), "arms"], strict=True):
         if pairs := similar(sorted(key.names)):
             one, other = pairs[0]
-            more = f", and {len(pairs) - 1} more pairs like this" if len(pairs) > 1 else ""
+            more = f", and {_number(len(pairs) - 1, 'more pair')} like this" if len(pairs) > 1 else ""
             found.append(f"The {what} {one!r} and {other!r} are counted apart{more}: if they are the same, correct it.")
     return found
 

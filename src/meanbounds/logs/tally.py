@@ -95,7 +95,7 @@ class Groups:
                 kinds[kind] = kinds.get(kind, 0) + int(self.rows[place])
                 row = {name: texts[place] for name, texts in columns.items()}
                 examples[kind] = min(examples.get(kind, row), row, key=lambda one: [*map(str, one.values())])
-        order = sorted(kinds, key=lambda kind: -kinds[kind])
+        order = sorted(kinds, key=lambda kind: (-kinds[kind], kind))
         total = int(self.rows.sum())
         return BadRows(total, {k: kinds[k] for k in order}, examples, self.seen, question.low, question.high)
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+import numpy as np
+
 from meanbounds.bounds import Arm
 from meanbounds.logs.counts import Context
 from meanbounds.logs.errors import LogError
@@ -118,9 +120,10 @@ def _plain_number(text: str) -> str:
         number = Decimal(text)
     except InvalidOperation:  # some engine's infinity
         return text
-    if not number.is_finite():
-        return str(float(number))
-    return f"{number:.0f}" if number == number.to_integral_value() else f"{number.normalize():f}"
+    if not (number and number.is_finite()):
+        return str(float(number)) if number else "0"
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def arm_names(names: Sequence[str]) -> list[Arm]:
@@ -154,6 +157,8 @@ def in_order(found: Iterable[str], listed: Sequence[Any] | None) -> list[str]:
         return sorted(names, key=natural_order)
     if isinstance(listed, str) or not isinstance(listed, Iterable):
         raise LogError(f"arms must be a list of names, or None; got {shown(listed)}")
+    if not all(isinstance(name, str | int | np.integer | np.bool_) for name in listed):
+        raise LogError(f"arms must be a list of names, texts or whole numbers; got {shown(listed)}")
     order = [str(name) for name in listed]
     if len(set(order)) < len(order) or not order:
         raise LogError(f"arms must list at least one name, and each only once; got {shown(listed)}")
