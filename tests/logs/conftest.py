@@ -32,6 +32,7 @@ def spark() -> Iterator[Any]:
         find_program("java", "default-jre-headless")
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="meanbounds-spark-") as folder:
         warnings.simplefilter("ignore")  # about versions of pandas
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         builder = sql.SparkSession.builder.master("local[2]")
         for name, value in {
             "spark.driver.host": "127.0.0.1",

@@ -208,6 +208,29 @@ def test_arms_are_in_the_order_given() -> None:
     assert logs.read(whole, arms=[10, int(np.int64(9)), 2]).arms == (10, 9, 2)
 
 
+def test_frames_as_pandas_users_have_them() -> None:
+    doses = pd.Categorical(["low", "high"], ["low", "medium", "high"], ordered=True)
+    assert logs.read(pd.DataFrame({"arm": doses, "reward": [1, 0]})).arms == ("low", "medium", "high")
+    days = pd.to_datetime(["2024-01-01", "2024-01-02"])
+    log = pd.DataFrame({"day": days, 0: ["x", "y"], "arm": [1.0, 2.0], "reward": pd.array([True, False], "boolean")})
+    counts = logs.read(log, context=["day", "0"])
+    assert counts.contexts == (("2024-01-01", "x"), ("2024-01-02", "y"))
+    assert counts.arms == (1, 2)
+    zoned = logs.read(log.assign(day=days.tz_localize("Europe/Berlin")), context="day")
+    assert zoned.contexts == ("2023-12-31 23:00:00+00", "2024-01-01 23:00:00+00")
+    late = pd.DataFrame({"arm": ["a", "b"] * 1500, "reward": [*[0] * 2998, "yes", 1.0]}, dtype=object)
+    assert logs.read(late).total.tolist() == [[1, 1]]
+
+
+def test_conditions_that_do_not_fit_say_how_to_write_them(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.csv", "age,arm,reward\n9,a,1\n70,b,0\n100,a,1\n")
+    with pytest.raises(LogError, match=r"fields of CSV files are text: write CAST\(age AS int\) > 65 in where="):
+        logs.read(path, where="age > 65")
+    assert logs.read(path, where="CAST(age AS int) > 65").rows == 2
+    with pytest.raises(LogError, match="requires the extension httpfs"):
+        logs.read(path, where="arm IN (SELECT arm FROM read_csv('https://127.0.0.1:9/x.csv'))")
+
+
 def test_bad_rows_are_told_with_an_example_and_advice() -> None:
     log = {"arm": ["a", "b", None, "b", "a"] * 2, "reward": ["1", "5", "0.5", "0,5", ""] * 2}
     with pytest.raises(LogError) as caught:

@@ -58,7 +58,9 @@ _REMEDIES = {  # advice that goes with words of an engine
     r"CSV Error|sniffing": "each line of a CSV file needs as many fields as the first, which names the columns",
     r"GZIP|gzip|ZLIB|zstd": "the file is cut off or damaged; copy it again from where it came",
     r"Referenced column|UNRESOLVED_COLUMN|column .* does not exist": "check the names of columns in where=",
-    r"[Ss]yntax": "where= is a condition in SQL, such as \"age > 65 AND site = 'north'\"",
+    r"syntax error|Parser Error|SYNTAX_ERROR": "where= is a condition in SQL, such as \"age > 65 AND site = 'north'\"",
+    r"Cannot compare values of type VARCHAR": "fields of CSV files are text: write CAST(age AS int) > 65 in where=",
+    r"Data type .* not recognized": "turn that column into text",
     r"httpfs|azure|extension": "load the extension in the connection that you give: con.load_extension('httpfs')",
 }
 
@@ -254,7 +256,7 @@ def _register(stack: ExitStack, connection: Any, source: Any, wanted: Sequence[s
         if name not in names:
             raise LogError(unknown("column", name, names))
     if module == "pandas" and not whole:
-        source = source[list(dict.fromkeys(wanted))]
+        source = source.loc[:, [name in wanted for name in names]]
     view = f"meanbounds_{uuid.uuid4().hex}"
     connection.register(view, source)
     stack.callback(connection.unregister, view)
@@ -338,7 +340,7 @@ def _errors(dialect: Dialect, kind: type[BaseException]) -> Iterator[None]:
         yield
     except kind as error:
         lines = [line.strip() for line in re.split(r"\nLINE |\n== SQL|;\n'", str(error))[0].splitlines()]
-        said = " ".join([line for line in lines if line and not line.startswith("at ")][:3])
+        said = " ".join([line for line in lines if line and not line.startswith("at ")][:3]).rstrip(";")
         said += "".join(f" in {path}" for path in re.findall(r"^ *file = (.+)$", str(error), re.MULTILINE))
         advice = next((f"; {advice}" for words, advice in _REMEDIES.items() if re.search(words, str(error))), "")
         raise LogError(f"{dialect.engine} cannot read this log: {said}{advice}") from error

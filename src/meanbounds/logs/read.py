@@ -71,8 +71,8 @@ def read(
         A condition in SQL for the rows to count, such as ``"day >= '2024-06-01' AND site <> 'test'"``. Fields of CSV
         files are text, so write ``CAST(age AS int) > 65``. Rows for which it is NULL are left out, with a warning.
     arms
-        All arms, in the order you want; those that the log never played have 0 rows. By default the arms of the log, in
-        natural order ("arm 2" before "arm 10").
+        All arms, in the order you want; those that the log never played have 0 rows. By default the categories of an
+        ordered categorical of pandas, or else the arms of the log in natural order ("arm 2" before "arm 10").
     propensity
         Column of the probability with which the arm of the row was chosen, if it is known.
     least
@@ -157,10 +157,18 @@ def read(
         why = f" that can be counted; dropped: {_listed(bad)}. {bad.range_advice}" if bad.rows else ""
         why = why or (" that fulfil where=" if where else "")
         raise LogError(f"the log has no rows{why}".rstrip(), bad=bad if bad.rows else None)
+    if arms is None:
+        arms = _categories(source, arm)
     counts = groups.counts(question, columns, arms, least, dict(bad.kinds))
     if cautions := _cautions(counts, groups, bad):
         warnings.warn(LogWarning(" ".join(cautions), bad=bad if bad.number else None), stacklevel=2)
     return counts
+
+
+def _categories(source: Any, arm: str) -> list[Any] | None:
+    """The arms in the order of their column, if that is an ordered categorical of pandas."""
+    dtype: Any = source[arm].dtype if type(source).__module__.startswith("pandas") else None
+    return list(dtype.categories) if getattr(dtype, "ordered", False) else None
 
 
 def _refusal(bad: BadRows) -> str:

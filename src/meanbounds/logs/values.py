@@ -108,10 +108,8 @@ def labels(written: Sequence[str | None], kind: str) -> list[str | None]:
         return [name and _plain_number(name) for name in names]
     if kind == "boolean":
         return [name and name.capitalize() for name in names]
-    if kind == "time":
-        names = [name and name.removesuffix("+00") for name in names]
-        if all(name is None or name.endswith(_MIDNIGHT) for name in names):
-            return [name and name.removesuffix(_MIDNIGHT) for name in names]
+    if kind == "time" and all(name is None or name.removesuffix("+00").endswith(_MIDNIGHT) for name in names):
+        return [name and name.removesuffix("+00").removesuffix(_MIDNIGHT) for name in names]
     return names
 
 
