@@ -83,9 +83,11 @@ def naive_sets(
     seen = [(arm, 1.0 - y if flip else y) for arm, y in rows]
     others = [j for j in range(arms) if j != k]
     several = gap < 1.0 and bool(others)
-    best = naive_lower([y if arm == k else right for arm, y in seen], 0.0, nats + log(2.0) * several, kind)
+    best = naive_lower([y if arm == k else right for arm, y in seen], 0.0, nats - log(0.2) * several, kind)
     for size in range(1, len(others) + 1) if several else ():
-        price = nats + log(2.0 * len(others)) + log(comb(len(others), size))
+        left_out = len(others) - size
+        weight = 0.4 / len(others) + 0.4 / ((left_out + 1) * (left_out + 2))
+        price = nats - log(weight / comb(len(others), size))
         for chosen in itertools.combinations(others, size):
             x = [y if arm == k else y - gap + right if arm in chosen else right for arm, y in seen]
             best = max(best, naive_lower(x, right - gap, price, kind))

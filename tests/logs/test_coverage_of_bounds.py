@@ -168,7 +168,7 @@ def test_worlds_at_the_bounds(make: Callable[[np.random.Generator, float], Made]
 
     If what is assumed is false by half, long logs miss the truth, or say that it is false.
     """
-    rng, runs = np.random.default_rng(4), 500
+    rng, runs = np.random.default_rng(4), 300
     for _ in range(20):
         share, chosen, means, experts = make(rng, 1.0)
         found, truth = bounds(log_of(share, chosen, means, 0, None), experts)[None], share @ means

@@ -46,7 +46,7 @@ def scaled(experts: Experts, width: float) -> dict[str, Any]:
 def test_by_a_search_with_bounds(base: Experts) -> None:
     """At each tip other arms can be best, a little before they are the same; without a tip the ends agree."""
     rng, tips, ends = np.random.default_rng(1), 0, 0
-    for _ in range(12):
+    for _ in range(7):
         counts = random_log(rng)
         width = counts.high - counts.low
         given = scaled(base, width)
@@ -81,8 +81,8 @@ def test_by_a_search_with_bounds(base: Experts) -> None:
                     last = nearly_end.get(field, 1e9 if field == "odds" else 1e-9)
                     assert _of_one(counts, given, field, last, context) == before
                     ends += 1
-    assert tips >= 5
-    assert ends >= 3 or base == Experts()
+    assert tips >= 3
+    assert ends >= 2 or base == Experts()
 
 
 def _of_one(counts: Counts, given: dict[str, Any], field: str, value: float, context: str) -> Any:

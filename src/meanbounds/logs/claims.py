@@ -24,9 +24,11 @@ and odds are assumed alone. Graded rewards would allow a little more: only their
 
 With C contexts of K options and confidence c, each option of a context may fail with probability (1 - c) / (C K).
 Checks get 1/50 of that, if there are any, and each side half of the rest. Claims share a side by weights that depend on
-which fields are given, never on the log. Where G is given, half of the weight goes to the empty set S and half to all
-others, equally to each size, and equally to each set of a size. All of these limits hold at once, so the best may be
-taken. For Chernoff's limit that is the best of all sets: the first options in the order of ``E[(Y - G) 1{A = j}]``.
+which fields are given, never on the log. Where G is given, the empty set S has 1/5 of the weight of all sets. Another
+2/5 are shared equally by the other sizes, and of the last 2/5 a set that leaves out r options gets ``1 / ((r + 1) (r +
+2))`` for its size, since large sets are often best. Sets of one size have equal weights. All of these limits hold at
+once, so the best may be taken. For Chernoff's limit that is the best of all sets: it has the first options in the order
+of ``E[(Y - G) 1{A = j}]``.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ EXACT = 0.0
 GAP_LOW, WEIGHTS = 1, 2  # what the checks can refute
 
 _CHECKS = 0.02  # of the error of an option
+_EMPTY = 0.2  # of the weight of all sets goes to the empty one
 _FOR_SHARE = 0.1  # of the error of bounds by odds, to the limit on the option's share and to that on the deviation
 _CENTRES = (0.0, 0.5, 1.0)  # the numbers c of known propensities
 _AT_ONCE = 2**20  # numbers in the arrays over contexts, options and sets
@@ -179,7 +182,7 @@ def _over_sets(cells: Cells, gap: Floats, right: Floats, nats: Floats) -> Floats
     n, arms = cells.rows.sum(axis=1, keepdims=True), cells.rows.shape[1]
     rest = n - cells.rows
     several = (gap < 1.0) & (arms > 1)
-    own = nats + log(2.0) * (several & (nats > EXACT))
+    own = nats - log(_EMPTY) * (several & (nats > EXACT))
     sums = cells.total + right * rest, cells.squares + right**2 * rest
     found = _limit(lower_limit, n, *sums, np.zeros_like(gap), own)
     some = np.flatnonzero(several & (nats < np.inf))
@@ -201,8 +204,11 @@ def _of_sets(cells: Cells, gap: Floats, right: Floats, nats: Floats) -> Floats:
     rest = whole - cells.rows[..., None] - rows
     first = cells.total[..., None] + total - least * rows + added * rest
     second = cells.squares[..., None] + squares - 2.0 * least * total + least**2 * rows + added**2 * rest
-    ways = gammaln(arms) - gammaln(size + 1.0) - gammaln(arms - size) + log(2.0 * (arms - 1.0))
-    price = np.where(size == 0, np.inf, nats[..., None] + np.where(nats[..., None] > EXACT, ways, 0.0))
+    left_out = arms - 1.0 - size
+    alike = gammaln(arms) - gammaln(size + 1.0) - gammaln(left_out + 1.0)  # log of how many sets have this size
+    weight = 0.5 * (1.0 - _EMPTY) * (1.0 / (arms - 1.0) + 1.0 / ((left_out + 1.0) * (left_out + 2.0)))
+    extra = np.where(nats[..., None] > EXACT, alike - np.log(weight), 0.0)
+    price = np.where(size == 0, np.inf, nats[..., None] + extra)
     return _limit(lower_limit, whole, first, second, -least, price).max(axis=2)
 
 

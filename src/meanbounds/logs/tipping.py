@@ -18,6 +18,7 @@ from meanbounds.support.types import Booleans, Floats, Integers
 __all__ = ["Tip", "tipping"]
 
 _ANY = Experts()
+_NEARLY = 1e-9  # how far from assuming nothing a field stays that is given
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,12 @@ def tipping(
     fields, places = np.repeat(np.arange(6), size), np.tile(np.arange(size), 6)
     base = _Moves(assumed, fields, places)
     strongest = np.stack([np.zeros(size), np.zeros(size), assumed.table[3], assumed.table[2], *np.ones((1, size))])
-    ends = {True: np.array(WEAKEST)[fields], False: np.vstack([strongest, np.zeros((1, size))]).ravel()}
+    start, weakest = assumed.table[fields, places], np.array(WEAKEST)[fields]
+    nearly = np.abs(weakest - _NEARLY)  # a field that assumes nothing leaves its share of the error to the others
+    ends = {
+        True: np.where((start == weakest) | (fields == 5), weakest, nearly),
+        False: np.vstack([strongest, np.zeros((1, size))]).ravel(),
+    }
     found: dict[Context, list[Tip]] = {context: [] for context in assumed.contexts}
     for weaker, end in ends.items():
         for tip in base.tips(weaker, end):
