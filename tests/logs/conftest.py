@@ -39,7 +39,9 @@ def spark() -> Iterator[Any]:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
-            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.shuffle.partitions": "1",
+            "spark.sql.codegen.wholeStage": "false",  # compiling takes longer than our few rows
+            "spark.sql.adaptive.enabled": "false",
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.warehouse.dir": folder,
         }.items():

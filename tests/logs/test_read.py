@@ -280,13 +280,13 @@ def test_cautions_of_logs_that_say_little() -> None:
 def test_where_says_which_rows_it_cannot_judge() -> None:
     days = [datetime(2024, 1, 1), datetime(2024, 1, 2), None, datetime(2024, 1, 3)]
     log = pd.DataFrame({"day": days, "arm": ["a", "b", "b", "b"], "reward": [1, 0, 9, 1]})
-    with cautioned("1 row left out because where= is NULL there"):
+    with cautioned("where= is NULL for 1 row, as with a missing date"):
         counts = logs.read(log, where="day < '2024-01-03'")
     assert counts.count.tolist() == [[1, 1]]
     with cautioned():
         assert logs.read(log, where="day >= '2024-01-01' AND day IS NOT NULL").rows == 3
     chances = {"arm": ["a", "b"] * 400, "reward": np.linspace(0, 1, 800), "day": [1.0, np.nan] * 400}
-    with cautioned("400 rows left out because where= is NULL there"):
+    with cautioned("where= is NULL for 400 rows"):
         assert logs.read(pl.DataFrame(chances).fill_nan(None), where="day = 1", arms=["a", "b"]).rows == 400
 
 

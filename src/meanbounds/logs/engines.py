@@ -31,6 +31,7 @@ _DUCKDB = Dialect("DuckDB", sum="FSUM")
 _POSTGRES = Dialect("PostgreSQL", double="double precision", careful_cast="CAST", overflows=True)
 _SPARK = Dialect("Spark", quote="`", text="STRING", matches="RLIKE")
 
+_NO_EXTENSIONS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}  # of DuckDB
 _MEMORY = "1GB"  # of DuckDB; larger groupings go to disk
 _KINDS = {  # of columns, by the beginning of their types in DuckDB and Spark
     "varchar": "text",
@@ -178,16 +179,15 @@ def _duckdb_connection(stack: ExitStack, duckdb: Any, connection: Any) -> Any:
     if connection is None:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="meanbounds-"))
         settings = {"memory_limit": _MEMORY, "temp_directory": folder, "preserve_insertion_order": "false"}
-        settings |= {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
         settings |= {"pandas_analyze_sample": "0", "python_enable_replacements": "false"}
-        connection = duckdb.connect(config=settings)
+        connection = duckdb.connect(config={**settings, **_NO_EXTENSIONS})
         stack.callback(connection.close)
         connection.execute("SET TimeZone = 'UTC'")
     elif isinstance(connection, str | os.PathLike):
         path = Path(connection)
         if not path.is_file():
             raise FileNotFoundError(f"there is no DuckDB database {str(path)!r}")
-        connection = duckdb.connect(str(path), read_only=True)
+        connection = duckdb.connect(str(path), read_only=True, config=_NO_EXTENSIONS)
         stack.callback(connection.close)
     return connection
 

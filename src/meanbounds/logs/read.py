@@ -168,7 +168,8 @@ def read(
 def _categories(source: Any, arm: str) -> list[Any] | None:
     """The arms in the order of their column, if that is an ordered categorical of pandas."""
     dtype: Any = source[arm].dtype if type(source).__module__.startswith("pandas") else None
-    return list(dtype.categories) if getattr(dtype, "ordered", False) else None
+    names = list(dtype.categories) if getattr(dtype, "ordered", False) else []
+    return names if names and all(isinstance(name, str | int) for name in names) else None
 
 
 def _refusal(bad: BadRows) -> str:
@@ -192,15 +193,15 @@ def _cautions(counts: Counts, groups: Groups, bad: BadRows) -> list[str]:
         found.append(f"{share} were dropped: {_listed(bad)}. {bad.range_advice}".rstrip())
     if groups.unknown:
         found.append(
-            f"{_number(groups.unknown, 'row')} left out because where= is NULL there, as with a missing date: add "
-            "IS NOT NULL or IS NULL to the condition to say what you mean."
+            f"where= is NULL for {_number(groups.unknown, 'row')}, as with a missing date, which it leaves out: add IS "
+            "NULL or IS NOT NULL to the condition to say what you mean."
         )
     contexts, arms = len(counts.contexts), len(counts.arms)
     if counts.rows == 1:
         found.append("The log has 1 row, which says next to nothing: is this the whole log?")
     elif arms == 1:
         found.append(
-            f"All rows have the arm {counts.arms[0]!r}, so the log says nothing about another: is {counts.arm!r} the "
+            f"All rows have the arm {counts.arms[0]!r}, so the log says nothing about any other: is {counts.arm!r} the "
             "right column? List all arms with arms= if there are more."
         )
     if contexts >= _MANY and counts.rows < 2 * contexts:
@@ -213,7 +214,9 @@ def _cautions(counts: Counts, groups: Groups, bad: BadRows) -> list[str]:
         if pairs := similar(sorted(key.names)):
             one, other = pairs[0]
             more = f", and {_number(len(pairs) - 1, 'more pair')} like this" if len(pairs) > 1 else ""
-            found.append(f"The {what} {one!r} and {other!r} are counted apart{more}: if they are the same, correct it.")
+            found.append(
+                f"The {what} {one!r} and {other!r} are counted apart{more}: if they are the same, correct the log."
+            )
     return found
 
 

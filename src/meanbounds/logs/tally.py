@@ -143,21 +143,13 @@ def _contexts(keys: Sequence[Codes], good: Booleans) -> tuple[tuple[Context, ...
     if not keys:
         return (None,), np.zeros(int(good.sum()), dtype=np.int64)
     places = np.zeros(int(good.sum()), dtype=np.int64)
-    ordered = []
     for key in keys:
-        order = sorted(key.names, key=natural_order)
-        ordered.append(order)
-        rank = {name: place for place, name in enumerate(order)}
+        rank = {name: place for place, name in enumerate(sorted(key.names, key=natural_order))}
         ranks = np.array([rank[name] for name in key.names], dtype=np.int64)
-        places = places * len(order) + ranks[key.codes[good]]
-    combined, rows = np.unique(places, return_inverse=True)
-    parts = []
-    for names in reversed(ordered):
-        parts.append([names[code] for code in (combined % len(names)).tolist()])
-        combined = combined // len(names)
-    if len(keys) == 1:
-        return tuple(parts[0]), rows
-    return tuple(zip(*reversed(parts), strict=True)), rows
+        places = np.unique(places * len(rank) + ranks[key.codes[good]], return_inverse=True)[1]
+    _, first = np.unique(places, return_index=True)
+    columns = [[key.names[code] for code in key.codes[good][first].tolist()] for key in keys]
+    return tuple(columns[0]) if len(keys) == 1 else tuple(zip(*columns, strict=True)), places
 
 
 @dataclass(frozen=True, eq=False)
