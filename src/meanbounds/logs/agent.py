@@ -18,7 +18,7 @@ from meanbounds.support.checks import as_flag, as_float, as_list, shown, unknown
 from meanbounds.support.streams import Seed
 from meanbounds.support.types import Booleans
 
-__all__ = ["FEWEST", "LEAST_SHARE", "PROMISE", "agent", "supported"]
+__all__ = ["FEWEST", "LEAST_SHARE", "OF_BOUNDS", "OF_GUARD", "OF_VALUE", "PROMISE", "agent", "supported"]
 
 PROMISE = Promise(margin=0.01)
 """What an agent of a log promises unless it is told otherwise."""
@@ -28,7 +28,8 @@ FEWEST, LEAST_SHARE = 30, 0.02
 
 _ANY = Experts()
 _TRUST = 0.99  # in bounds that rest on what is assumed of experts
-_OF_BOUNDS, _OF_VALUE, _OF_GUARD = 0.25, 0.25, 0.5  # of the probability that something fails
+OF_BOUNDS, OF_VALUE, OF_GUARD = 0.25, 0.25, 0.5
+"""The shares of the probability that something fails: bounds, limits on what the experts earn, the guard."""
 
 Arms = Iterable[Arm] | Mapping[Context, Iterable[Arm]]
 """Some arms in every context, or by context."""
@@ -110,14 +111,14 @@ def agent(
     if price is None or (alone and price):
         raise ValueError(f"cost is what asking the experts costs, in reward units, at least 0; got {shown(cost)}")
     error = 1.0 - as_float("confidence", confidence)
-    found = bounds(counts, experts, confidence=1.0 - _OF_BOUNDS * error, shift=shift, arms=arms)
+    found = bounds(counts, experts, confidence=1.0 - OF_BOUNDS * error, shift=shift, arms=arms)
     assumes = experts != _ANY
     expected = prior(counts, experts if assumes else Experts(errors=0.0), arms=arms)
     sure = (_TRUST if assumes else 1.0) if trust is None else trust
-    least, most = value(counts, confidence=1.0 - _OF_VALUE * error, joint=False)
+    least, most = value(counts, confidence=1.0 - OF_VALUE * error, joint=False)
     plays: Policy = OptimisticGittins(f="t + 1000") if policy is None else policy
     if promise is not None and not alone:
-        plays = Guarded(plays, promise, confidence=1.0 - _OF_GUARD * error, ask=ask)
+        plays = Guarded(plays, promise, confidence=1.0 - OF_GUARD * error, ask=ask)
     names = found[counts.contexts[0]].arms
     known: dict[Context, Knowledge] = {}
     for place, context in enumerate(counts.contexts):
