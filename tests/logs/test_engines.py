@@ -194,6 +194,25 @@ def test_engines_agree_on_propensities_and_conditions(distinct: int, spark: Any,
             np.testing.assert_allclose(counts.total[z, 1], y.sum(), rtol=1e-13)
 
 
+@pytest.mark.parametrize("values", [4, 1000])
+def test_propensities_outside_their_range_are_bad(values: int) -> None:
+    chances = [0.5, 1.0, 0.0, 1.5, None, float("nan"), 0.25, 0.01] * 100
+    rewards = [(row % values) / values for row in range(800)]
+    log = pytest.importorskip("pandas").DataFrame({"arm": ["a", "b"] * 400, "reward": rewards, "p": chances})
+    with pytest.raises(LogError, match="cannot be counted") as caught:
+        logs.read(log, propensity="p", least=0.2)
+    kinds = {"missing propensity": 200, "propensity above 1": 100, "propensity below least=0.2": 200}
+    assert caught.value.bad is not None
+    assert caught.value.bad.kinds == kinds
+    with pytest.raises(LogError, match=r"propensity is not above 0: 100 rows .*, p='0"):
+        logs.read(log[log.p < 1.1], propensity="p")
+    with pytest.warns(LogWarning, match="500 of 800 rows"):
+        counts = logs.read(log, propensity="p", least=0.2, on_bad="drop")
+    assert counts.weighted is not None
+    assert counts.least == 0.2
+    assert counts.weighted[0].tolist() == [[600.0, 100.0]]  # 100 rows each with 0.5 and 0.25, and 100 with 1
+
+
 def test_errors_of_engines_say_what_to_do(spark: Any, postgres: str, tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "clinic.duckdb")) as connection:
         connection.execute("CREATE TABLE visits AS SELECT 'a' AS arm, 1 AS reward UNION ALL SELECT 'b', 0")

@@ -290,26 +290,6 @@ def test_where_says_which_rows_it_cannot_judge() -> None:
         assert logs.read(pl.DataFrame(chances).fill_nan(None), where="day = 1", arms=["a", "b"]).rows == 400
 
 
-@pytest.mark.parametrize("values", [4, 1000])
-def test_propensities_outside_their_range_are_bad(values: int) -> None:
-    chances = [0.5, 1.0, 0.0, 1.5, None, float("nan"), 0.25, 0.01] * 100
-    rewards = [(row % values) / values for row in range(800)]
-    log = pd.DataFrame({"arm": ["a", "b"] * 400, "reward": rewards, "p": chances})
-    with pytest.raises(LogError, match="cannot be counted") as caught:
-        logs.read(log, propensity="p", least=0.2)
-    kinds = {"propensity is not a number": 0, "missing propensity": 200, "propensity above 1": 100}
-    expected = {**kinds, "propensity below least=0.2": 200}
-    assert caught.value.bad is not None
-    assert caught.value.bad.kinds == {kind: number for kind, number in expected.items() if number}
-    with pytest.raises(LogError, match=r"propensity is not above 0: 100 rows .*, p='0"):
-        logs.read(log[log.p < 1.1], propensity="p")
-    with cautioned("500 of 800 rows"):
-        counts = logs.read(log, propensity="p", least=0.2, on_bad="drop")
-    assert counts.weighted is not None
-    assert counts.least == 0.2
-    assert counts.weighted[0].tolist() == [[600.0, 100.0]]  # 100 rows each with 0.5 and 0.25, and 100 with 1
-
-
 def test_a_random_log_is_counted_as_by_hand(tmp_path: Path) -> None:
     """Logs with some of everything, as CSV and as Parquet, with few rewards and with many."""
     for seed, distinct in enumerate((2, 11, 5000, 5000)):
