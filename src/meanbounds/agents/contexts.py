@@ -343,9 +343,8 @@ class Contexts:
             fine &= total**2 <= count * (squares + slack) + slack
         for place, k in np.argwhere(~fine)[:1].tolist():
             given = {name: saved[name][place][k] for name in SEEN if name in saved}
-            raise saved.wrong(
-                f"context {saved['contexts'][used[place]]!r}, arm {self.arms[k]!r}: no rewards in its range give {given}"
-            )
+            where = f"context {saved['contexts'][used[place]]!r}, arm {self.arms[k]!r}"
+            raise saved.wrong(f"{where}: no rewards in its range give {given}")
         chosen = sums[1] if len(sums) > 1 else np.zeros((3, *shape))
         self.seen[[rows[place] for place in used]] = np.stack([*sums[0], ones, pending, pulls, *chosen], axis=1)
 

@@ -25,8 +25,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from meanbounds.divergence import kl
 from meanbounds.support.checks import as_float, broadcast_floats, fits_range, shown
-from meanbounds.support.types import Floats
+from meanbounds.support.types import Booleans, Floats
 
 __all__ = ["against", "check_error", "confidence_sequence", "log_e"]
 
@@ -35,6 +36,7 @@ _STAKES = 2.0 ** (0.5 * _HALVES)  # from 64 to 1 / 65,536
 _LOG_WEIGHTS = -np.log((np.abs(_HALVES) + 2.0) * (np.abs(_HALVES) + 3.0))
 _LOG_WEIGHTS -= np.logaddexp.reduce(_LOG_WEIGHTS)
 _CHUNK = 4096  # processes at a time
+_FEW = 8  # processes, for which it takes longer to look for those that need not be computed
 _LEAST_ODDS = -700.0  # log-odds of a bound that can hardly be told from 0
 _ROUNDING = 1e-12
 
@@ -191,6 +193,26 @@ def against(
     table = np.array([part.ravel() for part in given])
     blocks = np.array_split(table, 1 + table.shape[1] // _CHUNK, axis=1)
     return np.concatenate([_wealth(block, squares is not None) for block in blocks]).reshape(given[0].shape)
+
+
+def refuted(wins: Floats, lacks: Floats, bound: Floats, late: Floats, level: float) -> Booleans:
+    """Whether the e-processes against these upper bounds, strictly between 0 and 1, reach a level; see `against`.
+
+    No mixture is above the best stake, and each is above its share of any stake: most bounds need no more than these.
+    """
+    if wins.size < _FEW:
+        return against(wins, lacks, bound, 1.0 - bound, None, late) >= level
+    size = wins + lacks + late
+    mean = wins / size
+    found: Booleans = (mean > bound) & (size * kl(mean, bound) >= level)
+    best = np.log(np.maximum(mean * (1.0 - bound), 1e-300) / np.maximum((1.0 - mean) * bound, 1e-300))
+    place = np.clip(np.rint(_HALVES[0] - 2.0 * np.log2(np.maximum(best, 1e-9))), 0, len(_HALVES) - 1).astype(np.int64)
+    stake = _STAKES[place]
+    open_ = found & (_LOG_WEIGHTS[place] + stake * wins - size * np.log1p(bound * np.expm1(stake)) < level)
+    if open_.any():
+        parts = (part[open_] for part in (wins, lacks, bound, 1.0 - bound))
+        found[open_] = against(*parts, None, late[open_]) >= level
+    return found
 
 
 @np.errstate(divide="ignore", invalid="ignore")

@@ -10,7 +10,7 @@ from scipy.special import betaln, xlogy
 
 from meanbounds.bounds import EXPERT
 from meanbounds.divergence import kl, kl_upper
-from meanbounds.evidence.processes import against
+from meanbounds.evidence.processes import refuted
 from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen, once
 from meanbounds.policies.base import DEFAULT, Cache, Exploration, Policy, choose
@@ -39,8 +39,8 @@ class Guarded(Policy):
 
     Parameters
     ----------
-    policy
-        What to guard. It sees the experts as an arm, with their bounds, and stops wanting options that are worse.
+    base
+        The policy to guard. It sees the experts as an arm, with their bounds, and stops wanting options that are worse.
     promise
         What may be lost.
     confidence
@@ -76,15 +76,15 @@ class Guarded(Policy):
     11
     """
 
-    policy: Policy
+    base: Policy
     promise: Promise
     confidence: float = 0.95
     ask: float = 0.0
     f: Exploration = field(default=DEFAULT, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.policy, Policy) or isinstance(self.policy, Guarded):
-            raise TypeError(f"guard a policy such as mb.OptimisticGittins(); got {shown(self.policy)}")
+        if not isinstance(self.base, Policy) or isinstance(self.base, Guarded):
+            raise TypeError(f"guard a policy such as mb.OptimisticGittins(); got {shown(self.base)}")
         if not isinstance(self.promise, Promise):
             raise TypeError(f"promise must be an object such as mb.Promise(margin=0.01); got {shown(self.promise)}")
         for name, value, most in (("confidence", self.confidence, 1.0), ("ask", self.ask, 1.0)):
@@ -95,11 +95,11 @@ class Guarded(Policy):
             raise ValueError("give f to the policy that is guarded; the guard itself does not explore")
         super().__post_init__()
         for name in ("takes_prior", "counts_pending"):
-            object.__setattr__(self, name, getattr(self.policy, name))
+            object.__setattr__(self, name, getattr(self.base, name))
 
     def log_f(self, t: Floats) -> Floats:
         """That of the policy."""
-        return self.policy.log_f(t)
+        return self.base.log_f(t)
 
     def check_known(self, knowledge: Knowledge) -> None:
         """Refuse knowledge without the experts, and what the policy refuses."""
@@ -108,12 +108,12 @@ class Guarded(Policy):
                 "a promise to the experts needs them among the arms, with bounds on what they earn: "
                 'mb.MeanBounds([0.0, 0.6], [1.0, 0.7], arms=["new", mb.EXPERT])'
             )
-        self.policy.check_known(knowledge)
+        self.base.check_known(knowledge)
 
     def scores(self, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None = None) -> Floats:
         """0 for the arm that is played, and minus infinity for all others."""
         expert = self._expert(known)
-        wanted = choose(self.policy, known, seen, t, draws, cache)
+        wanted = choose(self.base, known, seen, t, draws, cache)
         plays = wanted != expert
         if plays.any():
             plays &= self.allows(known, seen, wanted, cache)
@@ -125,7 +125,7 @@ class Guarded(Policy):
     def probabilities(self, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:
         """Those of the policy, with the experts in the place of what is not allowed."""
         expert = self._expert(known)
-        found = self.policy.checked_probabilities(known, seen, t, cache) * (1.0 - self.ask)
+        found = self.base.checked_probabilities(known, seen, t, cache) * (1.0 - self.ask)
         allowed = np.zeros(found.shape, dtype=bool)
         for k in np.flatnonzero(found.any(axis=0)).tolist():
             allowed[:, k] = k != expert and self.allows(known, seen, np.full(len(found), k))
@@ -134,6 +134,7 @@ class Guarded(Policy):
         self._check_expert(known, found[:, expert] < 1e-12)
         return found
 
+    @np.errstate(divide="ignore", invalid="ignore")
     def allows(self, known: Known, seen: Seen, arms: Integers, cache: Cache | None = None) -> Booleans:
         """Whether the promise allows to play these options now, one in each row."""
         expert, seen = self._expert(known), seen.actual
@@ -152,10 +153,8 @@ class Guarded(Policy):
         wins, bound = wins.sum(axis=1) / (high - low), need / ((high - low) * np.maximum(plays, 1.0))
         open_ = ~found & (wins > bound * plays) & (bound > 0.0)
         if open_.any():
-            own, lacks, bound, late = (part[open_] for part in (wins, size - wins, bound, plays - size))
-            found[open_] = against(own, lacks, bound, 1.0 - bound, None, late) >= -log(
-                _OF_OPTIONS * (1.0 - self.confidence)
-            )
+            parts = (part[open_] for part in (wins, size - wins, bound, plays - size))
+            found[open_] = refuted(*parts, -log(_OF_OPTIONS * (1.0 - self.confidence)))
         return found
 
     @once

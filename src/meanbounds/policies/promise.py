@@ -62,6 +62,9 @@ class Promise(Saved):
                 raise ValueError(f"promise: {name} must be {limits}; got {shown(value)}")
             object.__setattr__(self, name, number)
 
+    def __repr__(self) -> str:
+        return f"Promise({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
+
     def budgets(self, value: Floats, rounds: Floats, low: Floats, high: Floats) -> list[Floats]:
         """What each limit allows to lose in so many decisions, if the experts earn this value in each."""
         found = []
