@@ -5,8 +5,10 @@ from meanbounds.logs.bounds import Bounds, bounds, value
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.errors import BadRows, LogError, LogWarning
 from meanbounds.logs.experts import Experts
+from meanbounds.logs.explain import Page, explain
 from meanbounds.logs.prior import prior
 from meanbounds.logs.read import read
+from meanbounds.logs.start import Start, start
 from meanbounds.logs.tipping import Tip, tipping
 
 __all__ = [
@@ -17,11 +19,15 @@ __all__ = [
     "Experts",
     "LogError",
     "LogWarning",
+    "Page",
+    "Start",
     "Tip",
     "agent",
     "bounds",
+    "explain",
     "prior",
     "read",
+    "start",
     "tipping",
     "value",
 ]
