@@ -32,9 +32,9 @@ from meanbounds.support.types import Booleans, Floats
 __all__ = ["against", "check_error", "confidence_sequence", "log_e"]
 
 _HALVES = np.arange(12.0, -33.0, -1.0)
-_STAKES = 2.0 ** (0.5 * _HALVES)  # from 64 to 1 / 65,536
-_LOG_WEIGHTS = -np.log((np.abs(_HALVES) + 2.0) * (np.abs(_HALVES) + 3.0))
-_LOG_WEIGHTS -= np.logaddexp.reduce(_LOG_WEIGHTS)
+STAKES = 2.0 ** (0.5 * _HALVES)  # from 64 to 1 / 65,536
+LOG_WEIGHTS = -np.log((np.abs(_HALVES) + 2.0) * (np.abs(_HALVES) + 3.0))
+LOG_WEIGHTS -= np.logaddexp.reduce(LOG_WEIGHTS)
 _CHUNK = 4096  # processes at a time
 _FEW = 8  # processes, for which it takes longer to look for those that need not be computed
 _LEAST_ODDS = -700.0  # log-odds of a bound that can hardly be told from 0
@@ -207,8 +207,8 @@ def refuted(wins: Floats, lacks: Floats, bound: Floats, late: Floats, level: flo
     found: Booleans = (mean > bound) & (size * kl(mean, bound) >= level)
     best = np.log(np.maximum(mean * (1.0 - bound), 1e-300) / np.maximum((1.0 - mean) * bound, 1e-300))
     place = np.clip(np.rint(_HALVES[0] - 2.0 * np.log2(np.maximum(best, 1e-9))), 0, len(_HALVES) - 1).astype(np.int64)
-    stake = _STAKES[place]
-    open_ = found & (_LOG_WEIGHTS[place] + stake * wins - size * np.log1p(bound * np.expm1(stake)) < level)
+    stake = STAKES[place]
+    open_ = found & (LOG_WEIGHTS[place] + stake * wins - size * np.log1p(bound * np.expm1(stake)) < level)
     if open_.any():
         parts = (part[open_] for part in (wins, lacks, bound, 1.0 - bound))
         found[open_] = against(*parts, None, late[open_]) >= level
@@ -218,10 +218,10 @@ def refuted(wins: Floats, lacks: Floats, bound: Floats, late: Floats, level: flo
 @np.errstate(divide="ignore", invalid="ignore")
 def _wealth(table: Floats, adaptive: bool) -> Floats:
     wins, lacks, bound, rest, late, squares = table[..., None]
-    fails, s = lacks + late, _STAKES
+    fails, s = lacks + late, STAKES
     near = s * wins - (wins + fails) * np.log1p(bound * np.expm1(s))
     far = -s * fails - (wins + fails) * np.log1p(rest * np.expm1(-s))
-    value = np.logaddexp.reduce(_LOG_WEIGHTS + np.where(bound < 0.5, near, far), axis=1)
+    value = np.logaddexp.reduce(LOG_WEIGHTS + np.where(bound < 0.5, near, far), axis=1)
     if adaptive:
         size, ahead = wins + lacks, wins * rest - lacks * bound
         spread = np.maximum(squares - 2.0 * bound * wins + size * bound**2, ahead**2 / np.maximum(size, 1.0))
@@ -230,7 +230,7 @@ def _wealth(table: Floats, adaptive: bool) -> Floats:
         price = s**2 * np.where(g < 1e-3, series, -(g + np.log1p(-g)) / g**2)
         worst = np.minimum(-s * bound - price * bound**2, s * rest - price * rest**2)  # of one reward
         bets = np.where(g < 1.0, s * ahead - price * spread + late * worst, 0.0)
-        value = np.logaddexp(value, np.logaddexp.reduce(_LOG_WEIGHTS + bets, axis=1)) - log(2.0)
+        value = np.logaddexp(value, np.logaddexp.reduce(LOG_WEIGHTS + bets, axis=1)) - log(2.0)
     return np.where((table[2] > 0.0) | (table[0] <= 0.0), value, np.inf)
 
 

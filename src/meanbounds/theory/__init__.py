@@ -23,6 +23,7 @@ from meanbounds.theory.asymptotic import (
 from meanbounds.theory.expert_log import log_bounds
 from meanbounds.theory.finite_time import glue_plays, glue_regret, meta_pruned_plays, uncertain_regret
 from meanbounds.theory.guarantees import RegretBound, regret_bounds
+from meanbounds.theory.guard_cost import guarded_asks
 from meanbounds.theory.linear_bound import linear_regret
 from meanbounds.theory.linear_log import linear_log_bounds
 
@@ -38,6 +39,7 @@ __all__ = [
     "comparison",
     "glue_plays",
     "glue_regret",
+    "guarded_asks",
     "linear_log_bounds",
     "linear_regret",
     "log_bounds",
