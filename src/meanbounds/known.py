@@ -165,6 +165,8 @@ class Seen:
         The rewards rounded at random to 0 or 1, summed: what a Beta posterior counts (Agrawal and Goyal, 2012).
     pending
         How many pulls wait for their reward; None if none do.
+    others
+        For a budget that contexts share: the sums of `Guarded.account` over the other contexts; else None.
 
     Examples
     --------
@@ -177,12 +179,13 @@ class Seen:
     array([[nan, 7.5]])
     """
 
-    __slots__ = ("_actual", "ones", "pending", "plays", "squares", "total")
+    __slots__ = ("_actual", "ones", "others", "pending", "plays", "squares", "total")
 
     def __init__(
         self, plays: Floats, total: Floats, squares: Floats, ones: Floats, pending: Floats | None = None
     ) -> None:
         self.plays, self.total, self.squares, self.ones, self.pending = plays, total, squares, ones, pending
+        self.others: Floats | None = None
         self._actual: Seen | None = None
 
     @classmethod
@@ -238,7 +241,7 @@ class Seen:
             np.where(played, own + more * (own / plays), more * middle) for own in (self.total, self.squares, self.ones)
         )
         found = Seen(self.plays + more, total, squares, ones, pending)
-        found._actual = self
+        found._actual, found.others = self, self.others
         return found
 
     @property

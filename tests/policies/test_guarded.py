@@ -17,7 +17,7 @@ from meanbounds.policies.base import choose
 from meanbounds.support.streams import Draws, stream
 from meanbounds.support.types import Floats
 
-NAMES = ["a", "b", mb.EXPERT]
+NAMES: list[Any] = ["a", "b", mb.EXPERT]
 
 
 def bounds(lower: Any, upper: Any, **ends: Any) -> mb.MeanBounds:
@@ -35,8 +35,8 @@ class Always(mb.policies.Policy):
 
 
 def statistics(plays: Any, total: Any, pending: Any = None) -> Seen:
-    columns = [np.array([part], dtype=float) for part in (plays, total, total, total)]
-    return Seen(*columns, None if pending is None else np.array([pending], dtype=float))
+    own, wins = (np.array([part], dtype=float) for part in (plays, total))
+    return Seen(own, wins, wins, wins, None if pending is None else np.array([pending], dtype=float))
 
 
 def largest_refuted(wins: float, size: int, error: float) -> float:
@@ -208,7 +208,7 @@ def test_simulations_and_agents_agree() -> None:
     agent = mb.Agent(guarded, known, seed=3)
     rng, pulls = np.random.default_rng(1), []
     for _ in range(150):
-        arm = agent.pull()
+        arm: Any = agent.pull()
         pulls.append(arm)
         reward = float(rng.random() < {"a": 0.7, "b": 0.4}.get(arm, 0.6))
         if arm is mb.EXPERT:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import log
+from functools import reduce
+from math import log, pi
 
 import numpy as np
 from scipy.special import betaln, xlogy
 
 from meanbounds.bounds import EXPERT
-from meanbounds.divergence import kl, kl_upper
+from meanbounds.divergence import kl_upper
 from meanbounds.evidence.processes import refuted
 from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen, once
 from meanbounds.policies.base import DEFAULT, Cache, Exploration, Policy, choose
 from meanbounds.policies.promise import Promise
-from meanbounds.support.checks import shown, within
+from meanbounds.support.checks import as_flag, shown, within
 from meanbounds.support.streams import Draws
 from meanbounds.support.types import Booleans, Floats, Integers
 
@@ -50,6 +51,9 @@ class Guarded(Policy):
         The share of the decisions in which the experts are asked at random, all along. Above 0, their value is
         estimated from what they earn when they are asked, at the same time as the options, and not from the bound: a
         log that is no longer true cannot break the promise.
+    pooled
+        Whether the contexts of an agent share one budget: losses in one may then be paid for by gains in another. The
+        upper bounds on the experts' values must hold in all contexts at once, and are taken as they are.
 
     Notes
     -----
@@ -80,6 +84,7 @@ class Guarded(Policy):
     promise: Promise
     confidence: float = 0.95
     ask: float = 0.0
+    pooled: bool = False
     f: Exploration = field(default=DEFAULT, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -91,6 +96,10 @@ class Guarded(Policy):
             least = within(value, 0.0, most)
             if isinstance(value, bool) or least is None or least == 1.0 or (name == "confidence" and not least):
                 raise ValueError(f"{name} must be a probability below 1, such as 0.95 or 0.05; got {shown(value)}")
+        if as_flag("pooled", self.pooled) and self.ask:
+            raise ValueError(
+                "pooled=True goes by the bounds on the experts' values, ask= by what they earn: choose one"
+            )
         if self.f != DEFAULT:
             raise ValueError("give f to the policy that is guarded; the guard itself does not explore")
         super().__post_init__()
@@ -113,7 +122,7 @@ class Guarded(Policy):
     def scores(self, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None = None) -> Floats:
         """0 for the arm that is played, and minus infinity for all others."""
         expert = self._expert(known)
-        wanted = choose(self.base, known, seen, t, draws, cache)
+        wanted = choose(self.base, known, seen, t, draws, _own(cache))
         plays = wanted != expert
         if plays.any():
             plays &= self.allows(known, seen, wanted, cache)
@@ -125,7 +134,7 @@ class Guarded(Policy):
     def probabilities(self, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:
         """Those of the policy, with the experts in the place of what is not allowed."""
         expert = self._expert(known)
-        found = self.base.checked_probabilities(known, seen, t, cache) * (1.0 - self.ask)
+        found = self.base.checked_probabilities(known, seen, t, _own(cache)) * (1.0 - self.ask)
         allowed = np.zeros(found.shape, dtype=bool)
         for k in np.flatnonzero(found.any(axis=0)).tolist():
             allowed[:, k] = k != expert and self.allows(known, seen, np.full(len(found), k))
@@ -137,30 +146,59 @@ class Guarded(Policy):
     @np.errstate(divide="ignore", invalid="ignore")
     def allows(self, known: Known, seen: Seen, arms: Integers, cache: Cache | None = None) -> Booleans:
         """Whether the promise allows to play these options now, one in each row."""
+        low, high, sure = self._limits(known)
+        table = self.account(known, seen, cache, more=1.0)
+        if seen.others is not None:
+            table = table + seen.others[:, None]
+        wins, size, plays, certain, *needs = table
+        if self.promise.total is not None:
+            needs[-1] = needs[-1] - self.promise.total
+        row = np.arange(len(arms)) if len(sure) > 1 else 0
+        need = reduce(np.maximum, needs) - sure[row, arms]
+        found: Booleans = need <= certain
+        wins, bound = wins / (high - low), need / ((high - low) * np.maximum(plays, 1.0))
+        open_ = ~found & (wins > bound * plays) & (bound > 0.0)
+        if open_.any():
+            own, lacks, limit, late = (part[open_] for part in (wins, size - wins, bound, plays - size))
+            found[open_] = refuted(own, lacks, limit, late, -log(_OF_OPTIONS * (1.0 - self.confidence)))
+        return found
+
+    def account(self, known: Known, seen: Seen, cache: Cache | None = None, more: float = 0.0) -> Floats:
+        """What the promise depends on in each row; sums over contexts say the same of a budget that they share.
+
+        Rows of the result: what options have earned, from the bottom of the range; their rewards and their plays; what
+        they are certain to have earned; and what each limit needs with so many `more` plays.
+        """
         expert, seen = self._expert(known), seen.actual
         low, high, sure = self._limits(known)
         pulls = seen.plays if seen.pending is None else seen.plays + seen.pending
         rounds = pulls.sum(axis=1)
         plays = rounds - pulls[:, expert]
-        value = self._value(known.without_doubted, seen, expert, cache)
-        row = np.arange(len(plays)) if len(sure) > 1 else 0
-        budget = np.min(self.promise.budgets(value, rounds + 1.0, low, high), axis=0)
-        # What the options played before must have earned, and what they are certain to, from the bottom of the range.
-        need = (plays + 1.0) * (value - low) - sure[row, arms] - budget
-        found: Booleans = need <= (pulls * sure).sum(axis=1)
         size = plays if seen.pending is None else plays - (seen.pending.sum(axis=1) - seen.pending[:, expert])
-        wins = ((known.low - low[:, None]) * seen.plays + known.width * seen.total) * self._options(known)
-        wins, bound = wins.sum(axis=1) / (high - low), need / ((high - low) * np.maximum(plays, 1.0))
-        open_ = ~found & (wins > bound * plays) & (bound > 0.0)
-        if open_.any():
-            parts = (part[open_] for part in (wins, size - wins, bound, plays - size))
-            found[open_] = refuted(*parts, -log(_OF_OPTIONS * (1.0 - self.confidence)))
-        return found
+        base, width = self._scales(known)
+        wins = base * seen.plays + width * seen.total
+        bounds = known.without_doubted
+        upper, lower = self._value(bounds, seen, expert, cache), np.maximum(low, bounds.lower[:, expert])
+        needs = self.promise.needs(plays + more, rounds + more, upper, lower, low, high)
+        return np.array([wins.sum(axis=1), size, plays, (pulls * sure).sum(axis=1), *needs])
+
+    def why(self, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None = None) -> str:
+        """Why one row asks the experts: ``"ask"`` at random, ``"guard"``, or ``"policy"`` if the policy wants to."""
+        wanted = choose(self.base, known, seen, t, draws, _own(cache))
+        if wanted[0] == self._expert(known):
+            return "policy"
+        return "ask" if self.allows(known, seen, wanted, cache)[0] else "guard"
 
     @once
     def _options(self, known: Known) -> Floats:
         """1 for options, 0 for the experts."""
         return (np.arange(known.lower.shape[1]) != self._expert(known)).astype(np.float64)
+
+    @once
+    def _scales(self, known: Known) -> tuple[Floats, Floats]:
+        """What a play of each option earns at least, above the bottom of the range, and the width of its range."""
+        options, (low, _, _) = self._options(known), self._limits(known)
+        return (known.low - low[:, None]) * options, known.width * options
 
     @once
     def _limits(self, known: Known) -> tuple[Floats, Floats, Floats]:
@@ -171,6 +209,8 @@ class Guarded(Policy):
 
     def _value(self, sure: Known, seen: Seen, expert: int, cache: Cache | None) -> Floats:
         """An upper limit on the experts' value in each row; the cache holds the last one."""
+        if self.pooled:
+            return np.broadcast_to(sure.upper[:, expert], len(seen.plays))
         plays, wins = seen.plays[:, expert], seen.total[:, expert]
         low, width, bound = sure.low[:, expert], sure.width[:, expert], sure.upper[:, expert]
         before = None if cache is None else cache.get("value")
@@ -178,14 +218,16 @@ class Guarded(Policy):
             return before[2]
         some = np.maximum(plays, 1.0)
         mean, lacks = np.minimum(1.0, wins / some), np.maximum(plays - wins, 0.0)
-        mixture = betaln(wins + 0.5, lacks + 0.5) - betaln(0.5, 0.5)
+        mixture = betaln(wins + 0.5, lacks + 0.5) - log(pi)
         level = xlogy(wins, mean) + xlogy(lacks, 1.0 - mean) - mixture
         level -= log((1.0 - _OF_OPTIONS) * (1.0 - self.confidence))
-        if self.ask or (plays * kl(mean, np.minimum(1.0, (bound - low) / width)) > level).any():
+        share = (bound - low) / width
+        # The divergence of the mean from the bound is at most their squared distance over the variance at the bound.
+        if self.ask or (plays * (mean - share) ** 2 > level * share * (1.0 - share)).any():
             found = low + width * np.where(plays > 0.0, kl_upper(mean, level / some), 1.0)
             found = found if self.ask else np.minimum(bound, found)
         else:
-            found = np.broadcast_to(bound, plays.shape)
+            found = bound if len(bound) == len(plays) else np.broadcast_to(bound, plays.shape)
         if cache is not None:
             cache["value"] = plays.copy(), wins.copy(), found
         return found
@@ -201,3 +243,8 @@ class Guarded(Policy):
         """Refuse to ask experts who are not eligible."""
         if known.eligible is not None and not (plays | known.eligible[:, known.expert]).all():
             raise ValueError("the promise allows no option now, and the experts are not eligible: make them eligible")
+
+
+def _own(cache: Cache | None) -> Cache | None:
+    """The part of a cache that belongs to the policy that is guarded."""
+    return None if cache is None else cache.setdefault("base", {})

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from meanbounds.support.checks import as_float, as_mapping, shown
 from meanbounds.support.saving import Saved
 from meanbounds.support.types import Floats
@@ -67,21 +69,33 @@ class Promise(Saved):
 
     def budgets(self, value: Floats, rounds: Floats, low: Floats, high: Floats) -> list[Floats]:
         """What each limit allows to lose in so many decisions, if the experts earn this value in each."""
-        found = []
+        needs = self.needs(np.zeros_like(rounds), rounds, value, value, low, high)
+        ends = [0.0] * len(needs) if self.total is None else [*[0.0] * (len(needs) - 1), self.total]
+        return [end - own for end, own in zip(ends, needs, strict=True)]
+
+    def needs(
+        self, plays: Floats, rounds: Floats, upper: Floats, lower: Floats, low: Floats, high: Floats
+    ) -> list[Floats]:
+        """What options must have earned in so many plays, above `low`, so that each limit holds after these rounds.
+
+        `upper` and `lower` are limits on the experts' value; `total` is not taken off, so that contexts can be added.
+        """
+        found = {}
         if self.margin is not None:
-            found.append(self.margin * rounds)
+            found["margin"] = plays * (upper - low) - self.margin * rounds
         if self.at_least is not None:
-            found.append((1.0 - self.at_least) * (value - low) * rounds)
+            share = plays - (1.0 - self.at_least) * rounds
+            found["at_least"] = share * (np.where(share < 0.0, lower, upper) - low)
         if self.failures is not None:
-            found.append(self.failures * (high - value) * rounds)
+            found["failures"] = plays * (upper - low) - self.failures * (high - upper) * rounds
         if self.total is not None:
-            found.append(self.total + 0.0 * rounds)
-        return found
+            found["total"] = plays * (upper - low)
+        return list(found.values())
 
     def per_decisions(self, value: float, decisions: int, *, low: float = 0.0, high: float = 1.0) -> float:
         """The most that may be lost in so many decisions, in reward units, where the experts earn `value` in each."""
-        allowed = min(float(own) for own in self.budgets(value, decisions, low, high))  # type: ignore[arg-type]
-        return round(allowed, 9)
+        numbers = (np.array(float(own)) for own in (value, decisions, low, high))
+        return round(min(float(own) for own in self.budgets(*numbers)), 9)
 
     def in_words(self) -> str:
         """The promise as a phrase."""
