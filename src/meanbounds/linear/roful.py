@@ -43,13 +43,17 @@ class ROFUL(OFUL):
     norm_high, regularisation, failure
         As for `OFUL`.
     index
-        ``"exact"``: the largest mean over all parameters that lie in the confidence set and satisfy every arm's bounds.
-        If none does both, data and bounds contradict each other: the round is decided by ``"clip"``, and an agent
-        warns. ``"clip"``: OFUL's index, at most the arm's upper bound; never below ``"exact"``, and as cheap as OFUL.
-        ``"plain"``: OFUL's own index.
+        ``"exact"``: the largest offset + x . p, with x the arm's features, over all parameters p that satisfy every
+        arm's bounds and lie in the confidence set ``||p - p_hat||_V <= r``. If none does both, data and bounds
+        contradict each other: the round is decided by ``"clip"``, and an agent warns. ``"clip"``: OFUL's index, at most
+        the arm's upper bound; never below ``"exact"``, and as cheap as OFUL. ``"plain"``: OFUL's own index.
 
     Notes
     -----
+    p_hat is the regression's estimate, and the radius r is ``sqrt(regularisation / v) * norm_high + sqrt(2 log(1 /
+    failure) + log(det V / det V_0))``, with v and V as for `OFUL` but the proxies that the bounds imply: `OFUL.radius`
+    in linear/oful.py. `indices` in linear/maximum.py finds the maximum.
+
     Theorem 4 of the paper. Differs from the paper: each reward is weighted by the inverse of its arm's variance proxy,
     which comes from its own bounds and range, in place of one factor for all; the radius has log(det V / det V_0),
     which holds for weights and for features of any length. The cone of arms around the most promising one is left out:
