@@ -21,6 +21,7 @@ from meanbounds.known import Known, Seen
 from meanbounds.linear.arms import LinearArms
 from meanbounds.linear.feasible import Extent
 from meanbounds.linear.oful import OFUL, Allowed, LinearPolicy, LinearState, Offer, extent_of, without_bounds
+from meanbounds.policies.base import check_no_name
 from meanbounds.support.checks import as_flag, as_list, as_whole, shown
 from meanbounds.support.decisions import BaseAgent, Decision, Excluded
 from meanbounds.support.entries import Entries
@@ -150,6 +151,7 @@ class LinearAgent(BaseAgent):
         seed: Seed = None,
         floor: float = 0.0,
     ) -> None:
+        check_no_name(policy, LinearPolicy)
         self._begin(policy, isinstance(policy, LinearPolicy), "for features, such as mb.ROFUL()", seed, floor)
         self._decisions = 0
         self._draws, self._floor = (stream(self.seed, 0, purpose) for purpose in ("policy", "floor"))
@@ -502,6 +504,8 @@ class LinearAgent(BaseAgent):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Make the agent that `to_dict` described; everything is checked."""
+        if isinstance(data, Mapping) and "agent" in data:
+            raise ValueError("this is a saved Agent: use mb.Agent.load")
         saved = Entries("LinearAgent", data, (*_GIVEN, *_LEARNED))
         if saved["linear_agent"] != _FORMAT:
             raise saved.wrong(f"its format is {shown(saved['linear_agent'])}, not {_FORMAT}")

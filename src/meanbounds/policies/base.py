@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib
+import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ __all__ = ["DEFAULT", "EXPLORATION", "Described", "Exploration", "IndexPolicy", 
 Exploration = str | Callable[[Floats], Floats]
 """How fast exploration grows: a name in `EXPLORATION`, or a function of the round."""
 
+# To change a default, add a name and set it in the class, as OptimisticGittins does. Do not edit a function here: its
+# name is saved in files, and theorems check it.
 DEFAULT = "1 + t log(t)^2"
 EXPLORATION: dict[str, Callable[[Floats], Floats]] = {
     DEFAULT: lambda t: 1.0 + t * np.log(t) ** 2,
@@ -42,6 +45,13 @@ Cache = dict[str, Any]
 @dataclass(frozen=True)
 class Described(Saved):
     """Base of all policies, with features or without: the class and its parameters describe the object."""
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Refuse a class whose annotations are not parameters, since nothing made it a dataclass."""
+        own = [name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)]
+        if own and "__dataclass_fields__" not in vars(cls):
+            raise TypeError(f"{cls.__name__}.{own[0]} is no parameter yet: decorate with @dataclass(frozen=True)")
+        return super().__new__(cls)
 
     def __repr__(self) -> str:
         given = [
@@ -85,7 +95,9 @@ class Described(Saved):
         name = data.pop("policy", None)
         if not (isinstance(name, str) and name in kinds):
             hint = " (import the module that defines it first)" if ":" in str(name) else ""
-            raise ValueError(unknown("policy", name, list(kinds)) + hint)
+            if str(name).startswith("__main__:"):
+                hint = " (it was defined in a script or notebook: define it again first, or put it in a module)"
+            raise ValueError(unknown("policy", name, list(_kinds(cls)) or [cls.__name__]) + hint)
         kind: Any = kinds[name]
         fields = [field.name for field in dataclasses.fields(kind)]
         if not issubclass(kind, cls) or not set(data) <= set(fields):
@@ -93,11 +105,12 @@ class Described(Saved):
         return kind(**{field: _parameter(value) for field, value in data.items()})
 
 
-def check_no_name(policy: object) -> None:
+def check_no_name(policy: object, base: type[Described] = Described) -> None:
     """Refuse the name of a policy, with the policy that was meant."""
     if isinstance(policy, str):
-        names = {name.lower(): name for name in _kinds(Described) if ":" not in name and "Policy" not in name}
-        close = difflib.get_close_matches(policy.lower(), names, n=1)
+        names, given = {name.lower(): name for name in _kinds(base) if ":" not in name}, policy.lower()
+        close = [given] if given in names else [name for name in names if given in name]
+        close = close or difflib.get_close_matches(given, names, n=1)
         hint = f"did you mean mb.{names[close[0]]}()?" if close else "docs/which_policy.md lists them"
         raise TypeError(f"a policy is an object, not a name; got {shown(policy)}; {hint}")
 
@@ -181,9 +194,15 @@ class Policy(Described):
             np.isfinite(values).all() and values[0] >= 0.0 and (np.diff(values) >= 0).all()
         ):
             own = shown(self.f) if type(self).log_f is Policy.log_f else f"{type(self).__name__}.log_f"
+            what = f"with an array of shape {values.shape} for {_ROUNDS.size} rounds"
+            if values.shape == _ROUNDS.shape:
+                with np.errstate(invalid="ignore", over="ignore"):
+                    k = int((~np.isfinite(values) | (values < 0.0) | (np.diff(values, prepend=0.0) < 0.0)).argmax())
+                    pairs = zip(_ROUNDS[: k + 1], np.exp(values), strict=False)
+                what = "with " + ", ".join([f"f({t:g}) = {value:.4g}" for t, value in pairs][-2:])
             raise ValueError(
-                f"f must be at least 1, finite and never fall, for arrays of rounds; got {own}, with log f = "
-                f"{shown(values)} in rounds 1 to 8, 10, 100, ..., 1e9. np.maximum(1.0, ...) lifts what is below 1"
+                f"f must be at least 1, finite and never fall, for arrays of rounds; got {own}, {what}. The level is "
+                f'log f(t), so f="t" gives log t; np.maximum(1.0, ...) lifts what is below 1'
             )
 
     def log_f(self, t: Floats) -> Floats:
@@ -250,14 +269,15 @@ class Policy(Described):
 
 
 def _kinds(base: type) -> dict[str, type]:
-    """All subclasses that were imported, by the names that `Policy.to_dict` gives them."""
+    """All subclasses that were imported, by the names that `Policy.to_dict` gives them, without abstract ones."""
     for package in ("meanbounds.policies", "meanbounds.linear"):
         importlib.import_module(package)
     found: dict[str, type] = {}
     subclasses: list[type] = base.__subclasses__()
     for kind in subclasses:
         own = kind.__module__.startswith("meanbounds.")
-        found[kind.__name__ if own else f"{kind.__module__}:{kind.__qualname__}"] = kind
+        if not (own and kind.__name__.endswith("Policy")):
+            found[kind.__name__ if own else f"{kind.__module__}:{kind.__qualname__}"] = kind
         found |= _kinds(kind)
     return found
 

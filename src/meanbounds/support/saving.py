@@ -34,7 +34,12 @@ class Saved(ABC):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read the object from a file that `save` wrote."""
-        return cls.from_dict(read_saved(path, cls.__name__))
+        data = read_saved(path, cls.__name__)
+        try:
+            return cls.from_dict(data)
+        except ValueError as error:
+            error.args = (f"{path}: {error}",)
+            raise
 
 
 def read_saved(path: str | Path, what: str) -> Mapping[str, Any]:
