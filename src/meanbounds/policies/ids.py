@@ -1,4 +1,4 @@
-"""Information-directed sampling: the mix of two arms that loses least for what it teaches.
+"""Information-directed sampling: the mix of two arms with the lowest regret per information gained.
 
 Write f_k and F_k for density and distribution function of the mean of arm k under its posterior, m_k for its
 expectation, ``r_k(x) = m_k - E[mean_k given mean_k <= x]``, and ``h_a(x) = f_a(x) * product of F_j(x) over all j but
