@@ -416,7 +416,8 @@ class Agent(BaseAgent):
             check_choice("pending", pending, ("ignore", "count"))
             counts = pending == "count"
         if counts and own.waiting:
-            return known, own.statistics.with_pending(own.seen[PENDING:PULLS], known), own.t + own.waiting, own.cache
+            shown = known if self.policy.uses_bounds else known.vacuous
+            return known, own.statistics.with_pending(own.seen[PENDING:PULLS], shown), own.t + own.waiting, own.cache
         return known, own.statistics, own.t, own.cache
 
     def _offer(self, own: _Awake, eligible: tuple[Arm, ...] | None) -> Known:

@@ -39,7 +39,7 @@ _SINGULAR = 6.0  # a smaller exponent that is not whole needs panels that shrink
 _SMALLEST = 1e-4  # down to this, in units of the same width
 _POINT = 1e-9  # a mean that is known gets twice this width, in units of the widest range
 _NEVER = 1e-15  # a part of a posterior with less weight is left out
-_LEAST, _TINY = 1e-30, 1e-300  # distribution functions, and arguments of logarithms, are at least this
+_LEAST, _TINY = 1e-30, 1e-300  # distribution functions and gains, and arguments of logarithms, are at least this
 _RARE = 1e-12  # an arm that is best with less than this probability is treated as if it had this one
 _EQUAL = 1e-9  # arms whose losses and variances differ by less, relatively, share their probability
 
@@ -265,7 +265,7 @@ def _best_mix(points: list[tuple[float, float]], power: float, i: int, j: int) -
         part = (least / (loss - least) - power * other / (gain - other)) / (power - 1.0) if gain > other else 0.0
         part = min(1.0, max(0.0, part))
     loss, gain = part * loss + (1.0 - part) * least, part * gain + (1.0 - part) * other
-    return loss**power / gain if gain > 0.0 else inf, i, j, part
+    return loss**power / max(gain, _LEAST), i, j, part
 
 
 @dataclass(frozen=True, repr=False)
