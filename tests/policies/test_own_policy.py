@@ -68,7 +68,7 @@ def test_a_function_that_cannot_be_f_is_told_where() -> None:
 def test_an_unknown_policy_is_met_with_those_that_can_be_made() -> None:
     with pytest.raises(ValueError, match=r"^unknown policy 'm:Own'(?!.*Policy').*import the module"):
         mb.policies.Policy.from_dict({"policy": "m:Own"})
-    with pytest.raises(ValueError, match="defined in a script or notebook"):
+    with pytest.raises(ValueError, match="define it in this script first"):
         mb.policies.Policy.from_dict({"policy": "__main__:Own"})
 
 

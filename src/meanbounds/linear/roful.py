@@ -51,14 +51,13 @@ class ROFUL(OFUL):
     Notes
     -----
     p_hat is the regression's estimate, and the radius r is ``sqrt(regularisation / v) * norm_high + sqrt(2 log(1 /
-    failure) + log(det V / det V_0))``, with v and V as for `OFUL` but the proxies that the bounds imply: `OFUL.radius`
-    in linear/oful.py. `indices` in linear/maximum.py finds the maximum.
-
-    Theorem 4 of the paper. Differs from the paper: each reward is weighted by the inverse of its arm's variance proxy,
-    which comes from its own bounds and range, in place of one factor for all; the radius has log(det V / det V_0),
-    which holds for weights and for features of any length. The cone of arms around the most promising one is left out:
-    after tightening it removes nothing that the bounds do not. Of equal indices the largest estimate is played, moved
-    into the arm's bounds. With more than 3,000 arms, bounds are tightened by the 3,000 narrowest.
+    failure) + log(det V / det V_0))``, with v as for `OFUL` and V with the proxies that the bounds imply: `OFUL.radius`
+    in linear/oful.py. `indices` in linear/maximum.py finds the maximum. Theorem 4 of the paper. Differs from the paper:
+    each reward is weighted by the inverse of its arm's variance proxy, which comes from its own bounds and range, in
+    place of one factor for all; the radius has log(det V / det V_0), which holds for weights and for features of any
+    length. The cone of arms around the most promising one is left out: after tightening it removes nothing that the
+    bounds do not. Of equal indices the largest estimate is played, moved into the arm's bounds. With more than 3,000
+    arms, bounds are tightened by the 3,000 narrowest.
 
     Examples
     --------

@@ -94,9 +94,8 @@ class Described(Saved):
         kinds = _kinds(Described)
         name = data.pop("policy", None)
         if not (isinstance(name, str) and name in kinds):
-            hint = " (import the module that defines it first)" if ":" in str(name) else ""
-            if str(name).startswith("__main__:"):
-                hint = " (it was defined in a script or notebook: define it again first, or put it in a module)"
+            how = "define it in this script" if "__main__:" in str(name) else "import the module that defines it"
+            hint = f" ({how} first)" if ":" in str(name) else ""
             raise ValueError(unknown("policy", name, list(_kinds(cls)) or [cls.__name__]) + hint)
         kind: Any = kinds[name]
         fields = [field.name for field in dataclasses.fields(kind)]
@@ -186,23 +185,20 @@ class Policy(Described):
         try:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 values = np.asarray(self.log_f(_ROUNDS), dtype=np.float64)
+                if values.shape != _ROUNDS.shape:
+                    raise ValueError(f"{_ROUNDS.size} rounds gave the shape {values.shape}")
+                f, wrong = np.exp(values), ~(np.isfinite(values) & (np.diff(values, prepend=0.0) >= 0.0))
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"f gets an array of rounds: use np.log, not math.log, in {shown(self.f)} ({error})"
             ) from None
-        if values.shape != _ROUNDS.shape or not (
-            np.isfinite(values).all() and values[0] >= 0.0 and (np.diff(values) >= 0).all()
-        ):
+        if wrong.any():
             own = shown(self.f) if type(self).log_f is Policy.log_f else f"{type(self).__name__}.log_f"
-            what = f"with an array of shape {values.shape} for {_ROUNDS.size} rounds"
-            if values.shape == _ROUNDS.shape:
-                with np.errstate(invalid="ignore", over="ignore"):
-                    k = int((~np.isfinite(values) | (values < 0.0) | (np.diff(values, prepend=0.0) < 0.0)).argmax())
-                    pairs = zip(_ROUNDS[: k + 1], np.exp(values), strict=False)
-                what = "with " + ", ".join([f"f({t:g}) = {value:.4g}" for t, value in pairs][-2:])
+            k = int(wrong.argmax())
+            pairs = ", ".join(f"f({_ROUNDS[j]:g}) = {f[j]:.4g}" for j in range(max(k - 1, 0), k + 1))
             raise ValueError(
-                f"f must be at least 1, finite and never fall, for arrays of rounds; got {own}, {what}. The level is "
-                f'log f(t), so f="t" gives log t; np.maximum(1.0, ...) lifts what is below 1'
+                f"f must be at least 1, finite and never fall; got {own}, with {pairs}. The level is log f(t), so "
+                f'f="t" gives log t; np.maximum(1.0, ...) lifts what is below 1'
             )
 
     def log_f(self, t: Floats) -> Floats:

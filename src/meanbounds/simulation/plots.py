@@ -296,9 +296,8 @@ def _name_ends(ax: Axes, means: Mapping[str, Floats], paths: Mapping[str, Floats
         [(part, label) for j, label in enumerate(own) for part in _fold("= " * (j > 0) + label).split("\n")]
         for own in groups
     ]
-    for end, text, place in zip(
-        ends, texts, _apart(ends, [height * (len(text) + _GAP) for text in texts]), strict=True
-    ):
+    places = _apart(ends, [height * (len(text) + _GAP) for text in texts])
+    for end, text, place in zip(ends, texts, places, strict=True):
         joint: dict[str, Any] = {"linewidth": 0.7, "transform": ax.transAxes, "clip_on": False, "alpha": 0.8}
         bend = [end, end, place, place]
         ax.plot([1.0, 1.015, 1.045, 1.06], bend, color=shades[text[0][1]], scalex=False, scaley=False, **joint)

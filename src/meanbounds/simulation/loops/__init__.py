@@ -115,6 +115,7 @@ class _Loop:
         tried = np.union1d(np.geomspace(1, horizon, _TRIED[1]).astype(np.int64) - 1, changes)
         parts = np.searchsorted(tried, rounds, side="right")
         rewards, seen = Rewards(trial, 0, len(rows)), Seen.empty(tried.size * rows.size, arms)
+        tables = seen.plays, seen.total, seen.squares, seen.ones
         for row in rows:
             own, pulls = played[row], np.empty(horizon)
             for k in range(arms):
@@ -122,11 +123,7 @@ class _Loop:
             reward = rewards.draw(np.full(horizon, row), own, pulls, 1)
             reward = (reward - known.low[0, own]) / known.width[0, own]
             ones = uniform(stream(task.seed, row, "rounding"), rounds) < reward
-            for part, values in zip(
-                (seen.plays, seen.total, seen.squares, seen.ones),
-                (np.ones(horizon), reward, reward * reward, ones),
-                strict=True,
-            ):
+            for part, values in zip(tables, (np.ones(horizon), reward, reward * reward, ones), strict=True):
                 sums = np.bincount(parts * arms + own, values, arms * (tried.size + 1)).reshape(-1, arms)
                 part[row * tried.size : (row + 1) * tried.size] = sums[:-1].cumsum(axis=0)
         draws = Draws(np.repeat(stream(task.seed, rows, "policy"), tried.size), np.tile(tried, rows.size))
