@@ -20,7 +20,7 @@ from meanbounds.support.checks import as_float, shown
 from meanbounds.support.streams import Draws
 from meanbounds.support.types import Booleans, Floats, Integers
 
-__all__ = ["OFUL", "Allowed", "LinearPolicy", "LinearState", "Offer", "extent_of", "without_bounds"]
+__all__ = ["OFUL", "Allowed", "LinearPolicy", "LinearState", "Offer", "extent_of", "optimistic", "without_bounds"]
 
 _REFRESH = 1024  # updates after which everything is computed from the sums again
 _LEAP = 1e4  # an update that narrows an arm's width by more loses too many digits
@@ -42,13 +42,11 @@ class Allowed:
     def __post_init__(self) -> None:
         self.lower, self.upper = self.extent.lower, self.extent.upper
         self.scale = self.norm_high * np.linalg.norm(self.extent.features, axis=1) + np.abs(self.extent.offset)
-        self._top = self.upper - _PRUNED * self.scale
+        self._top = np.maximum(self.upper - _PRUNED * self.scale, np.nextafter(self.lower, np.inf))
 
     def kept(self, offered: Integers) -> Booleans:
         """Which arms on offer may be better than all others, or attain the largest lower bound on offer."""
-        lower = self.lower.take(offered)
-        floor = lower.max(axis=1, keepdims=True)
-        return (self._top.take(offered) > floor) | (lower >= floor)
+        return self._top.take(offered) > np.maximum.reduce(self.lower.take(offered), axis=1, keepdims=True)
 
 
 class Offer(NamedTuple):
@@ -122,14 +120,15 @@ class LinearState:
 
     def add(self, x: Floats, target: Floats, weight: Floats) -> None:
         """Add a reward to each row: the features (rows, d), the reward less its offset, and how much it counts."""
+        if len(x) == 1:
+            self._add_one(x, target.item(), weight.item())
+            return
         image = (self.inverse @ x[:, :, None])[:, :, 0]
         width, error = weight * np.vecdot(x, image), target - np.vecdot(x, self.parameter)
         weighted = weight[:, None] * x
         self.precision += weighted[:, :, None] * x[:, None, :]
         self.moment += target[:, None] * weighted
-        self.updates += 1
-        if self.updates % _REFRESH == 0 or width.max() > _LEAP:
-            self.refresh()
+        if self._refreshed(width.max()):
             return
         factor = (weight / (1.0 + width))[:, None]
         shift, product = factor * error[:, None], image @ self.features.T
@@ -138,6 +137,30 @@ class LinearState:
         self.log_det += np.log1p(width)
         self.estimate += shift * product
         self.square -= factor * np.square(product, out=product)
+
+    def _add_one(self, x: Floats, target: float, weight: float) -> None:
+        """`add` for an agent, whose time is that of calls: products of matrices in place of broadcasting."""
+        image, features = x.dot(self.inverse[0]), self.features.T
+        width, error = weight * image.dot(x.T).item(), target - self.parameter.dot(x.T).item()
+        weighted = weight * x
+        self.precision[0] += x.T.dot(weighted)
+        self.moment += target * weighted
+        if self._refreshed(width):
+            return
+        factor, product = weight / (1.0 + width), image.dot(features)
+        self.inverse[0] -= image.T.dot(factor * image)
+        self.parameter += (factor * error) * image
+        self.log_det += log1p(width)
+        self.estimate += (factor * error) * product
+        self.square -= factor * np.square(product, out=product)
+
+    def _refreshed(self, width: float) -> bool:
+        """Count an update of V, and compute everything again if it is time to."""
+        self.updates += 1
+        due = self.updates % _REFRESH == 0 or width > _LEAP
+        if due:
+            self.refresh()
+        return due
 
     def adopt(self, old: LinearState) -> None:
         """Take over what another state has learned; there may be more arms and bounds now."""
@@ -170,16 +193,16 @@ class LinearState:
         that all bounds hold, whatever the forecasts are. They are the estimate of the regression, moved towards the
         bound by its standard error, and at most half way from the bound to the end of the range.
         """
-        middle = self.at(self.estimate, positions[:, None])[:, 0]
-        error = np.sqrt(np.maximum(self.at(self.square, positions[:, None])[:, 0], 0.0))
-        lower, upper = self.allowed[0].lower.take(positions), self.allowed[0].upper.take(positions)
-        for row in np.flatnonzero((middle + error < lower) | (middle - error > upper)).tolist():
-            arm, side = int(positions[row]), int(middle[row] > upper[row])
-            ends = self.bounds.low.item(arm), self.bounds.high.item(arm)
+        for row, (arm, reward) in enumerate(zip(positions.tolist(), rewards.tolist(), strict=True)):
+            middle, error = self.estimate.item(row, arm), sqrt(max(self.square.item(row, arm), 0.0))
+            lower, upper = self.allowed[0].lower.item(arm), self.allowed[0].upper.item(arm)
+            if lower <= middle + error and middle - error <= upper:
+                continue
+            side, ends = int(middle > upper), (self.bounds.low.item(arm), self.bounds.high.item(arm))
             start, end = ends if side else ends[::-1]  # a lower bound is an upper bound on what a reward lacks
-            bound = ((upper if side else lower)[row] - start) / (end - start)
-            forecast = (middle[row] - start) / (end - start) - error[row] / abs(end - start)
-            win = (rewards[row] - start) / (end - start)
+            bound = ((upper if side else lower) - start) / (end - start)
+            forecast = (middle - start) / (end - start) - error / abs(end - start)
+            win = (reward - start) / (end - start)
             if bound < 1.0 and self.gains is not None:
                 short = max(1.0 - forecast, (1.0 - bound) / 2.0)
                 gain = win * (log1p(-short) - log(max(bound, 1e-300))) if win > 0.0 else 0.0
@@ -329,6 +352,13 @@ class LinearPolicy(Described):
         state.add(state.features.take(positions, axis=0), target, state.weight.take(positions))
 
 
+def optimistic(state: LinearState, offer: Offer, radius: Floats) -> Floats:
+    """The largest mean of each arm on offer in a confidence set of this radius; minus infinity if it cannot be best."""
+    places = offer.arms + state.first
+    width = np.sqrt(np.maximum(state.square.take(places), 0.0))
+    return np.where(offer.kept, state.estimate.take(places) + radius[:, None] * width, -np.inf)
+
+
 def extent_of(arms: LinearArms, feasible: FeasibleSet | None) -> Extent:
     """The bounds on arms that follow from their own and from a feasible set; infinite without a set."""
     bounds = arms.bounds
@@ -420,13 +450,12 @@ class OFUL(LinearPolicy):
         return sqrt(state.ridge) * self.norm_high + np.sqrt(state.log_det - 2.0 * log(self.failure))
 
     def scores(self, state: LinearState, offer: Offer, every: bool = False) -> Floats:
-        """The index of each arm on offer; with `every`, not only the largest is wanted."""
-        width = np.sqrt(np.maximum(state.at(state.square, offer.arms), 0.0))
-        return state.at(state.estimate, offer.arms) + self.radius(state)[:, None] * width
+        """The index of each arm on offer that can be best, or minus infinity; with `every`, not only the largest."""
+        return optimistic(state, offer, self.radius(state))
 
     def weigh(self, state: LinearState, offer: Offer, draws: Draws) -> Booleans:
         """The largest index; of equal ones the largest estimate, moved into the arm's bounds; then all alike."""
-        scores = np.where(offer.kept, self.scores(state, offer), -np.inf)
+        scores = self.scores(state, offer)
         tied = scores >= scores.max(axis=1, keepdims=True) - state.tie
         if np.count_nonzero(tied) > len(tied):
             lower, upper = offer.allowed.lower.take(offer.arms), offer.allowed.upper.take(offer.arms)

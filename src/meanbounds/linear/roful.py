@@ -10,7 +10,7 @@ import numpy as np
 from meanbounds.linear.arms import LinearArms
 from meanbounds.linear.feasible import Extent, FeasibleSet
 from meanbounds.linear.maximum import Ellipsoids, Proofs, indices
-from meanbounds.linear.oful import OFUL, Allowed, LinearState, Offer, extent_of
+from meanbounds.linear.oful import OFUL, Allowed, LinearState, Offer, extent_of, optimistic
 from meanbounds.subgaussian import proxy_between
 from meanbounds.support.checks import check_choice
 from meanbounds.support.types import Floats
@@ -84,20 +84,33 @@ class ROFUL(OFUL):
         return proxy_between(np.clip(extent.lower, low, high), np.clip(extent.upper, low, high), low, high)
 
     def scores(self, state: LinearState, offer: Offer, every: bool = False) -> Floats:
-        """The index of each arm on offer; unless `every` one is wanted, some that are not the largest may be higher."""
-        if self.index != "exact":
-            scores = super().scores(state, offer)
-            return np.minimum(scores, offer.allowed.upper.take(offer.arms)) if self.index == "clip" else scores
-        allowed, radius, (rows, arms) = offer.allowed, self.radius(state), state.estimate.shape
+        """The index of each arm that can be best; unless `every` one is wanted, some not the largest may be higher."""
+        allowed, radius = offer.allowed, self.radius(state)
+        scores = optimistic(state, offer, radius)
+        if self.index == "plain":
+            return scores
+        clip = np.minimum(scores, allowed.upper.take(offer.arms))
+        if self.index == "clip":
+            return clip
         assert allowed.feasible is not None
-        clip = np.minimum(state.estimate + radius[:, None] * np.sqrt(np.maximum(state.square, 0.0)), allowed.upper)
-        wanted = np.zeros((rows, arms), dtype=np.bool_)
-        wanted.reshape(-1)[offer.arms + state.first] = offer.kept
-        if allowed.proofs is None:
-            allowed.proofs = Proofs(rows, arms, state.moment.shape[1])
         sets = Ellipsoids(state.parameter, state.precision, state.inverse, radius)
-        scores, empty = indices(
-            allowed.feasible, allowed.extent, sets, clip, wanted, proofs=allowed.proofs, every=every
+        places, rows = offer.arms + state.first, None
+        if not every:  # mostly the largest clip indices are exact
+            near = clip >= clip.max(axis=1, keepdims=True) - 2.0 * state.tie
+            some, arms = np.divmod(places[near], len(state.offset))
+            inside = sets.hold(some, allowed.extent.peaks[arms])
+            if np.count_nonzero(inside) == len(inside):
+                return clip
+            rows = np.unique(some[~inside])
+        if allowed.proofs is None:
+            allowed.proofs = Proofs(len(clip), *state.features.shape)
+        table = np.full(state.estimate.shape, -np.inf)
+        table.reshape(-1)[places] = clip
+        index, empty = indices(
+            *(allowed.feasible, allowed.extent, sets, table, table > -np.inf),
+            proofs=allowed.proofs,
+            rows=rows,
+            every=every,
         )
         state.contradictions += empty
-        return state.at(scores, offer.arms)
+        return index.take(places)
