@@ -143,12 +143,12 @@ class LinearState:
         image, features = x.dot(self.inverse[0]), self.features.T
         width, error = weight * image.dot(x.T).item(), target - self.parameter.dot(x.T).item()
         weighted = weight * x
-        self.precision[0] += x.T.dot(weighted)
+        self.precision[0] += weighted.T.dot(x)
         self.moment += target * weighted
         if self._refreshed(width):
             return
         factor, product = weight / (1.0 + width), image.dot(features)
-        self.inverse[0] -= image.T.dot(factor * image)
+        self.inverse[0] -= (factor * image).T.dot(image)
         self.parameter += (factor * error) * image
         self.log_det += log1p(width)
         self.estimate += (factor * error) * product
