@@ -240,7 +240,10 @@ class LinearAgent(BaseAgent):
         Whatever a policy writes to a state that is put `aside` has no effect on later decisions.
         """
         given = self.arms if eligible is None else as_list("eligible", eligible)
-        places = list(dict.fromkeys([self._place(arm) for arm in given]))
+        try:
+            places = [*dict.fromkeys(map(self._position.__getitem__, given))]
+        except (KeyError, TypeError):
+            places = [*dict.fromkeys(map(self._place, given))]
         new = [*dict.fromkeys(arm for arm in given if isinstance(arm, Candidate))] if -1 in places else []
         if new or np.count_nonzero(self._retired):
             places = [k for k in places if k >= 0 and not self._retired[k]]

@@ -461,5 +461,5 @@ class OFUL(LinearPolicy):
             lower, upper = offer.allowed.lower.take(offer.arms), offer.allowed.upper.take(offer.arms)
             means = np.minimum(np.maximum(state.at(state.estimate, offer.arms), lower), upper)
             means = np.where(tied, means, -np.inf)
-            tied &= means >= means.max(axis=1, keepdims=True) - state.tie
+            tied = tied & (means >= means.max(axis=1, keepdims=True) - state.tie)
         return tied

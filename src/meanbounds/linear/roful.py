@@ -85,23 +85,24 @@ class ROFUL(OFUL):
 
     def scores(self, state: LinearState, offer: Offer, every: bool = False) -> Floats:
         """The index of each arm that can be best; unless `every` one is wanted, some not the largest may be higher."""
-        allowed, radius = offer.allowed, self.radius(state)
-        scores = optimistic(state, offer, radius)
         if self.index == "plain":
-            return scores
-        clip = np.minimum(scores, allowed.upper.take(offer.arms))
+            return super().scores(state, offer)
+        allowed, radius, rows = offer.allowed, self.radius(state), None
+        upper, places = allowed.upper.take(offer.arms), offer.arms + state.first
+        sets = Ellipsoids(state.parameter, state.precision, state.inverse, radius)
+        if self.index == "exact" and not every:  # mostly the largest upper bounds are the largest indices
+            upper = np.where(offer.kept, upper, -np.inf)
+            near = upper >= upper.max(axis=1, keepdims=True) - 2.0 * state.tie
+            near = near if len(near) == len(places) else near.repeat(len(places), axis=0)
+            some, arms = np.divmod(places[near], len(state.offset))
+            inside = sets.hold(some, allowed.extent.peaks.take(arms, axis=0))
+            if np.count_nonzero(inside) == len(inside):
+                return upper
+            rows = np.unique(some[~inside])
+        clip = np.minimum(optimistic(state, offer, radius), upper)
         if self.index == "clip":
             return clip
         assert allowed.feasible is not None
-        sets = Ellipsoids(state.parameter, state.precision, state.inverse, radius)
-        places, rows = offer.arms + state.first, None
-        if not every:  # mostly the largest clip indices are exact
-            near = clip >= clip.max(axis=1, keepdims=True) - 2.0 * state.tie
-            some, arms = np.divmod(places[near], len(state.offset))
-            inside = sets.hold(some, allowed.extent.peaks[arms])
-            if np.count_nonzero(inside) == len(inside):
-                return clip
-            rows = np.unique(some[~inside])
         if allowed.proofs is None:
             allowed.proofs = Proofs(len(clip), *state.features.shape)
         table = np.full(state.estimate.shape, -np.inf)
