@@ -174,7 +174,7 @@ class LinearAgent(BaseAgent):
         the rest exclude arms.
         """
         with self._lock:
-            arm, *_ = self._choose(eligible)
+            arm = self._choose(eligible)[0]
             self._count(arm)
             return arm
 
