@@ -19,8 +19,7 @@ from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = ["APART", "Known", "Seen", "once"]
 
-APART = 2e-9
-"""Bounds that are closer are moved apart, in units of the range, where a posterior needs room between them."""
+APART = 2e-9  # bounds that are closer are moved apart, in units of the range, where a posterior needs room
 
 
 @dataclass(frozen=True, eq=False)

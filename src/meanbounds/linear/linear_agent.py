@@ -186,15 +186,13 @@ class LinearAgent(BaseAgent):
             self._count(arm)
             return decision
 
-    def _choose(
-        self, eligible: Iterable[Arm | Candidate] | None
-    ) -> tuple[Any, int, str, tuple[LinearState, Integers, Floats | Booleans]]:
-        """Choose an arm: it, its place on offer, why, and what `_chances` takes."""
+    def _choose(self, eligible: Iterable[Arm | Candidate] | None) -> tuple[Any, int, str, Any]:
+        """An arm, its place on offer, why it is chosen, and what `_chances` takes."""
         arms, state, offered = self._ask(eligible)
         draws, reason = Draws(self._draws, self._decisions), "policy" if len(arms) > 1 else "only option"
         weights, floored = self.policy.weights(state, offered, draws), None
         if self.floor:
-            kept = np.flatnonzero(self._floored(state, offered))
+            kept = np.flatnonzero(self._spread(state.allowed[-1].kept(offered)[0]))
             place = int(uniform(self._floor, self._decisions)[0] / self.floor)
             floored = int(kept[place]) if place < kept.size else None
         k = int(self.policy.pick(weights, 1, draws)[0]) if floored is None else floored
@@ -230,7 +228,8 @@ class LinearAgent(BaseAgent):
             arms, state, offered = self._ask(given, aside=True)
             allowed = state.allowed[int(state.doubt.max() > 0.5)]
             offer = Offer(offered, allowed.kept(offered), allowed)
-            return self._in_order(given, arms, self.policy.scores(state, offer, every=True)[0], -np.inf)
+            scores = np.where(offer.kept, self.policy.scores(state, offer, every=True), -np.inf)[0]
+            return self._in_order(given, arms, scores, -np.inf)
 
     def _ask(
         self, eligible: Iterable[Arm | Candidate] | None, aside: bool = False
@@ -305,13 +304,9 @@ class LinearAgent(BaseAgent):
         """Probabilities of the arms on offer."""
         chances: Floats = weights[0] / weights[0].sum()
         if self.floor:
-            kept = self._floored(state, offered)
+            kept = self._spread(state.allowed[-1].kept(offered)[0])
             chances = chances * (1.0 - self.floor * np.count_nonzero(kept)) + self.floor * kept
         return chances
-
-    def _floored(self, state: LinearState, offered: Integers) -> Booleans:
-        """Which arms on offer have at least the floor's probability."""
-        return self._spread(state.allowed[-1].kept(offered)[0])
 
     def update(self, arm: Arm | Candidate, reward: float, *, pulled: bool = True) -> None:
         """Tell the agent a reward. Rewards may come late and in any order.

@@ -36,11 +36,10 @@ class Ellipsoids(NamedTuple):
     inverse: Floats  # (rows, d, d): of the precision
     radius: Floats  # (rows,)
 
-    def hold(self, rows: Integers, points: Floats) -> Booleans:
-        """Whether the confidence sets of these rows hold these parameters."""
-        away, radius = points - self.centre.take(rows, axis=0), self.radius.take(rows)
-        inside: Booleans = _form(away, self.precision.take(rows, axis=0), away) <= radius * radius
-        return inside
+    def squares(self, rows: Integers, points: Floats) -> Floats:
+        """The square of ``||parameter - centre||_precision`` for parameters of these rows."""
+        away = points - self.centre[rows]
+        return _form(away, self.precision[rows], away)
 
 
 class Proofs:
@@ -67,7 +66,6 @@ def indices(
     wanted: Booleans,
     *,
     proofs: Proofs | None = None,
-    rows: Integers | None = None,
     every: bool = False,
 ) -> tuple[Floats, Booleans]:
     """The exact index of each arm that can have the largest one.
@@ -83,8 +81,6 @@ def indices(
         which arms can be played; shapes (rows, arms).
     proofs
         What earlier rounds proved about the same rows and arms; it is updated.
-    rows
-        The rows in which clip indices are not known to be good enough; all by default.
     every
         Whether each wanted arm's index must be exact. By default only the largest are, except that an arm that is seen
         to be the only largest keeps a number above all others; other arms have a number that is smaller.
@@ -96,13 +92,14 @@ def indices(
         is proved: bounds and data contradict each other. Their `index` is the clip index. Emptiness is noticed only
         where a program was needed.
     """
-    index, empty = np.where(wanted, clip, -np.inf), np.zeros(len(clip), dtype=np.bool_)
-    rows = np.arange(len(clip)) if rows is None else rows
-    if not every:
-        rows = rows[np.count_nonzero(wanted[rows], axis=1) > 1]
+    index, empty, rows = np.where(wanted, clip, -np.inf), np.zeros(len(clip), dtype=np.bool_), np.arange(len(clip))
+    reach = feasible.norm_high * np.sqrt(np.vecdot(arms.features, arms.features))
+    clear = TOLERANCE * (reach + np.abs(arms.offset))
+    if not every:  # mostly one clip index is the largest, and exact
+        alone = np.count_nonzero(_near(index, clear), axis=1) == 1
+        alone &= ellipsoids.squares(rows, arms.peaks[index.argmax(axis=1)]) <= ellipsoids.radius**2
+        rows = np.flatnonzero(~(alone | (np.count_nonzero(wanted, axis=1) == 1)))
     if rows.size:
-        reach = feasible.norm_high * np.sqrt(np.vecdot(arms.features, arms.features))
-        clear = TOLERANCE * (reach + np.abs(arms.offset))
         proofs = proofs or Proofs(len(clip), len(reach), arms.features.shape[1])
         sets = Ellipsoids._make(array[rows] for array in ellipsoids)
         work = _Round(feasible, arms, sets, proofs, rows, reach, clear, index[rows], ~wanted[rows] | (reach == 0.0))
@@ -157,7 +154,8 @@ class _Round:
         share = sets.radius[rows] / np.sqrt(np.maximum(np.vecdot(features, along), 1e-300))
         point = (sets.centre[rows] + share[:, None] * along) / self.feasible.norm_high
         fits = (np.vecdot(point, point) <= 1.0) & (point @ limits.rows.T <= limits.ends).all(axis=1)
-        return fits | sets.hold(rows, self.arms.peaks[arms])
+        attained: Booleans = fits | (sets.squares(rows, self.arms.peaks[arms]) <= sets.radius[rows] ** 2)
+        return attained
 
     def _lower(self) -> None:
         """Lower indices to what earlier solutions prove that they are at most."""

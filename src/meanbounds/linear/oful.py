@@ -20,7 +20,7 @@ from meanbounds.support.checks import as_float, shown
 from meanbounds.support.streams import Draws
 from meanbounds.support.types import Booleans, Floats, Integers
 
-__all__ = ["OFUL", "Allowed", "LinearPolicy", "LinearState", "Offer", "extent_of", "optimistic", "without_bounds"]
+__all__ = ["OFUL", "Allowed", "LinearPolicy", "LinearState", "Offer", "extent_of", "without_bounds"]
 
 _REFRESH = 1024  # updates after which everything is computed from the sums again
 _LEAP = 1e4  # an update that narrows an arm's width by more loses too many digits
@@ -118,49 +118,29 @@ class LinearState:
         self.estimate = self.offset + self.parameter @ self.features.T
         self.square = np.square(root @ self.features.T).sum(axis=1)
 
-    def add(self, x: Floats, target: Floats, weight: Floats) -> None:
+    def add(self, x: Floats, target: Any, weight: Any) -> None:
         """Add a reward to each row: the features (rows, d), the reward less its offset, and how much it counts."""
-        if len(x) == 1:
-            self._add_one(x, target.item(), weight.item())
+        one = len(x) == 1  # an agent, whose time is that of calls: products of matrices are the cheapest ones
+        if one:
+            weight, target, image = weight.item(), target.item(), x.dot(self.inverse[0])
+            width, error = weight * image.dot(x.T).item(), target - self.parameter.dot(x.T).item()
+        else:
+            weight, target, image = weight[:, None], target[:, None], (self.inverse @ x[:, :, None])[:, :, 0]
+            width, error = weight * np.vecdot(x, image)[:, None], target - np.vecdot(x, self.parameter)[:, None]
+        weighted = weight * x
+        self.precision += weighted.T.dot(x) if one else weighted[:, :, None] * x[:, None, :]
+        self.moment += target * weighted
+        self.updates += 1
+        if self.updates % _REFRESH == 0 or (width if one else width.max()) > _LEAP:
+            self.refresh()
             return
-        image = (self.inverse @ x[:, :, None])[:, :, 0]
-        width, error = weight * np.vecdot(x, image), target - np.vecdot(x, self.parameter)
-        weighted = weight[:, None] * x
-        self.precision += weighted[:, :, None] * x[:, None, :]
-        self.moment += target[:, None] * weighted
-        if self._refreshed(width.max()):
-            return
-        factor = (weight / (1.0 + width))[:, None]
-        shift, product = factor * error[:, None], image @ self.features.T
-        self.inverse -= (factor * image)[:, :, None] * image[:, None, :]
+        factor = weight / (1.0 + width)
+        shift, scaled, product = factor * error, factor * image, image.dot(self.features.T)
+        self.inverse -= scaled.T.dot(image) if one else scaled[:, :, None] * image[:, None, :]
         self.parameter += shift * image
-        self.log_det += np.log1p(width)
+        self.log_det += np.log1p(width).ravel()
         self.estimate += shift * product
         self.square -= factor * np.square(product, out=product)
-
-    def _add_one(self, x: Floats, target: float, weight: float) -> None:
-        """`add` for an agent, whose time is that of calls: products of matrices in place of broadcasting."""
-        image, features = x.dot(self.inverse[0]), self.features.T
-        width, error = weight * image.dot(x.T).item(), target - self.parameter.dot(x.T).item()
-        weighted = weight * x
-        self.precision[0] += weighted.T.dot(x)
-        self.moment += target * weighted
-        if self._refreshed(width):
-            return
-        factor, product = weight / (1.0 + width), image.dot(features)
-        self.inverse[0] -= (factor * image).T.dot(image)
-        self.parameter += (factor * error) * image
-        self.log_det += log1p(width)
-        self.estimate += (factor * error) * product
-        self.square -= factor * np.square(product, out=product)
-
-    def _refreshed(self, width: float) -> bool:
-        """Count an update of V, and compute everything again if it is time to."""
-        self.updates += 1
-        due = self.updates % _REFRESH == 0 or width > _LEAP
-        if due:
-            self.refresh()
-        return due
 
     def adopt(self, old: LinearState) -> None:
         """Take over what another state has learned; there may be more arms and bounds now."""
@@ -352,13 +332,6 @@ class LinearPolicy(Described):
         state.add(state.features.take(positions, axis=0), target, state.weight.take(positions))
 
 
-def optimistic(state: LinearState, offer: Offer, radius: Floats) -> Floats:
-    """The largest mean of each arm on offer in a confidence set of this radius; minus infinity if it cannot be best."""
-    places = offer.arms + state.first
-    width = np.sqrt(np.maximum(state.square.take(places), 0.0))
-    return np.where(offer.kept, state.estimate.take(places) + radius[:, None] * width, -np.inf)
-
-
 def extent_of(arms: LinearArms, feasible: FeasibleSet | None) -> Extent:
     """The bounds on arms that follow from their own and from a feasible set; infinite without a set."""
     bounds = arms.bounds
@@ -450,16 +423,17 @@ class OFUL(LinearPolicy):
         return sqrt(state.ridge) * self.norm_high + np.sqrt(state.log_det - 2.0 * log(self.failure))
 
     def scores(self, state: LinearState, offer: Offer, every: bool = False) -> Floats:
-        """The index of each arm on offer that can be best, or minus infinity; with `every`, not only the largest."""
-        return optimistic(state, offer, self.radius(state))
+        """The index of each arm on offer; with `every`, not only the largest is wanted."""
+        width = np.sqrt(np.maximum(state.at(state.square, offer.arms), 0.0))
+        return state.at(state.estimate, offer.arms) + self.radius(state)[:, None] * width
 
     def weigh(self, state: LinearState, offer: Offer, draws: Draws) -> Booleans:
         """The largest index; of equal ones the largest estimate, moved into the arm's bounds; then all alike."""
-        scores = self.scores(state, offer)
+        scores = np.where(offer.kept, self.scores(state, offer), -np.inf)
         tied = scores >= scores.max(axis=1, keepdims=True) - state.tie
         if np.count_nonzero(tied) > len(tied):
             lower, upper = offer.allowed.lower.take(offer.arms), offer.allowed.upper.take(offer.arms)
             means = np.minimum(np.maximum(state.at(state.estimate, offer.arms), lower), upper)
             means = np.where(tied, means, -np.inf)
-            tied = tied & (means >= means.max(axis=1, keepdims=True) - state.tie)
+            tied &= means >= means.max(axis=1, keepdims=True) - state.tie
         return tied

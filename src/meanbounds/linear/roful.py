@@ -10,7 +10,7 @@ import numpy as np
 from meanbounds.linear.arms import LinearArms
 from meanbounds.linear.feasible import Extent, FeasibleSet
 from meanbounds.linear.maximum import Ellipsoids, Proofs, indices
-from meanbounds.linear.oful import OFUL, Allowed, LinearState, Offer, extent_of, optimistic
+from meanbounds.linear.oful import OFUL, Allowed, LinearState, Offer, extent_of
 from meanbounds.subgaussian import proxy_between
 from meanbounds.support.checks import check_choice
 from meanbounds.support.streams import Draws
@@ -85,7 +85,7 @@ class ROFUL(OFUL):
         return proxy_between(np.clip(extent.lower, low, high), np.clip(extent.upper, low, high), low, high)
 
     def weigh(self, state: LinearState, offer: Offer, draws: Draws) -> Booleans:
-        """As for OFUL; in one row, without any index where `scores` would find that the largest upper bound is it."""
+        """As for OFUL; for an agent, without indices where one upper bound is the largest and is attained."""
         if self.index == "exact" and len(state.moment) == 1:
             upper = np.where(offer.kept, offer.allowed.upper.take(offer.arms), -np.inf)
             best = int(upper.argmax())
@@ -96,34 +96,20 @@ class ROFUL(OFUL):
         return super().weigh(state, offer, draws)
 
     def scores(self, state: LinearState, offer: Offer, every: bool = False) -> Floats:
-        """The index of each arm that can be best; unless `every` one is wanted, some not the largest may be higher."""
-        if self.index == "plain":
-            return super().scores(state, offer)
-        allowed, radius, rows = offer.allowed, self.radius(state), None
-        upper, places = allowed.upper.take(offer.arms), offer.arms + state.first
-        sets = Ellipsoids(state.parameter, state.precision, state.inverse, radius)
-        if self.index == "exact" and not every:  # mostly the largest upper bounds are the largest indices
-            upper = np.where(offer.kept, upper, -np.inf)
-            near = upper >= upper.max(axis=1, keepdims=True) - 2.0 * state.tie
-            near = near if len(near) == len(places) else near.repeat(len(places), axis=0)
-            some, arms = np.divmod(places[near], len(state.offset))
-            inside = sets.hold(some, allowed.extent.peaks.take(arms, axis=0))
-            if np.count_nonzero(inside) == len(inside):
-                return upper
-            rows = np.unique(some[~inside])
-        clip = np.minimum(optimistic(state, offer, radius), upper)
-        if self.index == "clip":
-            return clip
+        """The index of each arm on offer; unless `every` one is wanted, some that are not the largest may be higher."""
+        if self.index != "exact":
+            scores = super().scores(state, offer)
+            return np.minimum(scores, offer.allowed.upper.take(offer.arms)) if self.index == "clip" else scores
+        allowed, radius, (rows, arms) = offer.allowed, self.radius(state), state.estimate.shape
         assert allowed.feasible is not None
+        clip = np.minimum(state.estimate + radius[:, None] * np.sqrt(np.maximum(state.square, 0.0)), allowed.upper)
+        wanted = np.zeros((rows, arms), dtype=np.bool_)
+        wanted.reshape(-1)[offer.arms + state.first] = offer.kept
         if allowed.proofs is None:
-            allowed.proofs = Proofs(len(clip), *state.features.shape)
-        table = np.full(state.estimate.shape, -np.inf)
-        table.reshape(-1)[places] = clip
-        index, empty = indices(
-            *(allowed.feasible, allowed.extent, sets, table, table > -np.inf),
-            proofs=allowed.proofs,
-            rows=rows,
-            every=every,
+            allowed.proofs = Proofs(rows, arms, state.moment.shape[1])
+        sets = Ellipsoids(state.parameter, state.precision, state.inverse, radius)
+        scores, empty = indices(
+            allowed.feasible, allowed.extent, sets, clip, wanted, proofs=allowed.proofs, every=every
         )
         state.contradictions += empty
-        return index.take(places)
+        return state.at(scores, offer.arms)

@@ -225,9 +225,7 @@ class _Row:
                 changes[k] = moved[k]
                 (loss, gain), e = both[k], _EQUAL
                 same = [n for n, (x, y) in enumerate(both) if abs(x - loss) <= e * loss and abs(y - gain) <= e * gain]
-                exact = float(changes * changes @ per)
-                for n in same:
-                    gains[n] = exact
+                gains[same] = changes * changes @ per
                 equal |= dict.fromkeys([k, *same], same)
             i, j, part = _best_pair(losses, gains, power, i, j)
         self.pair = i, j
