@@ -13,7 +13,8 @@ from meanbounds.linear.maximum import Ellipsoids, Proofs, indices
 from meanbounds.linear.oful import OFUL, Allowed, LinearState, Offer, extent_of
 from meanbounds.subgaussian import proxy_between
 from meanbounds.support.checks import check_choice
-from meanbounds.support.types import Floats
+from meanbounds.support.streams import Draws
+from meanbounds.support.types import Booleans, Floats
 
 __all__ = ["ROFUL", "allowed_by"]
 
@@ -85,6 +86,17 @@ class ROFUL(OFUL):
     def noise(self, extent: Extent, low: Floats, high: Floats) -> Floats:
         """The least variance proxy that each arm's bounds imply."""
         return proxy_between(np.clip(extent.lower, low, high), np.clip(extent.upper, low, high), low, high)
+
+    def weigh(self, state: LinearState, offer: Offer, draws: Draws) -> Booleans:
+        """As for OFUL; for an agent, without indices where one upper bound is the largest and is attained."""
+        if self.index == "exact" and len(state.moment) == 1:
+            upper = np.where(offer.kept, offer.allowed.upper.take(offer.arms), -np.inf)
+            best = int(upper.argmax())
+            near = upper >= upper.item(best) - 2.0 * state.tie
+            away = offer.allowed.extent.peaks[offer.arms.item(best)] - state.parameter[0]
+            if np.count_nonzero(near) == 1 and away.dot(state.precision[0]).dot(away) <= self.radius(state)[0] ** 2:
+                return near
+        return super().weigh(state, offer, draws)
 
     def scores(self, state: LinearState, offer: Offer, every: bool = False) -> Floats:
         """The index of each arm on offer; unless `every` one is wanted, some that are not the largest may be higher."""

@@ -247,7 +247,7 @@ class Policy(Described):
     def checked_probabilities(self, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:
         """The `probabilities`; refused by the policy's name if they are none."""
         chance = _fitted(self, "probabilities", self.probabilities(known, seen, t, cache), seen)
-        if not ((chance >= 0.0).all() and (np.abs(chance.sum(axis=1) - 1.0) < 1e-6).all()):
+        if not (chance.min() >= 0.0 and np.abs(chance.sum(axis=1) - 1.0).max() < 1e-6):
             raise ValueError(f"{self}: probabilities must be at least 0 and sum to 1 in each row; got {shown(chance)}")
         return chance
 
@@ -407,5 +407,4 @@ def _largest(scores: Floats, size: float, policy: Policy | None = None) -> Any:
             f"{policy or 'a policy'} gave a score of NaN, or only scores of minus infinity. The mean of an arm without "
             f"rewards is NaN: np.fmin(known.upper, index) takes its upper bound instead"
         )
-    with np.errstate(invalid="ignore"):
-        return (scores >= best - _TIE * size) | (scores == best)
+    return scores >= best - _TIE * size
