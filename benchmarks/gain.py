@@ -30,7 +30,9 @@ BOUNDS = {
     "the best arm excluded": mb.MeanBounds([0.5, 0.76, 0.5, 0.4, 0.3], [0.75, 0.95, 0.9, 0.8, 0.7]),
     "a bad arm thought best": mb.MeanBounds([0.6, 0.6, 0.5, 0.91, 0.3], [0.92, 0.9, 0.9, 0.99, 0.7]),
 }
-TRUSTED: list[Policy] = [mb.GLUE(), mb.BKLUCB(), mb.BIMED(), mb.ThompsonSampling(), mb.OptimisticGittins()]
+TRUSTED: list[Policy] = [
+    *(mb.GLUE(), mb.BKLUCB(), mb.BIMED(), mb.ThompsonSampling(), mb.OptimisticGittins(), mb.IDS()),
+]
 
 
 def policies(quick: bool) -> list[list[str]]:

@@ -30,14 +30,21 @@ if TYPE_CHECKING:
 PATIENTS, RUNS, SEED, TRUST = 1_000, 60, 13, 0.9
 TREATMENTS = ["exercise", "physiotherapy", "massage", "painkillers", "bed rest"]
 TRUTH = [0.78, 0.70, 0.60, 0.50, 0.35]  # the share of patients who recover, which no agent is told
-LOWER = [0.62, 0.55, 0.40, 0.30, 0.10]
-UPPER = [0.85, 0.90, 0.75, 0.60, 0.55]
+LOWER = [0.62, 0.55, 0.50, 0.30, 0.10]
+UPPER = [0.85, 0.90, 0.80, 0.60, 0.55]
 BOUNDS = mb.MeanBounds(LOWER, UPPER, arms=TREATMENTS)
 WRONG = mb.MeanBounds([0.30, *LOWER[1:]], [0.52, *UPPER[1:]], arms=TREATMENTS)  # exercise is better than that
 
 UCB, THOMPSON, GITTINS = "UCB", "Thompson sampling", "Gittins"
 GLUE, BOUNDED, OWN = "GLUE, bounds", "Gittins, bounds", "own MOSS, bounds"
+SHOWN = (UCB, THOMPSON, GITTINS, GLUE, BOUNDED)
 CERTAIN, DOUBTED, NOTHING = "trust 1", f"trust {TRUST}", "no bounds"
+WORDS = {  # on the axes of pictures
+    "mean reward": "share of patients who recover",
+    "regret": "recoveries lost (regret)",
+    "round": "patients",
+    "": "",
+}
 
 
 @dataclass(frozen=True)
@@ -150,7 +157,7 @@ def show(story: Story) -> None:
     kept = [k for k, index in enumerate(story.decisions[0].indices) if index > -np.inf]
     print("  patient" + "".join(f"{TREATMENTS[k]:>15}" for k in kept))
     for patient, indices, given, recovered in story.decisions:
-        cells = (f"[{indices[k]:.3f}]" if k == given else f"{indices[k]:.3f} " for k in kept)
+        cells = (f"[{indices[k]:.4f}]" if k == given else f"{indices[k]:.4f} " for k in kept)
         outcome = "recovered" if recovered else "did not recover"
         print(f"  {patient:7}" + "".join(f"{cell:>15}" for cell in cells) + f"   {outcome}")
     heading(4, f"What bounds save: recoveries lost among {patients:,} patients (regret)")
@@ -179,8 +186,8 @@ def heading(number: int, text: str) -> None:
 # The page
 
 
-def page(story: Story, regret: bytes) -> str:
-    """The page as HTML that needs no other file; the picture of regret is made already."""
+def page(story: Story) -> str:
+    """The page as HTML that needs no other file."""
     patients, runs = int(story.saved.checkpoints[-1]), len(story.saved.curves[UCB])
     tiles = "".join(
         f"<li><b>{lost(story.saved, label)}</b> {escape(text)}</li>"
@@ -193,16 +200,17 @@ def page(story: Story, regret: bytes) -> str:
     parts = [
         part(
             "What is known",
-            f"""<p>Each bar is what trials and old files say of a treatment: the share of patients who recover lies
+            f"""<p>Each bar is what trials and old records say of a treatment: the share of patients who recover lies
             somewhere in it. Where exactly, nobody knows.</p>
             <p>The dashed line is the largest lower bound. Exercise helps at least {LOWER[0]:.0%} of the patients, so
             whatever is best helps at least as many.</p>""",
-            picture(png(mb.simulation.plot_bounds(BOUNDS)), "The bounds on five treatments as bars"),
+            picture(mb.simulation.plot_bounds(BOUNDS), "The bounds on five treatments as bars"),
         ),
         part(
             "What that excludes",
-            f"""<p>A bar that ends before the dashed line cannot be the best treatment. It need not be tried, and no
-            patient is spent on finding that out.</p>{listed(story.excluded)}""",
+            """<p>A bar that ends before the dashed line cannot be the best treatment. It need not be tried, and no
+            patient is spent on finding that out.</p>""",
+            listed(story.excluded),
         ),
         part(
             "An agent decides",
@@ -217,8 +225,10 @@ def page(story: Story, regret: bytes) -> str:
             {patients:,} patients. The picture has the mean of {runs} simulated clinics for each policy. Without bounds,
             each has to find out by itself that painkillers and bed rest do not help much.</p>
             <p>Gittins is the optimistic Gittins index, which treated the ten patients above: bounds save it
-            {saving(story)} of its regret. GLUE, the policy of the paper, is UCB with the bounds built in.</p>""",
-            picture(regret, "Regret of each policy, and the bounds with the true means"),
+            {saving(story)} of its regret. GLUE, the policy of the paper, is UCB with the bounds built in.
+            With bounds it loses about as much as Gittins without: UCB explores much more than Gittins, and here the
+            bounds make up for that.</p>""",
+            picture(story.saved.select(SHOWN).plot(), "Regret of each policy"),
         ),
         part(
             "What if a bound is wrong?",
@@ -230,7 +240,7 @@ def page(story: Story, regret: bytes) -> str:
             little where the bounds are right. Where one is wrong, the agent finds out.</p>{trust_table(story)}
             <p>With trust {TRUST} the agent warned after patient {story.alarm[0]}:</p>
             <blockquote>{escape(story.alarm[1])}</blockquote>""",
-            picture(png(story.wrong.plot()), "Regret by trust if the bound on exercise is wrong"),
+            picture(story.wrong.plot(), "Regret by trust if the bound on exercise is wrong"),
         ),
         part(
             "A policy of your own",
@@ -266,7 +276,7 @@ def decisions_table(decisions: list[Treated]) -> str:
     head = "".join(f"<th>{TREATMENTS[k]}</th>" for k in kept)
     rows = []
     for patient, indices, given, recovered in decisions:
-        cells = (f"<td{' class=given' if k == given else ''}>{indices[k]:.3f}</td>" for k in kept)
+        cells = (f"<td{' class=given' if k == given else ''}>{indices[k]:.4f}</td>" for k in kept)
         mark = '<td class="yes">recovered</td>' if recovered else '<td class="no">did not</td>'
         rows.append(f"<tr><td>{patient}</td>{''.join(cells)}{mark}</tr>")
     return (
@@ -287,8 +297,15 @@ def trust_table(story: Story) -> str:
 
 def regret_picture(story: Story) -> Figure:
     """The bounds, and the regret with and without them."""
-    labels = (UCB, THOMPSON, GITTINS, GLUE, BOUNDED)
-    return story.saved.select(labels).plot(bounds=BOUNDS)
+    return in_words(story.saved.select(SHOWN).plot(bounds=BOUNDS))
+
+
+def in_words(figure: Figure) -> Figure:
+    """The picture, with the words of this story on its axes."""
+    for ax in figure.axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_label_text(WORDS[axis.get_label_text()])
+    return figure
 
 
 def png(figure: Figure) -> bytes:
@@ -301,9 +318,9 @@ def png(figure: Figure) -> bytes:
     return small.getvalue()
 
 
-def picture(file: bytes, words: str) -> str:
+def picture(figure: Figure, words: str) -> str:
     """A picture inside the page."""
-    data = base64.b64encode(file).decode("ascii")
+    data = base64.b64encode(png(in_words(figure))).decode("ascii")
     return f'<figure><img src="data:image/png;base64,{data}" alt="{escape(words)}"></figure>'
 
 
@@ -351,6 +368,7 @@ main { counter-reset: part; }
 section { border-top: 1px solid var(--line); padding: 2.5rem 0; display: grid; gap: 1.5rem; }
 section > * { min-width: 0; }
 section.alone p, section.alone ul { max-width: 46rem; }
+section > ul { margin: 0; }
 h2::before { counter-increment: part; content: counter(part) ". "; color: var(--blue); }
 figure { margin: 0; }
 figcaption { color: var(--soft); font-size: 0.95rem; margin-top: 0.5rem; }
@@ -373,6 +391,7 @@ footer { border-top: 1px solid var(--line); padding-top: 1rem; padding-bottom: 3
   .tiles { grid-template-columns: 1fr; gap: 0.5rem; }
   .tiles li { display: flex; gap: 0.9rem; align-items: baseline; padding: 0.4rem 1rem; }
   .tiles b { font-size: 1.9rem; min-width: 2.4rem; text-align: right; }
+  img { width: calc(100% + 2.5rem); max-width: none; margin: 0 -1.25rem; }
   th, td { padding: 0.3rem 0.2rem; font-size: 0.78rem; }
 }
 """
@@ -393,7 +412,7 @@ def main(arguments: list[str] | None = None) -> None:
         return
     show(story)
     given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "index.html").write_text(page(story, regret), encoding="utf-8")
+    (given.out / "index.html").write_text(page(story), encoding="utf-8")
     (given.out / "regret.png").write_bytes(regret)
     print(f"The same with pictures: {given.out / 'index.html'}")
 

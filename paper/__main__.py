@@ -7,7 +7,7 @@ from importlib import import_module
 from paper import claims
 from paper.output import command
 
-NAMES = ("factor", "roful", "panels", "table1", "never_worse", "compute")
+NAMES = ("factor", "roful", "panels", "table1", "never_worse", "compute", "theorem7", "transfer", "movielens")
 """The modules, in the order of the paper."""
 
 if __name__ == "__main__":

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["CORRECTED", "FAILS", "HOLDS", "Claim", "Experiment", "command", "verdict", "write_csv"]
+__all__ = ["CORRECTED", "FAILS", "FOLDER", "HOLDS", "Claim", "Experiment", "command", "verdict", "write_csv"]
+
+FOLDER = "MEANBOUNDS_MOVIELENS"
+"""The environment variable with the folder of MovieLens 1M."""
 
 HOLDS, CORRECTED, FAILS = "holds", "holds after correction", "does not hold"
 
@@ -53,7 +57,10 @@ def command(description: str | None, *experiments: Experiment) -> tuple[argparse
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--out", type=Path, default=Path("reproduce"), help="folder for the files (default: reproduce)")
     parser.add_argument("--quick", action="store_true", help="less work, for a look")
+    parser.add_argument("--movielens", metavar="FOLDER", help=f"MovieLens 1M (default: ${FOLDER}, or made-up ratings)")
     given = parser.parse_args()
+    if given.movielens:
+        os.environ[FOLDER] = given.movielens
     given.out.mkdir(parents=True, exist_ok=True)
     found = []
     for experiment in experiments:

@@ -219,11 +219,6 @@ class MeanBounds(Saved):
     def position(self, arm: Arm) -> int:
         """The position of an arm in `arms`, counted from 0.
 
-        Raises
-        ------
-        UnknownArmError
-            If there is no such arm; the message lists the arms.
-
         Examples
         --------
         >>> import meanbounds as mb
@@ -259,11 +254,6 @@ class MeanBounds(Saved):
     def contains(self, means: ArrayLike) -> NDArray[np.bool_]:
         """For each arm, whether a mean lies within its bounds, allowing for rounding errors.
 
-        Parameters
-        ----------
-        means
-            One mean for each arm, in the units of the reward.
-
         Examples
         --------
         >>> import meanbounds as mb
@@ -281,11 +271,6 @@ class MeanBounds(Saved):
 
         A policy cannot recognise these arms in advance, but one that clips indices at the upper bounds plays them only
         a bounded number of times. The function is for simulations, where the true means are known.
-
-        Parameters
-        ----------
-        best_mean
-            The true mean of the best arm, in the units of the reward.
 
         Examples
         --------
@@ -367,17 +352,7 @@ class MeanBounds(Saved):
         return MeanBounds(**columns, arms=[self.arms[k] for k in chosen])
 
     def matching(self, other: MeanBounds) -> MeanBounds:
-        """Other bounds, with their arms put in the order of these.
-
-        Parameters
-        ----------
-        other
-            Bounds on the same arms, in any order, with the same reward ranges.
-
-        Raises
-        ------
-        BoundsError
-            If the arms or the ranges differ.
+        """Other bounds on the same arms, put in the order of these; a BoundsError if arms or reward ranges differ.
 
         Examples
         --------
@@ -404,17 +379,8 @@ class MeanBounds(Saved):
     def intersect(self, other: MeanBounds) -> MeanBounds:
         """The bounds that follow if two sets of bounds both hold; also written ``a & b``.
 
-        Each arm gets the larger of the two lower bounds and the smaller of the two upper bounds.
-
-        Parameters
-        ----------
-        other
-            Bounds on the same arms, in any order, with the same reward ranges.
-
-        Raises
-        ------
-        BoundsError
-            If the two contradict each other, or if the arms or ranges differ.
+        Each arm gets the larger of the two lower bounds and the smaller of the two upper bounds. A BoundsError says
+        where the two contradict each other, or where arms or ranges differ.
 
         Examples
         --------
@@ -450,14 +416,7 @@ class MeanBounds(Saved):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Make the bounds that `to_dict` described; ``arms``, ``low`` and ``high`` may be left out.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> mb.MeanBounds.from_dict({"lower": [0.1], "upper": [0.4], "arms": ["a"]})
-        MeanBounds([0.1], [0.4], arms=['a'])
-        """
+        """Make the bounds that `to_dict` described; ``arms``, ``low`` and ``high`` may be left out."""
         data = as_mapping("saved bounds", data, error=BoundsError)
         missing = [name for name in ("lower", "upper") if name not in data]
         unknown = [str(name) for name in data if not (isinstance(name, str) and name in _SAVED)]

@@ -18,7 +18,9 @@ from meanbounds.knowledge import Knowledge
 from meanbounds.subgaussian import proxy_between
 from meanbounds.support.types import Booleans, Floats, Integers
 
-__all__ = ["Known", "Seen", "once"]
+__all__ = ["APART", "Known", "Seen", "once"]
+
+APART = 2e-9  # bounds that are closer are moved apart, in units of the range, where a posterior needs room
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +124,16 @@ class Known:
     def proxy(self) -> Floats:
         """Each arm's variance proxy given its bounds (Corollary 3.1 of the paper)."""
         return proxy_between(self.lower, self.upper, self.low, self.high)
+
+    def bounds_in(self, low: Floats, width: Floats) -> tuple[Floats, Floats]:
+        """The bounds in units in which 0 is `low` and 1 is ``low + width``, moved apart where they are equal."""
+        upper = np.minimum(1.0, np.maximum(APART, (self.upper - low) / width))
+        return np.minimum(upper - APART, np.maximum(0.0, (self.lower - low) / width)), upper
+
+    @cached_property
+    def unit_bounds(self) -> tuple[Floats, Floats]:
+        """The same in units of each arm's range."""
+        return self.bounds_in(self.low, self.width)
 
     @cached_property
     def without_doubted(self) -> Known:

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.polynomial import legendre
 from scipy.special import betainc, betaincinv, betaln, expit
 
-from meanbounds.known import Known, Seen
+from meanbounds.known import APART, Known, Seen
 from meanbounds.support.checks import is_whole, shown
 from meanbounds.support.types import Floats, Integers
 
@@ -33,9 +34,8 @@ _BEND = 0.7  # nodes are closer together where a panel starts
 _AT, _OWN = 0.5 * (1.0 + legendre.leggauss(28)[0]), 0.5 * legendre.leggauss(28)[1]
 _NODES = (_AT * (_BEND + (1.0 - _BEND) * _AT))[:, None]
 _WEIGHTS = _OWN * (_BEND + 2.0 * (1.0 - _BEND) * _AT)
-_CHUNK = 250  # integrals at a time, so that their nodes stay in the processor's cache
+_CHUNK = 500  # integrals at a time, so that their nodes stay in the processor's cache
 _LEAST, _MOST = 1e-300, 1.0 - 2.0**-53  # the ends of the range, as far as integrals go
-_APART = 2e-9  # bounds that are closer are moved apart, in units of the range
 _RARE = 1e-3  # mass between bounds below which differences of distribution functions would lose digits
 _PRECISION = 3e-5  # of a step after which a solution is right to about its cube
 _STEPS = 100  # at most, of which about three are taken
@@ -96,17 +96,17 @@ def posterior(known: Known, seen: Seen, moments: int = 1) -> BetaPosterior:
         floor, _ = two_moments(seen)
         if known.prior is None:
             floor = np.where(seen.total < seen.plays, floor, _shared_floor(free, seen, floor))
-        floor = np.minimum(floor, _unit_bounds(known, low, width)[1] - _APART)
+        floor = np.minimum(floor, known.unit_bounds[1] - APART)
         low, width = low + width * floor, width * (1.0 - floor)
         ones = np.maximum(0.0, (seen.total - seen.plays * floor) / (1.0 - floor))
     a, b = base + ones, base + (seen.plays - ones)
-    law = a, b, *_unit_bounds(known, low, width)
+    law = a, b, *(known.unit_bounds if moments == 1 else known.bounds_in(low, width))
     rows = [(np.ones(1), *law)]
     if known.log_n is not None:
         odds = _log_odds(known, known.log_n, *law)
         if known.prior is not None:  # densities at a point, in the units of the prior
-            odds -= np.where(law[3] - law[2] < 1.5 * _APART, np.log(width / known.width), 0.0)
-        rows = [(expit(odds), *law), (expit(-odds), a, b, *_unit_bounds(free, low, width))]
+            odds -= np.where(law[3] - law[2] < 1.5 * APART, np.log(width / known.width), 0.0)
+        rows = [(expit(odds), *law), (expit(-odds), a, b, *free.bounds_in(low, width))]
     parts = np.empty((5, len(rows), *a.shape))
     for n, row in enumerate(rows):
         for own, values in zip(parts[:, n], row, strict=True):
@@ -152,16 +152,10 @@ def _shared_floor(known: Known, seen: Seen, floor: Floats) -> Floats:
     return np.clip((offered.max(axis=1, keepdims=True) - known.low) / known.width, 0.0, 1.0 - 1e-15)
 
 
-def _unit_bounds(known: Known, low: Floats, width: Floats) -> tuple[Floats, Floats]:
-    """The bounds in these units, moved apart where they are equal."""
-    upper = np.minimum(1.0, np.maximum(_APART, (known.upper - low) / width))
-    return np.minimum(upper - _APART, np.maximum(0.0, (known.lower - low) / width)), upper
-
-
 def _log_odds(known: Known, log_n: Floats, *law: Floats) -> Floats:
     """Log odds that the bounds hold, see the top of this module; a uniform prior has the units of the posterior."""
     uniform = (np.ones(1), np.ones(1), *law[2:])
-    prior = (*known.prior, *_unit_bounds(known, known.low, known.width)) if known.prior is not None else uniform
+    prior = (*known.prior, *known.unit_bounds) if known.prior is not None else uniform
     pairs = np.array(np.broadcast_arrays(*law, *prior)).reshape(2, 4, *law[0].shape).swapaxes(0, 1)
     after, before = TruncatedBeta(*pairs.reshape(4, -1)).log_mass().reshape(2, *law[0].shape)
     with np.errstate(invalid="ignore"):
@@ -211,7 +205,7 @@ class BetaPosterior:
             low, width = (np.broadcast_to(own, shape).ravel()[places] for own in (low, width))
             places = np.arange(parts).reshape(-1, *(1,) * places.ndim) * weight[0].size + places
             laws, weight = laws.take(places.ravel()), weight.ravel()[places]
-        found = laws.beyond(np.broadcast_to((v - low) / width, weight.shape).ravel())
+        found = laws.beyond(np.divide(v - low, width, out=np.empty(weight.shape)).ravel())
         density, tail, excess = (_average(own, weight) for own in found)
         return density / width, tail, excess * width
 
@@ -246,7 +240,7 @@ class TruncatedBeta:
         self.centre = centre = np.minimum(high, np.maximum(low, a / (a + b)))  # the peak in y between the bounds
         lack = 1.0 - centre
         pairs = (a, b), (b, a), (centre, lack), (lack, centre), (high - centre, centre - low), (1.0 - high, low)
-        mass, moment, width = _beyond(*(np.concatenate(pair) for pair in pairs))
+        mass, moment, width = _beyond(*np.concatenate([*chain(*pairs)]).reshape(6, -1))
         self.above, self.mass = mass[:size], mass[:size] + mass[size:]  # relative to the density at the centre
         self.rise, self.fall = width[:size], width[size:]  # how far the density reaches in y
         self.mean = np.minimum(high, np.maximum(low, centre + (moment[:size] - moment[size:]) / self.mass))
@@ -271,19 +265,18 @@ class TruncatedBeta:
         """The density at v, P(mean > v) and E[max(mean - v, 0)]."""
         inside = np.minimum(self.high, np.maximum(self.low, v))
         up, rest, step = inside >= self.centre, 1.0 - inside, inside - self.centre
-        mass, moment, _ = _beyond(
-            np.where(up, self.a, self.b),
-            np.where(up, self.b, self.a),
-            np.where(up, inside, rest),
-            np.where(up, rest, inside),
-            np.where(up, self.high - inside, inside - self.low),
-            np.where(up, 1.0 - self.high, self.low),
-        )
+        outwards: tuple[Floats, ...] = (self.a, self.b, inside, rest, self.high - inside, 1.0 - self.high)
+        every = np.count_nonzero(up) == up.size
+        if not every:
+            inwards = self.b, self.a, rest, inside, inside - self.low, self.low
+            outwards = tuple(np.where(up, *pair) for pair in zip(outwards, inwards, strict=True))
+        mass, moment, _ = _beyond(*outwards)
         rise, fall = (np.maximum(-_MOST, own) for own in (step / self.centre, -step / (1.0 - self.centre)))
         height = np.exp(self.a * np.log1p(rise) + self.b * np.log1p(fall)) / self.mass
         tail, excess = height * mass, height * moment
-        excess = np.where(up, excess, excess + (self.mean - inside)) + np.maximum(0.0, self.low - v)
-        return np.where(inside == v, height / (inside * rest), 0.0), np.where(up, tail, 1.0 - tail), excess
+        if not every:
+            tail, excess = np.where(up, tail, 1.0 - tail), np.where(up, excess, excess + (self.mean - inside))
+        return np.where(inside == v, height / (inside * rest), 0.0), tail, excess + np.maximum(0.0, self.low - v)
 
     def quantile(self, shares: Floats) -> Floats:
         """The v below which each distribution has this share of its mass, found on the log of the smaller side."""
@@ -311,9 +304,12 @@ def solve(step: Callable[[Floats, Integers], tuple[Floats, Floats]], v: Floats, 
     found, places, last, lowest, highest = v.copy(), np.arange(v.size), np.zeros_like(v), below, above
     for _ in range(_STEPS):
         surplus, following = step(v, places)
-        below, above = np.where(surplus > 0.0, v, below), np.where(surplus > 0.0, above, v)
         change = following - v
         small = np.abs(change) <= np.maximum(_PRECISION * np.minimum(v - lowest, highest - v), 1e-15 * np.abs(v))
+        if small.all():
+            found[places] = following
+            break
+        below, above = np.where(surplus > 0.0, v, below), np.where(surplus > 0.0, above, v)
         swings = change * last < -0.5 * last * last
         halve = ~(small | ((below < following) & (following < above) & ~swings))
         following = np.where(halve, 0.5 * (below + above), following)
@@ -333,20 +329,18 @@ def _beyond(a: Floats, b: Floats, x: Floats, lack: Floats, gap: Floats, end_lack
     The density is that of Beta(a, b) in y, relative to the one at x, which is at or beyond its peak; `lack` is 1 - x,
     and `end_lack` is 1 - x - gap.
     """
-    if len(a) > _CHUNK:
-        chunks = [slice(n, n + _CHUNK) for n in range(0, len(a), _CHUNK)]
-        found = [_beyond(*(own[chunk] for own in (a, b, x, lack, gap, end_lack))) for chunk in chunks]
-        mass, moment, width = (np.concatenate(own) for own in zip(*found, strict=True))
-        return mass, moment, width
     size, slope = a + b, np.minimum(0.0, a * lack - b * x)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         width = 2.0 * _DEPTH / (np.sqrt(slope * slope + 2.0 * _DEPTH * size * x * lack) - slope)
         inner = x * np.expm1(width)  # Newton's method on a concave function: never short of where it has fallen
         width -= (a * width - size * np.log1p(inner) + _DEPTH) / (a - size * (x + inner) / (1.0 + inner))
         width = np.maximum(0.0, np.fmin(np.log1p(gap / (x * end_lack)), width))
-    step = _NODES * width
-    grown = np.expm1(step)
-    inner = x * grown
-    density = np.exp(a * step - size * np.log1p(inner))
-    mass, moment = _WEIGHTS @ density, _WEIGHTS @ (density * grown / (1.0 + inner))
+    mass, moment = np.empty((2, len(a)))
+    for n in range(0, len(a), _CHUNK):
+        part = slice(n, n + _CHUNK)
+        step = _NODES * width[part]
+        grown = np.expm1(step)
+        inner = x[part] * grown
+        density = np.exp(a[part] * step - size[part] * np.log1p(inner))
+        mass[part], moment[part] = _WEIGHTS @ density, _WEIGHTS @ (density * grown / (1.0 + inner))
     return width * mass, x * lack * width * moment, width

@@ -252,3 +252,16 @@ def test_threads_share_an_agent() -> None:
     for thread in threads:
         thread.join()
     assert (one.updates(), one.pulls().sum(), one.pending().sum()) == (1200, 1200, 0)
+
+
+@pytest.mark.parametrize("policy", [mb.UCB(), mb.KLUCB()], ids=str)
+def test_policies_without_bounds_do_not_see_them_in_pending_pulls(policy: mb.policies.Policy) -> None:
+    played = []
+    for bounds in (mb.MeanBounds([0.1, 0, 0], [0.2, 1, 0.1]), mb.MeanBounds.vacuous(3)):
+        one = mb.Agent(policy, bounds, seed=3)
+        for arm, reward in ((0, 1.0), (0, 1.0), (0, 0.0), (1, 1.0), (1, 0.0), (1, 0.0)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                one.update(arm, reward, pulled=False)
+        played.append([one.pull(pending="count") for _ in range(12)])
+    assert played[0] == played[1]

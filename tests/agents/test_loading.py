@@ -55,6 +55,13 @@ def test_what_is_read_is_what_was_saved(saved: Any, tmp_path: Path) -> None:
     assert mb.Agent.load(tmp_path / "agent.json").to_dict() == agent.to_dict()
 
 
+@pytest.mark.parametrize("kind", [mb.Agent, mb.LinearAgent, mb.Knowledge, mb.MeanBounds, mb.Regret, mb.GLUE])
+def test_the_error_names_the_file(kind: Any, tmp_path: Path) -> None:
+    (tmp_path / "it.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(f"{tmp_path / 'it.json'}")):
+        kind.load(tmp_path / "it.json")
+
+
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The path of every value inside, those of lists and mappings included."""
     yield path
@@ -100,7 +107,7 @@ def test_entries_that_are_missing_or_foreign_are_named(saved: Any) -> None:
 
 
 TAMPERED: list[tuple[Callable[[Any], object], str]] = [
-    (lambda data: data.update(agent=99), "not an Agent saved in format 1: it has ['agent', 'policy'"),
+    (lambda data: data.update(agent=99), "not an Agent saved in format 1: 'agent' is 99"),
     (lambda data: data["policy"].update(policy="GLEU"), "unknown policy 'GLEU', did you mean 'GLUE'?"),
     (lambda data: data["policy"].update(policy="mine:Policy"), "import the module that defines it first"),
     (lambda data: data.update(seed=-1), "seed must be a whole number"),
@@ -138,5 +145,5 @@ def test_what_was_tampered_with_is_refused_by_name(saved: Any, tamper: Callable[
 def test_files_that_hold_something_else(tmp_path: Path) -> None:
     path = tmp_path / "agent.json"
     BOUNDS.save(path)
-    with pytest.raises(ValueError, match=re.escape("not an Agent saved in format 1: it has ['arms', 'lower'")):
+    with pytest.raises(ValueError, match=re.escape("in format 1: it lacks the key 'agent'; got ['arms', 'lower'")):
         mb.Agent.load(path)

@@ -250,3 +250,13 @@ def test_where_nothing_can_be_learned_the_best_arm_is_played() -> None:
     for n in range(1000):
         agent.update(0, float(n < 900), pulled=False)
     assert agent.probabilities().tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(("wins", "plays"), [((7, 288), (40, 293)), ((0, 4000), (900, 4000))])
+def test_an_arm_that_is_surely_worse_is_not_played(wins: tuple[int, int], plays: tuple[int, int]) -> None:
+    """Where neither arm can be learned from to the precision of floats, the leader's loss and variance are both 0."""
+    agent = Agent(IDS(), MeanBounds.vacuous(2), seed=1)
+    for arm in (0, 1):
+        for n in range(plays[arm]):
+            agent.update(arm, float(n < wins[arm]), pulled=False)
+    assert agent.probabilities() == pytest.approx([0.0, 1.0])

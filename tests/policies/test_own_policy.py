@@ -50,6 +50,28 @@ def test_a_policy_for_features_is_sent_to_its_agent() -> None:
         mb.Agent(policy, BOUNDS)
 
 
+def test_a_parameter_without_the_decorator_is_refused() -> None:
+    class Undecorated(Returning):
+        horizon: int = 5
+
+    with pytest.raises(TypeError, match=r"Undecorated\.horizon .* decorate with @dataclass\(frozen=True\)"):
+        Undecorated()
+
+
+def test_a_function_that_cannot_be_f_is_told_where() -> None:
+    with pytest.raises(ValueError, match=r'got <ufunc .log.>, with f\(1\) = 0\. .* f="t" gives log t'):
+        mb.GLUE(f=np.log)
+    with pytest.raises(ValueError, match=r"with f\(1\) = 5, f\(2\) = 4\."):
+        mb.GLUE(f=lambda t: 5.5 - 0.5 * t)
+
+
+def test_an_unknown_policy_is_met_with_those_that_can_be_made() -> None:
+    with pytest.raises(ValueError, match=r"^unknown policy 'm:Own'(?!.*Policy').*import the module"):
+        mb.policies.Policy.from_dict({"policy": "m:Own"})
+    with pytest.raises(ValueError, match="define it in this script first"):
+        mb.policies.Policy.from_dict({"policy": "__main__:Own"})
+
+
 def test_a_function_as_f_is_named_without_its_address() -> None:
     def slowly(t: Any) -> Any:
         return 1.0 + np.log(t)

@@ -99,3 +99,17 @@ def test_rows_that_settle_draw_nothing_and_others_do() -> None:
     np.testing.assert_array_equal(found[0], [1.0, 0.0])
     np.testing.assert_allclose(found[1], probabilities(known, seen.row(1))[0])
     assert 0.0 < found[1, 1] < 0.5
+
+
+def test_probabilities_are_not_negative_where_distribution_functions_are_rounded() -> None:
+    bounds = mb.MeanBounds(
+        [0.36050744523849826, -0.4047727128545032, -0.61],
+        [0.4984131059785973, -0.3015278415847276, 0.5464425683026183],
+        low=[-0.42, -0.67, -0.61],
+        high=[1.04, 0.39, 0.89],
+    )
+    known = Known.of([mb.Knowledge(bounds, trust=0.3)])
+    plays, ones = np.array([[15.0, 0, 221]]), np.array([[10.0, 0, 202]])
+    found = mb.ThompsonSampling().probabilities(known, Seen(plays, ones, ones, ones), np.array([241.0]))
+    assert (found >= 0.0).all()
+    assert found.sum() == pytest.approx(1.0)

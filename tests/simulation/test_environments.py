@@ -33,6 +33,19 @@ def paid(environment: Environment, arm: int, u: Any) -> Any:
     return environment.reward(np.full(len(u), arm), np.asarray(u))
 
 
+def test_a_law_that_was_not_told_its_means_says_so() -> None:
+    class Bare(Environment):
+        def __init__(self) -> None:
+            pass
+
+        def reward(self, arms: Any, u: Any) -> Any:
+            return u
+
+    for call in (Bare().check, lambda: mb.simulate(mb.GLUE(), Bare(), horizon=5, runs=2)):
+        with pytest.raises(TypeError, match=r"Bare\.__init__ must call super\(\)\.__init__\(means"):
+            call()
+
+
 @pytest.mark.parametrize("name", LAWS)
 def test_rewards_have_the_mean_and_range_that_is_stated(name: str) -> None:
     environment, rng = LAWS[name].check(), np.random.default_rng(1)

@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 import meanbounds as mb
+from meanbounds.policies import thompson
+from meanbounds.policies.settling import settled
 from meanbounds.simulation import Bernoulli, Uniform
+from meanbounds.simulation.batch import play_batch
+from meanbounds.simulation.players import Task, play_for
 
 pytest.importorskip("numba")
 
@@ -53,7 +57,8 @@ def test_loops_play_as_the_policies_do(world: tuple[mb.MeanBounds, Any]) -> None
         warnings.simplefilter("error")  # such as that a loop does not play what its policy says
         warnings.filterwarnings("ignore", ".*is outside its bounds")
         by_loop, by_numpy = (
-            mb.simulate(POLICIES, environment, bounds, horizon=500, runs=6, seed=9, compiled=compiled)
+            # With few checkpoints loops may hold an arm for long.
+            mb.simulate(POLICIES, environment, bounds, horizon=500, runs=6, seed=9, checkpoints=4, compiled=compiled)
             for compiled in (True, False)
         )
     for label in by_loop.labels:
@@ -76,6 +81,28 @@ def test_a_formula_that_was_edited_is_played_and_not_its_loop(plays: int, monkey
     in_numpy = mb.simulate(*arguments, horizon=1000, runs=4, seed=3, compiled=False)
     np.testing.assert_array_equal(edited.plays["GLUE"], in_numpy.plays["GLUE"])
     assert (before.plays["GLUE"] != edited.plays["GLUE"]).any()
+
+
+@pytest.mark.parametrize(
+    ("edited", "edit", "horizon"),
+    [
+        (mb.GLUE(), lambda level: np.minimum(level, 11.0), 40_000),
+        (mb.ThompsonSampling(), lambda level: 1.1 * level, 20_000),
+        (mb.ThompsonSampling(), lambda level: np.minimum(level, 9.0), 20_000),
+    ],
+    ids=["GLUE, at most 11", "Thompson, 1.1 times", "Thompson, at most 9"],
+)
+def test_an_edit_that_matters_late_or_seldom_is_seen(
+    edited: mb.policies.Policy, edit: Any, horizon: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = mb.Knowledge(mb.MeanBounds([0.1, 0.1, 0.1], [0.8, 0.8, 0.8]))
+    task = Task("it", edited, Bernoulli([0.78, 0.7, 0.5]), known, 1, np.array([horizon]), compiled=True)
+    assert play_for(task) is not play_batch
+    index: Any = mb.GLUE.index
+    monkeypatch.setattr(mb.GLUE, "index", lambda *given: index(*given[:-1], edit(given[-1])))
+    monkeypatch.setattr(thompson, "settled", lambda known, seen, log_f, _: settled(known, seen, edit(log_f), 1))
+    with pytest.warns(UserWarning, match="the compiled loop does not play what"):
+        assert play_for(task) is play_batch
 
 
 def test_an_agent_follows_an_edited_formula(monkeypatch: pytest.MonkeyPatch) -> None:

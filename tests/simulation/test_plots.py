@@ -76,7 +76,7 @@ def test_identical_curves_are_labelled_together_and_all_seen() -> None:
     (first, dashes), (second, same) = (found[k][0]._dash_pattern for k in ("GLUE", "BUCB"))
     assert dashes == same
     assert (dashes[1], abs(first - second)) == pytest.approx((2 * dashes[0], dashes[0]))  # a third of the line each
-    assert caption.endswith("Dashes of several colours: lines that coincide.")
+    assert caption.endswith("Where lines coincide, they are drawn as alternating dashes.")
 
 
 def test_curves_are_dashed_only_where_they_lie_on_another() -> None:

@@ -12,7 +12,7 @@ from scipy import optimize, stats
 import meanbounds as mb
 from meanbounds.known import Known, Seen
 from meanbounds.policies import Policy
-from meanbounds.policies.base import choose
+from meanbounds.policies.base import DEFAULT, EXPLORATION, choose
 from meanbounds.support.streams import Draws, stream
 from meanbounds.support.types import Floats
 from meanbounds.theory import glue_plays, glue_regret, uncertain_regret, variance_proxy
@@ -26,6 +26,12 @@ INSTANCES: list[tuple[list[float], mb.MeanBounds]] = [
     ([0.85, 0.80], mb.MeanBounds([0.84, 0.79], [0.86, 0.90])),
     ([4.0, 0.5, -0.1], mb.MeanBounds([3.5, 0.0, -0.5], [4.9, 4.4, 4.4], low=[1.0, 0.0, -0.5], high=[5.0, 4.5, 4.5])),
 ]
+
+
+def test_the_theorem_does_not_follow_an_edited_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = glue_plays(*INSTANCES[0], 1_000)
+    monkeypatch.setitem(EXPLORATION, DEFAULT, lambda t: t)
+    assert (glue_plays(*INSTANCES[0], 1_000) == before).all()
 
 
 def random_case(rng: np.random.Generator) -> tuple[Floats, mb.MeanBounds]:

@@ -25,7 +25,7 @@ from meanbounds.evidence import Contradiction, ContradictionWarning, Watch
 from meanbounds.evidence.contradictions import read_found
 from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen
-from meanbounds.policies.base import Cache, Described, NoDraws, Policy, choose
+from meanbounds.policies.base import Cache, Described, NoDraws, Policy, check_no_name, choose
 from meanbounds.support.checks import as_flag, as_list, as_mapping, check_choice, shown
 from meanbounds.support.decisions import BaseAgent, Decision, Excluded
 from meanbounds.support.entries import Entries
@@ -101,6 +101,8 @@ class Agent(BaseAgent):
         seed: Seed = None,
         floor: float = 0.0,
     ) -> None:
+        if isinstance(policy, MeanBounds | Knowledge):
+            raise TypeError(f"the policy comes first: mb.Agent(policy, bounds); got {shown(policy)} in its place")
         given = read_knowledge(known)
         contexts = Contexts.empty(next(iter(given.values())).bounds)
         self._start(policy, contexts, Watch(len(given)), seed, floor)
@@ -109,6 +111,7 @@ class Agent(BaseAgent):
         contexts.know(given)
 
     def _start(self, policy: Policy, contexts: Contexts, watch: Watch, seed: Seed, floor: float) -> None:
+        check_no_name(policy, Policy)
         linear = isinstance(policy, Described) and not isinstance(policy, Policy)
         example = "such as mb.GLUE()" + ", or use mb.LinearAgent for arms with features" * linear
         self._begin(policy, isinstance(policy, Policy), example, seed, floor)
@@ -406,8 +409,11 @@ class Agent(BaseAgent):
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Make the agent that `to_dict` described; everything is checked."""
         data = dict(as_mapping("a saved Agent", data))
+        if "linear_agent" in data:
+            raise ValueError("this is a saved LinearAgent: use mb.LinearAgent.load")
         if data.get("agent") != _FORMAT:
-            raise ValueError(f"this is not an Agent saved in format {_FORMAT}: it has {shown(list(data)[:10])}")
+            what = f"'agent' is {shown(data['agent'])}" if "agent" in data else "it lacks the key 'agent'"
+            raise ValueError(f"this is not an Agent saved in format {_FORMAT}: {what}; got {shown(list(data)[:10])}")
         names = ("agent", "policy", "seed", "floor", "watched", "contradicted")
         saved = Entries("Agent", {name: data.pop(name) for name in names if name in data}, names)
         contexts, agent = Contexts.from_dict("Agent", data), cls.__new__(cls)
@@ -455,7 +461,8 @@ class Agent(BaseAgent):
             check_choice("pending", pending, ("ignore", "count"))
             counts = pending == "count"
         if counts and own.waiting:
-            return known, own.statistics.with_pending(known), own.t + own.waiting, own.cache
+            shown = known if self.policy.uses_bounds else known.vacuous
+            return known, own.statistics.with_pending(shown), own.t + own.waiting, own.cache
         return known, own.statistics, own.t, own.cache
 
     def _offer(self, own: _Awake, eligible: tuple[Arm, ...] | None) -> Known:

@@ -21,6 +21,7 @@ from meanbounds.known import Known, Seen
 from meanbounds.linear.arms import LinearArms
 from meanbounds.linear.feasible import Extent
 from meanbounds.linear.oful import OFUL, Allowed, LinearPolicy, LinearState, Offer, extent_of, without_bounds
+from meanbounds.policies.base import check_no_name
 from meanbounds.support.checks import as_flag, as_list, as_whole, shown
 from meanbounds.support.decisions import BaseAgent, Decision, Excluded
 from meanbounds.support.entries import Entries
@@ -150,6 +151,7 @@ class LinearAgent(BaseAgent):
         seed: Seed = None,
         floor: float = 0.0,
     ) -> None:
+        check_no_name(policy, LinearPolicy)
         self._begin(policy, isinstance(policy, LinearPolicy), "for features, such as mb.ROFUL()", seed, floor)
         self._decisions = 0
         self._draws, self._floor = (stream(self.seed, 0, purpose) for purpose in ("policy", "floor"))
@@ -173,25 +175,37 @@ class LinearAgent(BaseAgent):
         Of the `eligible` arms, all by default, some may be new. Those that are retired are left out. Only the bounds of
         the rest exclude arms.
         """
-        return self.decide(eligible).arm
+        with self._lock:
+            arm = self._choose(eligible)[0]
+            self._count(arm)
+            return arm
 
     def decide(self, eligible: Iterable[Arm | Candidate] | None = None) -> Decision:
         """Choose an arm as `pull` does, and return it with its probability and the reason; see `Decision`."""
         with self._lock:
-            arms, state, offered = self._ask(eligible)
-            draws, reason = Draws(self._draws, self._decisions), "policy" if len(arms) > 1 else "only option"
-            weights = self.policy.weights(state, offered, draws)
-            chances, kept = self._chances(state, offered, weights)
-            place = int(uniform(self._floor, self._decisions)[0] / self.floor) if self.floor else 0
-            if place < kept.size:
-                k, reason = int(kept[place]), "floor"
-            else:
-                k = int(self.policy.pick(weights, 1, draws)[0])
-            if state.contradictions[0] and "empty" not in self._warned:
-                self._warn_of_empty()
-            self._waiting[arms[k]] += 1
-            self._decisions += 1
-            return Decision(None, arms[k], chances.item(k), reason)
+            arm, k, reason, asked = self._choose(eligible)
+            decision = Decision(None, arm, self._chances(*asked).item(k), reason)
+            self._count(arm)
+            return decision
+
+    def _choose(self, eligible: Iterable[Arm | Candidate] | None) -> tuple[Any, int, str, Any]:
+        """An arm, its place on offer, why it is chosen, and what `_chances` takes."""
+        arms, state, offered = self._ask(eligible)
+        draws, reason = Draws(self._draws, self._decisions), "policy" if len(arms) > 1 else "only option"
+        weights, floored = self.policy.weights(state, offered, draws), None
+        if self.floor:
+            kept = np.flatnonzero(self._spread(state.allowed[-1].kept(offered)[0]))
+            place = int(uniform(self._floor, self._decisions)[0] / self.floor)
+            floored = int(kept[place]) if place < kept.size else None
+        k = int(self.policy.pick(weights, 1, draws)[0]) if floored is None else floored
+        if state.contradictions[0] and "empty" not in self._warned:
+            self._warn_of_empty()
+        return arms[k], k, reason if floored is None else "floor", (state, offered, weights)
+
+    def _count(self, arm: Arm | Candidate) -> None:
+        """Count a pull."""
+        self._waiting[arm] += 1
+        self._decisions += 1
 
     def probabilities(self, eligible: Iterable[Arm | Candidate] | None = None) -> Floats:
         """The probability with which the next `pull` takes each arm; the agent stays as it is.
@@ -202,7 +216,7 @@ class LinearAgent(BaseAgent):
             given = None if eligible is None else as_list("eligible", eligible)
             arms, state, offered = self._ask(given, aside=True)
             weights = self.policy.weights(state, offered, Draws(self._draws, self._decisions))
-            return self._in_order(given, arms, self._chances(state, offered, weights)[0], 0.0)
+            return self._in_order(given, arms, self._chances(state, offered, weights), 0.0)
 
     def indices(self, eligible: Iterable[Arm | Candidate] | None = None) -> Floats:
         """The index of each arm, of which `pull` takes the largest; minus infinity for an arm that it would not take.
@@ -227,9 +241,12 @@ class LinearAgent(BaseAgent):
         Whatever a policy writes to a state that is put `aside` has no effect on later decisions.
         """
         given = self.arms if eligible is None else as_list("eligible", eligible)
-        places = list(dict.fromkeys([self._place(arm) for arm in given]))
+        try:
+            places = [*dict.fromkeys(map(self._position.__getitem__, given))]
+        except (KeyError, TypeError):
+            places = [*dict.fromkeys(map(self._place, given))]
         new = [*dict.fromkeys(arm for arm in given if isinstance(arm, Candidate))] if -1 in places else []
-        if new or self._retired.any():
+        if new or np.count_nonzero(self._retired):
             places = [k for k in places if k >= 0 and not self._retired[k]]
         if not places and not new:
             why = "no eligible arm is left: all are retired; see restore()" if given else "eligible is empty"
@@ -285,13 +302,13 @@ class LinearAgent(BaseAgent):
         every[[self._position[arm] for arm in arms]] = values
         return every
 
-    def _chances(self, state: LinearState, offered: Integers, weights: Floats | Booleans) -> tuple[Floats, Integers]:
-        """Probabilities of the arms on offer, and which of them have at least the floor's."""
+    def _chances(self, state: LinearState, offered: Integers, weights: Floats | Booleans) -> Floats:
+        """Probabilities of the arms on offer."""
         chances: Floats = weights[0] / weights[0].sum()
-        if not self.floor:
-            return chances, np.zeros(0, dtype=np.int64)
-        kept = self._spread(state.allowed[-1].kept(offered)[0])
-        return chances * (1.0 - self.floor * np.count_nonzero(kept)) + self.floor * kept, np.flatnonzero(kept)
+        if self.floor:
+            kept = self._spread(state.allowed[-1].kept(offered)[0])
+            chances = chances * (1.0 - self.floor * np.count_nonzero(kept)) + self.floor * kept
+        return chances
 
     def update(self, arm: Arm | Candidate, reward: float, *, pulled: bool = True) -> None:
         """Tell the agent a reward. Rewards may come late and in any order.
@@ -309,7 +326,8 @@ class LinearAgent(BaseAgent):
             if pulled and not answered:
                 self._warn_unasked(name)
             if new is None:
-                plays, total, squares = sums = (self._seen[:, k] + (1.0, x, x * x)).tolist()
+                plays, total, squares = self._seen[:, k].tolist()
+                plays, total, squares = sums = plays + 1.0, total + x, squares + x * x
                 found = self._watch.look(self._row, 0, k, plays, total, squares, float(self._waiting[arm] - answered))
                 if found is not None:
                     warnings.warn(ContradictionWarning(found.named(name)), stacklevel=2)
@@ -502,6 +520,8 @@ class LinearAgent(BaseAgent):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Make the agent that `to_dict` described; everything is checked."""
+        if isinstance(data, Mapping) and "agent" in data:
+            raise ValueError("this is a saved Agent: use mb.Agent.load")
         saved = Entries("LinearAgent", data, (*_GIVEN, *_LEARNED))
         if saved["linear_agent"] != _FORMAT:
             raise saved.wrong(f"its format is {shown(saved['linear_agent'])}, not {_FORMAT}")

@@ -42,13 +42,11 @@ class Allowed:
     def __post_init__(self) -> None:
         self.lower, self.upper = self.extent.lower, self.extent.upper
         self.scale = self.norm_high * np.linalg.norm(self.extent.features, axis=1) + np.abs(self.extent.offset)
-        self._top = self.upper - _PRUNED * self.scale
+        self._top = np.maximum(self.upper - _PRUNED * self.scale, np.nextafter(self.lower, np.inf))
 
     def kept(self, offered: Integers) -> Booleans:
         """Which arms on offer may be better than all others, or attain the largest lower bound on offer."""
-        lower = self.lower.take(offered)
-        floor = lower.max(axis=1, keepdims=True)
-        return (self._top.take(offered) > floor) | (lower >= floor)
+        return self._top.take(offered) > np.maximum.reduce(self.lower.take(offered), axis=1, keepdims=True)
 
 
 class Offer(NamedTuple):
@@ -120,22 +118,27 @@ class LinearState:
         self.estimate = self.offset + self.parameter @ self.features.T
         self.square = np.square(root @ self.features.T).sum(axis=1)
 
-    def add(self, x: Floats, target: Floats, weight: Floats) -> None:
+    def add(self, x: Floats, target: Any, weight: Any) -> None:
         """Add a reward to each row: the features (rows, d), the reward less its offset, and how much it counts."""
-        image = (self.inverse @ x[:, :, None])[:, :, 0]
-        width, error = weight * np.vecdot(x, image), target - np.vecdot(x, self.parameter)
-        weighted = weight[:, None] * x
-        self.precision += weighted[:, :, None] * x[:, None, :]
-        self.moment += target[:, None] * weighted
+        one = len(x) == 1  # an agent, whose time is that of calls: products of matrices are the cheapest ones
+        if one:
+            weight, target, image = weight.item(), target.item(), x.dot(self.inverse[0])
+            width, error = weight * image.dot(x.T).item(), target - self.parameter.dot(x.T).item()
+        else:
+            weight, target, image = weight[:, None], target[:, None], (self.inverse @ x[:, :, None])[:, :, 0]
+            width, error = weight * np.vecdot(x, image)[:, None], target - np.vecdot(x, self.parameter)[:, None]
+        weighted = weight * x
+        self.precision += weighted.T.dot(x) if one else weighted[:, :, None] * x[:, None, :]
+        self.moment += target * weighted
         self.updates += 1
-        if self.updates % _REFRESH == 0 or width.max() > _LEAP:
+        if self.updates % _REFRESH == 0 or (width if one else width.max()) > _LEAP:
             self.refresh()
             return
-        factor = (weight / (1.0 + width))[:, None]
-        shift, product = factor * error[:, None], image @ self.features.T
-        self.inverse -= (factor * image)[:, :, None] * image[:, None, :]
+        factor = weight / (1.0 + width)
+        shift, scaled, product = factor * error, factor * image, image.dot(self.features.T)
+        self.inverse -= scaled.T.dot(image) if one else scaled[:, :, None] * image[:, None, :]
         self.parameter += shift * image
-        self.log_det += np.log1p(width)
+        self.log_det += np.log1p(width).ravel()
         self.estimate += shift * product
         self.square -= factor * np.square(product, out=product)
 
@@ -170,16 +173,16 @@ class LinearState:
         that all bounds hold, whatever the forecasts are. They are the estimate of the regression, moved towards the
         bound by its standard error, and at most half way from the bound to the end of the range.
         """
-        middle = self.at(self.estimate, positions[:, None])[:, 0]
-        error = np.sqrt(np.maximum(self.at(self.square, positions[:, None])[:, 0], 0.0))
-        lower, upper = self.allowed[0].lower.take(positions), self.allowed[0].upper.take(positions)
-        for row in np.flatnonzero((middle + error < lower) | (middle - error > upper)).tolist():
-            arm, side = int(positions[row]), int(middle[row] > upper[row])
-            ends = self.bounds.low.item(arm), self.bounds.high.item(arm)
+        for row, (arm, reward) in enumerate(zip(positions.tolist(), rewards.tolist(), strict=True)):
+            middle, error = self.estimate.item(row, arm), sqrt(max(self.square.item(row, arm), 0.0))
+            lower, upper = self.allowed[0].lower.item(arm), self.allowed[0].upper.item(arm)
+            if lower <= middle + error and middle - error <= upper:
+                continue
+            side, ends = int(middle > upper), (self.bounds.low.item(arm), self.bounds.high.item(arm))
             start, end = ends if side else ends[::-1]  # a lower bound is an upper bound on what a reward lacks
-            bound = ((upper if side else lower)[row] - start) / (end - start)
-            forecast = (middle[row] - start) / (end - start) - error[row] / abs(end - start)
-            win = (rewards[row] - start) / (end - start)
+            bound = ((upper if side else lower) - start) / (end - start)
+            forecast = (middle - start) / (end - start) - error / abs(end - start)
+            win = (reward - start) / (end - start)
             if bound < 1.0 and self.gains is not None:
                 short = max(1.0 - forecast, (1.0 - bound) / 2.0)
                 gain = win * (log1p(-short) - log(max(bound, 1e-300))) if win > 0.0 else 0.0

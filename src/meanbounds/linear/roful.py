@@ -13,7 +13,8 @@ from meanbounds.linear.maximum import Ellipsoids, Proofs, indices
 from meanbounds.linear.oful import OFUL, Allowed, LinearState, Offer, extent_of
 from meanbounds.subgaussian import proxy_between
 from meanbounds.support.checks import check_choice
-from meanbounds.support.types import Floats
+from meanbounds.support.streams import Draws
+from meanbounds.support.types import Booleans, Floats
 
 __all__ = ["ROFUL", "allowed_by"]
 
@@ -43,18 +44,21 @@ class ROFUL(OFUL):
     norm_high, regularisation, failure
         As for `OFUL`.
     index
-        ``"exact"``: the largest mean over all parameters that lie in the confidence set and satisfy every arm's bounds.
-        If none does both, data and bounds contradict each other: the round is decided by ``"clip"``, and an agent
-        warns. ``"clip"``: OFUL's index, at most the arm's upper bound; never below ``"exact"``, and as cheap as OFUL.
-        ``"plain"``: OFUL's own index.
+        ``"exact"``: the largest offset + x . p, with x the arm's features, over all parameters p that satisfy every
+        arm's bounds and lie in the confidence set ``||p - p_hat||_V <= r``. If none does both, data and bounds
+        contradict each other: the round is decided by ``"clip"``, and an agent warns. ``"clip"``: OFUL's index, at most
+        the arm's upper bound; never below ``"exact"``, and as cheap as OFUL. ``"plain"``: OFUL's own index.
 
     Notes
     -----
-    Theorem 4 of the paper. Differs from the paper: each reward is weighted by the inverse of its arm's variance proxy,
-    which comes from its own bounds and range, in place of one factor for all; the radius has log(det V / det V_0),
-    which holds for weights and for features of any length. The cone of arms around the most promising one is left out:
-    after tightening it removes nothing that the bounds do not. Of equal indices the largest estimate is played, moved
-    into the arm's bounds. With more than 3,000 arms, bounds are tightened by the 3,000 narrowest.
+    p_hat is the regression's estimate, and the radius r is ``sqrt(regularisation / v) * norm_high + sqrt(2 log(1 /
+    failure) + log(det V / det V_0))``, with v as for `OFUL` and V with the proxies that the bounds imply: `OFUL.radius`
+    in linear/oful.py. `indices` in linear/maximum.py finds the maximum. Theorem 4 of the paper. Differs from the paper:
+    each reward is weighted by the inverse of its arm's variance proxy, which comes from its own bounds and range, in
+    place of one factor for all; the radius has log(det V / det V_0), which holds for weights and for features of any
+    length. The cone of arms around the most promising one is left out: after tightening it removes nothing that the
+    bounds do not. Of equal indices the largest estimate is played, moved into the arm's bounds. With more than 3,000
+    arms, bounds are tightened by the 3,000 narrowest.
 
     Examples
     --------
@@ -82,6 +86,17 @@ class ROFUL(OFUL):
     def noise(self, extent: Extent, low: Floats, high: Floats) -> Floats:
         """The least variance proxy that each arm's bounds imply."""
         return proxy_between(np.clip(extent.lower, low, high), np.clip(extent.upper, low, high), low, high)
+
+    def weigh(self, state: LinearState, offer: Offer, draws: Draws) -> Booleans:
+        """As for OFUL; for an agent, without indices where one upper bound is the largest and is attained."""
+        if self.index == "exact" and len(state.moment) == 1:
+            upper = np.where(offer.kept, offer.allowed.upper.take(offer.arms), -np.inf)
+            best = int(upper.argmax())
+            near = upper >= upper.item(best) - 2.0 * state.tie
+            away = offer.allowed.extent.peaks[offer.arms.item(best)] - state.parameter[0]
+            if np.count_nonzero(near) == 1 and away.dot(state.precision[0]).dot(away) <= self.radius(state)[0] ** 2:
+                return near
+        return super().weigh(state, offer, draws)
 
     def scores(self, state: LinearState, offer: Offer, every: bool = False) -> Floats:
         """The index of each arm on offer; unless `every` one is wanted, some that are not the largest may be higher."""

@@ -1,69 +1,52 @@
-"""The three pictures of a page as SVG, laid out for a phone: bounds, tipping values, what switching can gain or lose."""
+"""The three pictures of a page as SVG, laid out for a phone: bounds, tipping values, gains and losses."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from math import ceil, floor, log10
+from math import ceil, floor, log10, nan
 from typing import NamedTuple
 
-__all__ = ["Bar", "Pin", "Swing", "bars", "pins", "swings"]
+__all__ = ["Row", "bars", "pins", "swings"]
 
 _WIDTH, _EDGE = 358.0, 10.0  # of a phone's window of 390 pixels, less its margins
 _INSIDE = _WIDTH - 2.0 * _EDGE
 _NARROW, _BROAD = frozenset("iljtfr.,:;'|!()[] "), frozenset("mwMW@%…")
 
 
-class Bar(NamedTuple):
-    """One option, or the experts: bounds on its mean, its plain average, and what is written beside it."""
+class Row(NamedTuple):
+    """One line of a picture: a name, two ends, what is written on the right, perhaps a mark, and its kind."""
 
     name: str
-    ends: tuple[float, float]
-    average: float | None
+    left: float
+    right: float
     label: str
-    kind: str  # "option", "out" for one that is not played, "experts"
+    mark: float = nan
+    kind: str = "option"
 
 
-class Pin(NamedTuple):
-    """One condition: from what is assumed to the value at which it tips; 1 assumes nothing."""
-
-    name: str
-    start: float
-    value: float
-    label: str
-
-
-class Swing(NamedTuple):
-    """What switching to one option can lose and gain at most."""
-
-    name: str
-    loss: float
-    gain: float
-    label: str
-
-
-def bars(words: str, rows: Sequence[Bar], low: float, high: float) -> str:
+def bars(words: str, rows: Sequence[Row], low: float, high: float) -> str:
     """Bounds of each option, with a cross for the plain average and a dashed line at what the experts earn."""
     parts, height = [], 42.0
-    own = next((row.average for row in rows if row.kind == "experts"), None)
+    own = next((row.mark for row in rows if row.kind == "experts"), None)
     for place, row in enumerate(rows):
         top = place * height
         parts += _named(top + 15.0, row.name, row.label)
-        parts.append(_rect(*(_x(end, low, high) for end in row.ends), top + 22.0, 12.0, row.kind))
+        parts.append(_rect(_x(row.left, low, high), _x(row.right, low, high), top + 22.0, row.kind))
         if own is not None:
-            parts.append(_line(_x(own, low, high), top + 19.0, _x(own, low, high), top + 40.0, "dash"))
-        if row.average is not None and row.kind != "experts":
-            x, y = _x(row.average, low, high), top + 28.0
+            parts.append(_line(_x(own, low, high), top + 20.0, _x(own, low, high), top + 36.0, "dash"))
+        if row.mark == row.mark and row.kind != "experts":
+            x, y = _x(row.mark, low, high), top + 28.0
             crossed = f"M{x - 5:.1f} {y - 5:.1f}l10 10M{x - 5:.1f} {y + 5:.1f}l10 -10"
             parts.append(f'<path class="naive" d="{crossed}"/>')
     return _svg(words, parts, height * len(rows) + 4.0, _ticks(low, high), low, high)
 
 
-def pins(words: str, rows: Sequence[Pin]) -> str:
+def pins(words: str, rows: Sequence[Row]) -> str:
     """For each condition a line from what is assumed (a ring) to where it tips (a diamond)."""
     parts, height = [], 36.0
     for place, row in enumerate(rows):
-        middle, start, tip = place * height + 26.0, _x(row.start, 0.0, 1.0), _x(row.value, 0.0, 1.0)
+        middle, start, tip = place * height + 26.0, _x(row.left, 0.0, 1.0), _x(row.right, 0.0, 1.0)
         parts += _named(place * height + 14.0, row.name, row.label)
         parts.append(_line(_EDGE, middle, _WIDTH - _EDGE, middle, "rule"))
         parts.append(_line(start, middle, tip, middle, "way"))
@@ -73,18 +56,18 @@ def pins(words: str, rows: Sequence[Pin]) -> str:
     return _svg(words, parts, height * len(rows) + 4.0, ticks, 0.0, 1.0)
 
 
-def swings(words: str, rows: Sequence[Swing]) -> str:
+def swings(words: str, rows: Sequence[Row]) -> str:
     """For each option a bar from the most that it can lose to the most that it can gain."""
     parts, height = [], 38.0
-    reach = max(1e-9, *(max(abs(row.loss), abs(row.gain)) for row in rows))
+    reach = max(1e-9, *(max(abs(row.left), abs(row.right)) for row in rows))
     for place, row in enumerate(rows):
         top, zero = place * height, _x(0.0, -reach, reach)
         parts += _named(top + 14.0, row.name, row.label)
-        left, right = _x(-row.loss, -reach, reach), _x(row.gain, -reach, reach)
+        left, right = _x(row.left, -reach, reach), _x(row.right, -reach, reach)
         if left < zero:
-            parts.append(_rect(left, min(right, zero), top + 20.0, 12.0, "loss"))
+            parts.append(_rect(left, min(right, zero), top + 20.0, "loss"))
         if right > zero:
-            parts.append(_rect(max(left, zero), right, top + 20.0, 12.0, "gain"))
+            parts.append(_rect(max(left, zero), right, top + 20.0, "gain"))
         parts.append(_line(zero, top + 18.0, zero, top + 34.0, "dash"))
     ticks = [(-reach, "lose"), (0.0, "as your experts"), (reach, "gain")]
     return _svg(words, parts, height * len(rows) + 4.0, ticks, -reach, reach)
@@ -116,12 +99,13 @@ def _across(letter: str) -> float:
     """About how wide a letter is, rather too wide: fonts differ."""
     if letter in _NARROW:
         return 5.0
-    return 13.0 if letter in _BROAD or ord(letter) > 0x1100 and letter != "…" else 9.8 if letter.isupper() else 7.6
+    if letter in _BROAD or ord(letter) > 0x2E80:
+        return 13.0
+    return 9.8 if letter.isupper() else 7.6
 
 
-def _rect(left: float, right: float, y: float, height: float, kind: str) -> str:
-    size = f'x="{left:.1f}" y="{y:.1f}" width="{max(right - left, 2.0):.1f}" height="{height:.1f}"'
-    return f'<rect class="{kind}" {size} rx="2"/>'
+def _rect(left: float, right: float, y: float, kind: str) -> str:
+    return f'<rect class="{kind}" x="{left:.1f}" y="{y:.1f}" width="{max(right - left, 2.0):.1f}" height="12" rx="2"/>'
 
 
 def _line(x: float, y: float, to_x: float, to_y: float, kind: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -30,8 +30,7 @@ __all__ = ["CONCLUSIONS", "MOST", "Conclusion", "Outlook", "Start", "start"]
 Conclusion = Literal["take over", "take over under a guard", "keep your experts"]
 """What to do in a context."""
 
-CONCLUSIONS: tuple[Conclusion, ...] = ("take over", "take over under a guard", "keep your experts")
-"""All conclusions, the most hopeful one first."""
+CONCLUSIONS: tuple[Conclusion, ...] = get_args(Conclusion)
 
 MOST = 20
 """How many contexts are described, those with the most rows first."""
@@ -49,24 +48,19 @@ class Outlook:
     context, rows
         Its name, and its rows in the log.
     value, limits
-        What the experts earned on average, and limits on what they earn, less the cost of asking them.
-    first
-        What would be played first; `EXPERT` if the experts are asked.
-    reason
-        ``"policy"`` if that is what the policy wants, ``"guard"`` if it wants `wanted` and the promise does not allow
-        it yet, ``"support"`` if no option has enough rows.
-    behind
-        How many rows stand behind it.
-    wanted
-        What the policy would play first without a guard.
+        What the experts earned on average less the cost of asking them, and limits on that.
+    first, behind, reason
+        What would be played first, `EXPERT` if the experts are asked; how many rows stand behind it; and why:
+        ``"policy"`` for what the policy wants, ``"guard"`` if it wants `wanted`, which the promise does not allow yet,
+        ``"support"`` if no option has enough rows.
     best
         The option to switch to: the one with the highest middle of what it can gain and lose, or the one that is
         certain to lose least; None if none can be played.
     gain, loss
-        The most that each option can gain or lose against the experts in every decision, in reward units, by option; a
-        negative loss is a certain gain.
+        The most that each option can gain or lose against the experts in a decision, in reward units; a negative loss
+        is a certain gain.
     unsupported
-        The options that are not played because too few rows have them, or because they are forbidden.
+        The options that are not played: they have too few rows, or are forbidden.
     conclusion, because
         What to do, and why.
     odds
@@ -92,14 +86,11 @@ class Outlook:
 
     def first_in_words(self) -> str:
         """What is done first, and why."""
+        why = f"by what the log makes likely, {'they do best' if self.first is EXPERT else 'it is most worth trying'}"
         if self.reason == "support":
             why = "no option has enough rows to be played"
         elif self.reason == "guard":
             why = f"the promise does not allow to try {quoted(self.wanted)} yet"
-        else:
-            why = (
-                f"by what the log makes likely, {'they do best' if self.first is EXPERT else 'it is most worth trying'}"
-            )
         what = "ask your experts" if self.first is EXPERT else f"play {quoted(self.first)}"
         return f"{what} ({quantity(self.behind, 'row')}): {why}"
 
@@ -115,7 +106,7 @@ class Outlook:
     def to_dict(self) -> dict[str, Any]:
         """The outlook, as JSON can hold it."""
         data: dict[str, Any] = {**vars(self), "value": self.value if self.rows else None}
-        data |= {name: _plain(data[name]) for name in ("first", "wanted", "best")}
+        data |= {name: {"expert": True} if data[name] is EXPERT else data[name] for name in ("first", "wanted")}
         data |= {name: [list(pair) for pair in data[name].items()] for name in ("gain", "loss")}
         return {name: list(part) if isinstance(part, tuple) else part for name, part in data.items()}
 
@@ -162,17 +153,11 @@ class Start:
         """The promise as a sentence, with what it allows."""
         if self.promise is None:
             return "Nothing is promised: no guard keeps the agent from doing worse than your experts."
-        said, words = self.promise.in_words(), Words.of(self.counts)
-        per = sorted({words.sum(1e4 * allowed(self._rate, one.value, self.counts)) for one in self.outlooks}, key=_size)
-        most = f"{per[0]} to {per[-1]}" if len(per) > 1 else per[0]
-        each = "" if self._rate is None else f": at most {most} {words.unit} fewer in 10,000 decisions"
-        return f"{said[0].upper()}{said[1:]}{each}, with probability {self.confidence:g} in each context."
-
-    @property
-    def _rate(self) -> Promise | None:
-        """The promise without a limit on the total."""
-        limits = {} if self.promise is None else {**self.promise.to_dict(), "total": None}
-        return Promise(**limits) if any(limits.values()) else None
+        said, words, ends = self.promise.in_words(), Words.of(self.counts), (self.counts.low, self.counts.high)
+        often = [self.promise.per_decisions(one.value, 10_000, low=ends[0], high=ends[1]) for one in self.outlooks]
+        most = " to ".join(dict.fromkeys(words.sum(end) for end in (min(often), max(often))))
+        rate = f"at most {most} {words.unit} fewer in 10,000 decisions"
+        return f"{said[0].upper()}{said[1:]}: {rate}, with probability {self.confidence:g} in each context."
 
     def warnings(self) -> list[str]:
         """What the promise allows that may be too much, in a sentence for each kind of context."""
@@ -204,17 +189,10 @@ class Start:
 
     def to_dict(self) -> dict[str, Any]:
         """What to expect, as JSON can hold it; the agent is saved apart."""
-        return {
-            "conclusion": self.conclusion,
-            "concluded": dict(self.concluded),
-            "rows": self.counts.rows,
-            "experts": self.experts.to_dict(),
-            "promise": None if self.promise is None else self.promise.to_dict(),
-            "confidence": self.confidence,
-            "shift": self.shift,
-            "cost": self.cost,
-            "contexts": [one.to_dict() for one in self.outlooks],
-        }
+        made = {name: getattr(self, name) for name in ("conclusion", "confidence", "shift", "cost")}
+        made |= {"experts": self.experts.to_dict(), "promise": self.promise and self.promise.to_dict()}
+        contexts = [one.to_dict() for one in self.outlooks]
+        return {**made, "rows": self.counts.rows, "concluded": dict(self.concluded), "contexts": contexts}
 
     def save(self, path: str | Path) -> None:
         """Write the agent to a JSON file; `meanbounds.Agent.load` reads it."""
@@ -262,36 +240,19 @@ def start(
     >>> import meanbounds as mb
     >>> count, total = [[600, 400, 5]], [[480, 200, 5]]
     >>> counts = mb.logs.Counts(["north"], ["tPA", "watch", "new"], count, total, total)
-    >>> print(mb.logs.start(counts, seed=7))
-    1,005 rows, 1 context, 3 options; nothing is assumed of the experts
-    On average at most 0.01 below the experts: at most 100 successes fewer in 10,000 decisions, with probability 0.95 \
-in each context.
-    <BLANKLINE>
-    north (1,005 rows): take over under a guard
-      why      the log does not tell whether an option does better than your experts
-      experts  earn 0.68 (0.63 to 0.73)
-      first    ask your experts (1,005 rows): it would like to try “tPA”, which the promise does not allow yet
-      switch   to “tPA”, in 1,000 decisions: gain at most 247, lose at most 252 successes
-      left out “new”
-    <BLANKLINE>
-    Conclusion: Take over under a guard.
+    >>> found = mb.logs.start(counts, seed=7)
+    >>> found.conclusion, found.outlooks[0].unsupported
+    ('take over under a guard', ('new',))
+    >>> found.outlooks[0].first_in_words()
+    'ask your experts (1,005 rows): the promise does not allow to try “tPA” yet'
     >>> mb.logs.start(counts, mb.Experts(errors=0)).conclusion
     'keep your experts'
     """
     if not expert and promise == PROMISE:
         promise = None
-    made = agent(
-        counts,
-        experts,
-        shift=shift,
-        promise=promise,
-        confidence=confidence,
-        cost=cost,
-        expert=expert,
-        arms=arms,
-        **options,
-    )
-    limits = _Limits.of(counts, experts, made, promise, confidence=confidence, shift=shift, cost=cost)
+    given: dict[str, Any] = {"confidence": confidence, "shift": shift, "cost": cost}
+    made = agent(counts, experts, **given, promise=promise, expert=expert, arms=arms, **options)
+    limits = _Limits.of(counts, experts, made, promise, given)
     rows = counts.count.sum(axis=1)
     shown = np.argsort(-rows, kind="stable")[: as_whole("most", most)].tolist()
     found = [limits.outlook(place) for place in shown]
@@ -317,18 +278,11 @@ class _Limits:
 
     @classmethod
     def of(
-        cls,
-        counts: Counts,
-        experts: Experts,
-        made: Agent,
-        promise: Promise | None,
-        *,
-        confidence: float,
-        shift: float,
-        cost: float,
+        cls, counts: Counts, experts: Experts, made: Agent, promise: Promise | None, given: Mapping[str, float]
     ) -> _Limits:
         """Compute the limits, with the shares of the error that the agent gives to them."""
-        error, width = 1.0 - confidence, counts.high - counts.low
+        error, shift, cost = 1.0 - given["confidence"], given["shift"], given["cost"]
+        width = counts.high - counts.low
         names = [arm for arm in made.arms if arm is not EXPERT]
         assumed = Assumed.of(counts, experts, confidence=1.0 - OF_BOUNDS * error, shift=shift, arms=names)
         lower, upper = (counts.low + width * side for side in assumed.limits)
@@ -349,12 +303,8 @@ class _Limits:
         loss = np.minimum(loss, most[:, None] - lower) - cost
         out = np.array([[arm in never for arm in names] for never in map(made.forbidden, counts.contexts)])
         earned = counts.value
-        free = np.array([allowed(promise, own, counts) for own in np.where(earned == earned, earned, 0.0).tolist()])
+        free = allowed(promise, np.where(earned == earned, earned, counts.low), counts)
         return cls(counts, assumed, made, gain, loss, earned - cost, least - cost, most - cost, free, ~out)
-
-    @property
-    def _if(self) -> str:
-        return "" if (self.assumed.table == np.array(WEAKEST)[:, None])[:5].all() else ", if what you assume is true"
 
     @cached_property
     def concluded(self) -> Integers:
@@ -378,42 +328,40 @@ class _Limits:
         if first is EXPERT:
             reason = "support" if not playable.any() else "policy" if wanted is EXPERT else "guard"
         return Outlook(
-            context,
-            int(rows.sum()),
-            float(self.value[place]),
-            (float(self.least[place]), float(self.most[place])),
-            first,
-            reason,
-            int(rows.sum() if first is EXPERT else rows[names.index(first)]),
-            wanted,
-            best,
-            dict(zip(names, gain.tolist(), strict=True)),
-            dict(zip(names, loss.tolist(), strict=True)),
-            tuple(arm for arm, own in zip(names, playable, strict=True) if not own),
-            CONCLUSIONS[conclusion],
-            self._because(conclusion, best, odds, float(gain[playable].max(initial=0.0)), float(self.free[place])),
-            odds,
+            context=context,
+            rows=int(rows.sum()),
+            value=float(self.value[place]),
+            limits=(float(self.least[place]), float(self.most[place])),
+            first=first,
+            reason=reason,
+            behind=int(rows.sum() if first is EXPERT else rows[names.index(first)]),
+            wanted=wanted,
+            best=best,
+            gain=dict(zip(names, gain.tolist(), strict=True)),
+            loss=dict(zip(names, loss.tolist(), strict=True)),
+            unsupported=tuple(arm for arm, own in zip(names, playable, strict=True) if not own),
+            conclusion=CONCLUSIONS[conclusion],
+            because=self._because(place, best, odds),
+            odds=odds,
         )
 
-    def _because(
-        self, conclusion: int, best: Arm | None, odds: tuple[Arm, float] | None, most: float, free: float
-    ) -> str:
+    def _because(self, place: int, best: Arm | None, odds: tuple[Arm, float] | None) -> str:
+        conclusion, words = int(self.concluded[place]), Words.of(self.counts)
+        told = (self.assumed.table == np.array(WEAKEST)[:, None])[:5].all()
+        condition = "" if told else ", if what you assume is true"
         if best is None:
             return f"no option has {FEWEST} rows and {LEAST_SHARE:.0%} of the choices; include some by name to try them"
         if conclusion == 0:
-            return f"{quoted(best)} is certain to earn at least as much as your experts{self._if}"
+            return f"{quoted(best)} is certain to earn at least as much as your experts{condition}"
         if conclusion == 1 and odds is None:
             return "the log does not tell whether an option does better, not even with its averages at face value"
         if conclusion == 1 and odds is not None:
-            return (
-                f"{quoted(odds[0])} does better if unrecorded facts changed the odds of a choice by at most a factor "
-                f"{odds[1]:.3g}; otherwise the log does not tell"
-            )
-        if most <= 0.0:
-            return f"no option can earn more than your experts{self._if}"
-        words = Words.of(self.counts)
-        limit = f"{words.sum(1e3 * free)} {words.unit} in 1,000 decisions"
-        return f"no option can gain more than the {limit} that the promise allows to lose{self._if}"
+            change = f"unrecorded facts changed the odds of a choice by at most a factor {odds[1]:.3g}"
+            return f"{quoted(odds[0])} does better if {change}; otherwise the log does not tell"
+        if self.gain[place][self.playable[place]].max() <= 0.0:
+            return f"no option can earn more than your experts{condition}"
+        limit = f"{words.sum(1e3 * self.free[place])} {words.unit} in 1,000 decisions"
+        return f"no option can gain more than the {limit} that the promise allows to lose{condition}"
 
     def _odds(self, place: int) -> tuple[Arm, float] | None:
         """Up to which odds an option that can be played is certain to earn no less than the experts."""
@@ -439,11 +387,3 @@ def _wanted(made: Agent, context: Context) -> Arm:
     free = Agent(made.policy.base, made.knowledge(context), seed=made.seed)
     free.forbid(made.forbidden(context))
     return free.arms[int(free.probabilities().argmax())]
-
-
-def _plain(arm: Arm | None) -> Any:
-    return {"expert": True} if arm is EXPERT else arm
-
-
-def _size(text: str) -> float:
-    return float(text.replace(",", ""))

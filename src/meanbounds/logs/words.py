@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log10
+
+import numpy as np
 
 from meanbounds.bounds import EXPERT, Arm
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.tipping import Tip
 from meanbounds.logs.values import similar
 from meanbounds.policies import Promise
+from meanbounds.support.types import Floats
 
-__all__ = [
-    "Words",
-    "allowed",
-    "cautions",
-    "listed",
-    "moved",
-    "name_of",
-    "quantity",
-    "quoted",
-    "some",
-    "visible",
-    "warning",
-]
+__all__ = ["Words", "allowed", "cautions", "listed", "moved", "name_of", "quantity", "quoted", "some", "warning"]
 
 _LONGEST = 60  # characters of a name
-_DROPPED, _MANY, _FEW = 0.05, 100, 2.0  # as in `meanbounds.logs.read`: contexts from which on few rows in each count
+_DROPPED, _MANY, _FEW = 0.05, 100, 2  # as in `meanbounds.logs.read`
 _TRIALS = 0.14  # of the failures: what trials that ask whether a treatment is no worse allow
-# Control characters, of which codes for terminals are made; marks that turn text around; halves of characters.
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOUNS = {
     "errors": "the share of cases in which another option would have been better",
     "loss": "what better choices would have added to the mean reward",
@@ -42,34 +30,20 @@ _NOUNS = {
 }
 
 
-def visible(text: str) -> str:
-    r"""Control characters as escapes, so that no name in a log can command a terminal.
-
-    Examples
-    --------
-    >>> print(visible("red: \x1b[31m, Zürich"))
-    red: \x1b[31m, Zürich
-    """
-    return text if text.isprintable() else _UNSAFE.sub(lambda it: it[0].encode("unicode_escape").decode(), text)
-
-
 def name_of(name: Context | Arm) -> str:
-    """A context or an option as text; blanks that would not be seen are shown as ``␣``.
+    r"""A context or an option as text: what could not be seen is shown, and cannot command a terminal.
 
     Examples
     --------
-    >>> name_of(("old", "north")), name_of("a "), name_of(3)
-    ('old / north', 'a␣', '3')
+    >>> print(*map(name_of, [("old", "north"), "a ", 3, "red \x1b[31m"]), sep=", ")
+    old / north, a␣, 3, red \x1b[31m
     """
-    if name is EXPERT:
-        return "your experts"
-    text = visible(
-        " / ".join(map(str, name)) if isinstance(name, tuple) else "all cases" if name is None else str(name)
-    )
-    inner = text.strip(" ")
-    if inner != text:
-        start = len(text) - len(text.lstrip(" "))
-        text = f"{'␣' * start}{inner}{'␣' * (len(text) - len(inner) - start)}"
+    if name is EXPERT or name is None:
+        return "your experts" if name is EXPERT else "all cases"
+    text = " / ".join(name) if isinstance(name, tuple) else str(name)
+    start, end = (len(text) - len(part) for part in (text.lstrip(" "), text.rstrip(" ")))
+    text = "␣" * start + text.strip(" ") + "␣" * (end if text.strip(" ") else 0)
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
@@ -86,18 +60,17 @@ def some(names: Sequence[str], most: int = 10) -> str:
     >>> some(["a", "b", "c"]), some(["a"]), some(["a", "b", "c"], most=1)
     ('a, b and c', 'a', 'a and 2 more')
     """
-    listed = [*names[:most], f"{len(names) - most:,} more"] if len(names) > most else list(names)
-    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+    parts = [*names[:most], f"{len(names) - most:,} more"] if len(names) > most else list(names)
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def listed(names: Sequence[Arm]) -> str:
+    """The first few options in quotation marks, in a row."""
+    return some([quoted(name) for name in names], 4)
 
 
 def quantity(size: float, word: str) -> str:
-    """A number with its noun.
-
-    Examples
-    --------
-    >>> quantity(1, "row"), quantity(6000, "row")
-    ('1 row', '6,000 rows')
-    """
+    """A number with its noun: 1 row, 6,000 rows."""
     return f"{size:,.0f} {word}" + "s" * (size != 1)
 
 
@@ -137,8 +110,7 @@ class Words:
 
     def sum(self, value: float) -> str:
         """A sum of rewards."""
-        value = max(value, 0.0)
-        return f"{value:,.0f}" if value >= 10.0 or value == 0.0 else f"{value:.2g}"
+        return f"{value:,.0f}" if abs(value) >= 10.0 or abs(value) < 1e-9 else f"{value:.2g}"
 
 
 def cautions(counts: Counts) -> list[str]:
@@ -150,33 +122,27 @@ def cautions(counts: Counts) -> list[str]:
     >>> cautions(mb.logs.Counts([None], ["a", "a "], [[1, 0]], [[1, 0]], [[1, 0]]))[0]
     'The log has 1 row, which says next to nothing.'
     """
-    found = []
-    if counts.dropped:
-        kinds = [f"{name_of(kind)} ({number:,})" for kind, number in counts.dropped.items()]
-        left = sum(counts.dropped.values())
-        loud = ", which is many: find out why before you rely on the rest" * (left > _DROPPED * (left + counts.rows))
-        found.append(f"{quantity(left, 'row')} of {left + counts.rows:,} left out: {some(kinds)}{loud}.")
-    contexts = len(counts.contexts)
+    found, contexts, left = [], len(counts.contexts), sum(counts.dropped.values())
+    if left:
+        kinds = some([f"{name_of(kind)} ({number:,})" for kind, number in counts.dropped.items()])
+        many = ". That is many: find out why before you rely on the rest" * (left > _DROPPED * (left + counts.rows))
+        found.append(f"{left:,} of {quantity(left + counts.rows, 'row')} left out: {kinds}{many}.")
     if counts.rows == 1:
         found.append("The log has 1 row, which says next to nothing.")
     if len(counts.arms) == 1:
         found.append(f"All rows have the option {quoted(counts.arms[0])}: the log says nothing about any other.")
     if contexts >= _MANY and counts.rows < _FEW * contexts:
-        found.append(
-            f"{contexts:,} contexts have {counts.rows:,} rows, less than {_FEW:g} each, which is too few to learn from:"
-            f" choose columns with fewer values, or group them."
-        )
-    names = {"options": list(map(str, counts.arms))}
+        size = f"{contexts:,} contexts have {quantity(counts.rows, 'row')}, less than {_FEW} each"
+        found.append(f"{size}, which is too few to learn from: choose columns with fewer values, or group them.")
+    names = {"options": [str(arm) for arm in counts.arms]}
     for place, column in enumerate(counts.columns):
-        values = (own[place] if isinstance(own, tuple) else own for own in counts.contexts)
-        names[f"values of {name_of(column)}"] = sorted({str(value) for value in values})
-    for what, listed in names.items():
-        if pairs := similar(listed):
+        values = {own[place] if isinstance(own, tuple) else str(own) for own in counts.contexts}
+        names[f"values of {name_of(column)}"] = sorted(values)
+    for what, given in names.items():
+        if pairs := similar(given):
             more = f" (and {quantity(len(pairs) - 1, 'more pair')} like this)" if len(pairs) > 1 else ""
-            found.append(
-                f"The {what} {quoted(pairs[0][0])} and {quoted(pairs[0][1])} are counted apart{more}: if they are the "
-                f"same, correct the log."
-            )
+            both = f"{quoted(pairs[0][0])} and {quoted(pairs[0][1])} are counted apart{more}"
+            found.append(f"The {what} {both}: if they are the same, correct the log.")
     return found
 
 
@@ -191,11 +157,10 @@ def moved(tip: Tip) -> tuple[str, str]:
     amount = f"{100 * tip.value:.3g}%" if tip.field in ("errors", "shift") else f"{tip.value:.3g}"
     side = "more" if tip.weaker != (tip.field == "gap_low") else "less"
     ends = ((tip.enter, "can be best too"), (tip.leave, "can no longer be best"))
-    said = [f"{some([quoted(arm) for arm in arms], 4)} {what}" for arms, what in ends if arms]
-    return f"{_NOUNS[tip.field]} is {amount} or {side}", ", and ".join(said)
+    return f"{_NOUNS[tip.field]} is {amount} or {side}", ", and ".join(f"{listed(a)} {what}" for a, what in ends if a)
 
 
-def allowed(promise: Promise | None, value: float, counts: Counts) -> float:
+def allowed(promise: Promise | None, value: Floats | float, counts: Counts) -> Floats:
     """What a promise allows to lose in each decision in the long run, in reward units; 0 without a promise.
 
     Examples
@@ -203,11 +168,13 @@ def allowed(promise: Promise | None, value: float, counts: Counts) -> float:
     >>> import meanbounds as mb
     >>> counts = mb.logs.Counts([None], ["a"], [[4]], [[3]], [[3]])
     >>> allowed(mb.Promise(at_least=0.98), 0.75, counts), allowed(mb.Promise(total=30), 0.75, counts)
-    (0.015, 0.0)
+    (array(0.015), array(0.))
     """
-    many = 10**9
-    found = 0.0 if promise is None else promise.per_decisions(value, many, low=counts.low, high=counts.high) / many
-    return round(found, 7)
+    earned, many = np.asarray(value, dtype=float), 10**9
+    if promise is None:
+        return np.zeros(earned.shape)
+    found = [promise.per_decisions(own, many, low=counts.low, high=counts.high) for own in earned.ravel().tolist()]
+    return np.round(np.array(found) / many, 7).reshape(earned.shape)
 
 
 def warning(promise: Promise | None, value: float, counts: Counts) -> str:
@@ -220,13 +187,8 @@ def warning(promise: Promise | None, value: float, counts: Counts) -> str:
     >>> warning(mb.Promise(at_least=0.98), 0.93, counts)
     'allows 27% more failures than the experts have; trials often allow at most 14%'
     """
-    lost, most = counts.high - value, allowed(promise, value, counts)
+    lost, most = counts.high - value, float(allowed(promise, value, counts))
     if most <= _TRIALS * lost * (1.0 + 1e-6):
         return ""
     more = f"{most / lost:.0%} more failures than the experts have" if most < lost else "twice the failures, or more"
     return f"allows {more}; trials often allow at most {_TRIALS:.0%}"
-
-
-def listed(names: Iterable[Arm]) -> str:
-    """Options in quotation marks, in a row."""
-    return some([quoted(name) for name in names], 4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib
+import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ __all__ = ["DEFAULT", "EXPLORATION", "Described", "Exploration", "IndexPolicy", 
 Exploration = str | Callable[[Floats], Floats]
 """How fast exploration grows: a name in `EXPLORATION`, or a function of the round."""
 
+# To change a default, add a name and set it in the class, as OptimisticGittins does. Do not edit a function here: its
+# name is saved in files, and theorems check it.
 DEFAULT = "1 + t log(t)^2"
 EXPLORATION: dict[str, Callable[[Floats], Floats]] = {
     DEFAULT: lambda t: 1.0 + t * np.log(t) ** 2,
@@ -43,6 +46,13 @@ Cache = dict[str, Any]
 @dataclass(frozen=True)
 class Described(Saved):
     """Base of all policies, with features or without: the class and its parameters describe the object."""
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Refuse a class whose annotations are not parameters, since nothing made it a dataclass."""
+        own = [name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)]
+        if own and "__dataclass_fields__" not in vars(cls):
+            raise TypeError(f"{cls.__name__}.{own[0]} is no parameter yet: decorate with @dataclass(frozen=True)")
+        return super().__new__(cls)
 
     def __repr__(self) -> str:
         given = [
@@ -85,8 +95,9 @@ class Described(Saved):
         kinds = _kinds(Described)
         name = data.pop("policy", None)
         if not (isinstance(name, str) and name in kinds):
-            hint = " (import the module that defines it first)" if ":" in str(name) else ""
-            raise ValueError(unknown("policy", name, list(kinds)) + hint)
+            how = "define it in this script" if "__main__:" in str(name) else "import the module that defines it"
+            hint = f" ({how} first)" if ":" in str(name) else ""
+            raise ValueError(unknown("policy", name, list(_kinds(cls)) or [cls.__name__]) + hint)
         kind: Any = kinds[name]
         fields = [field.name for field in dataclasses.fields(kind)]
         if not issubclass(kind, cls) or not set(data) <= set(fields):
@@ -94,11 +105,12 @@ class Described(Saved):
         return kind(**{field: _parameter(value) for field, value in data.items()})
 
 
-def check_no_name(policy: object) -> None:
+def check_no_name(policy: object, base: type[Described] = Described) -> None:
     """Refuse the name of a policy, with the policy that was meant."""
     if isinstance(policy, str):
-        names = {name.lower(): name for name in _kinds(Described) if ":" not in name and "Policy" not in name}
-        close = difflib.get_close_matches(policy.lower(), names, n=1)
+        names, given = {name.lower(): name for name in _kinds(base) if ":" not in name}, policy.lower()
+        close = [given] if given in names else [name for name in names if given in name]
+        close = close or difflib.get_close_matches(given, names, n=1)
         hint = f"did you mean mb.{names[close[0]]}()?" if close else "docs/which_policy.md lists them"
         raise TypeError(f"a policy is an object, not a name; got {shown(policy)}; {hint}")
 
@@ -176,17 +188,20 @@ class Policy(Described):
         try:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 values = np.asarray(self.log_f(_ROUNDS), dtype=np.float64)
+                if values.shape != _ROUNDS.shape:
+                    raise ValueError(f"{_ROUNDS.size} rounds gave the shape {values.shape}")
+                f, wrong = np.exp(values), ~(np.isfinite(values) & (np.diff(values, prepend=0.0) >= 0.0))
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"f gets an array of rounds: use np.log, not math.log, in {shown(self.f)} ({error})"
             ) from None
-        if values.shape != _ROUNDS.shape or not (
-            np.isfinite(values).all() and values[0] >= 0.0 and (np.diff(values) >= 0).all()
-        ):
+        if wrong.any():
             own = shown(self.f) if type(self).log_f is Policy.log_f else f"{type(self).__name__}.log_f"
+            k = int(wrong.argmax())
+            pairs = ", ".join(f"f({_ROUNDS[j]:g}) = {f[j]:.4g}" for j in range(max(k - 1, 0), k + 1))
             raise ValueError(
-                f"f must be at least 1, finite and never fall, for arrays of rounds; got {own}, with log f = "
-                f"{shown(values)} in rounds 1 to 8, 10, 100, ..., 1e9. np.maximum(1.0, ...) lifts what is below 1"
+                f"f must be at least 1, finite and never fall; got {own}, with {pairs}. The level is log f(t), so "
+                f'f="t" gives log t; np.maximum(1.0, ...) lifts what is below 1'
             )
 
     def log_f(self, t: Floats) -> Floats:
@@ -235,7 +250,7 @@ class Policy(Described):
     def checked_probabilities(self, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:
         """The `probabilities`; refused by the policy's name if they are none."""
         chance = _fitted(self, "probabilities", self.probabilities(known, seen, t, cache), seen)
-        if not ((chance >= 0.0).all() and (np.abs(chance.sum(axis=1) - 1.0) < 1e-6).all()):
+        if not (chance.min() >= 0.0 and np.abs(chance.sum(axis=1) - 1.0).max() < 1e-6):
             raise ValueError(f"{self}: probabilities must be at least 0 and sum to 1 in each row; got {shown(chance)}")
         return chance
 
@@ -253,14 +268,15 @@ class Policy(Described):
 
 
 def _kinds(base: type) -> dict[str, type]:
-    """All subclasses that were imported, by the names that `Policy.to_dict` gives them."""
+    """All subclasses that were imported, by the names that `Policy.to_dict` gives them, without abstract ones."""
     for package in ("meanbounds.policies", "meanbounds.linear"):
         importlib.import_module(package)
     found: dict[str, type] = {}
     subclasses: list[type] = base.__subclasses__()
     for kind in subclasses:
         own = kind.__module__.startswith("meanbounds.")
-        found[kind.__name__ if own else f"{kind.__module__}:{kind.__qualname__}"] = kind
+        if not (own and kind.__name__.endswith("Policy")):
+            found[kind.__name__ if own else f"{kind.__module__}:{kind.__qualname__}"] = kind
         found |= _kinds(kind)
     return found
 
@@ -397,5 +413,4 @@ def _largest(scores: Floats, size: float, policy: Policy | None = None) -> Any:
             f"{policy or 'a policy'} gave a score of NaN, or only scores of minus infinity. The mean of an arm without "
             f"rewards is NaN: np.fmin(known.upper, index) takes its upper bound instead"
         )
-    with np.errstate(invalid="ignore"):
-        return (scores >= best - _TIE * size) | (scores == best)
+    return scores >= best - _TIE * size

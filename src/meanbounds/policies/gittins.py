@@ -77,7 +77,7 @@ class OptimisticGittins(IndexPolicy):
     ) -> tuple[Floats, Floats]:
         """The indices and expected means; the cache holds where the index was between the mean and the upper bound."""
         believed = posterior(known, seen, self.moments)
-        f, mean, weight = np.broadcast_to(np.exp(level), seen.plays.shape), believed.mean, believed.parts.weight
+        f, mean, weight = np.exp(level, out=np.empty(seen.plays.shape)), believed.mean, believed.parts.weight
         highest = believed.low + believed.width * np.where(weight > 0.0, believed.parts.upper, 0.0).max(axis=0)
         room = highest - mean
         share = cache["share"] if cache else _near(believed, f, room) / room

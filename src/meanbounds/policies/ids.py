@@ -1,4 +1,4 @@
-"""Information-directed sampling: the mix of two arms that loses least for what it teaches.
+"""Information-directed sampling: the mix of two arms with the lowest regret per information gained.
 
 Write f_k and F_k for density and distribution function of the mean of arm k under its posterior, m_k for its
 expectation, ``r_k(x) = m_k - E[mean_k given mean_k <= x]``, and ``h_a(x) = f_a(x) * product of F_j(x) over all j but
@@ -39,7 +39,7 @@ _SINGULAR = 6.0  # a smaller exponent that is not whole needs panels that shrink
 _SMALLEST = 1e-4  # down to this, in units of the same width
 _POINT = 1e-9  # a mean that is known gets twice this width, in units of the widest range
 _NEVER = 1e-15  # a part of a posterior with less weight is left out
-_LEAST, _TINY = 1e-30, 1e-300  # distribution functions, and arguments of logarithms, are at least this
+_LEAST, _TINY = 1e-30, 1e-300  # distribution functions and gains, and arguments of logarithms, are at least this
 _RARE = 1e-12  # an arm that is best with less than this probability is treated as if it had this one
 _EQUAL = 1e-9  # arms whose losses and variances differ by less, relatively, share their probability
 
@@ -134,6 +134,9 @@ class _Row:
         if law.far > self.ends[-1] or not self.edges.issuperset([end for end in law.jumps if end > self.start]):
             return False
         first, last = self.between(law.near, law.far)
+        core, *singular = law.shape
+        if singular == [-inf, inf]:
+            return max(self.widths[first:last], default=0.0) <= _KEPT * core
         ends = np.array(self.ends[first : last + 1])
         return bool((ends[1:] - ends[:-1] <= _KEPT / _WIDEST * _limits(ends, *law.shape)).all())
 
@@ -156,7 +159,7 @@ class _Row:
             if not wide.any():
                 break
             ends = np.sort(np.concatenate([ends, (ends[:-1] + 0.5 * widths)[wide]]))
-        self.ends, self.nodes = ends.tolist(), ends[:-1, None] + widths[:, None] * _PLACES
+        self.ends, self.widths, self.nodes = ends.tolist(), widths.tolist(), ends[:-1, None] + widths[:, None] * _PLACES
         self.scales = widths[:, None] * np.stack([np.ones_like(self.nodes), self.nodes])
         self.logs: dict[tuple[float, float], Floats] = {}
         self.live, self.pair, self.row = np.array(live), (0, 0), {k: n for n, k in enumerate(live)}
@@ -199,7 +202,7 @@ class _Row:
         mass = span * _TAIL_WEIGHTS * law.density(_logs(nodes, *law.units))
         return float(mass.sum()), float(mass @ nodes)
 
-    def mix(self, power: float) -> tuple[Integers, Floats]:
+    def mix(self, power: float) -> tuple[Integers, list[float]]:
         """The arms that can be best, and the probability of each in the best mix.
 
         By Jensen's inequality R_ka^2 / P_a is at most the integral of h_a r_k^2. So variances are replaced by upper
@@ -226,9 +229,10 @@ class _Row:
                 equal |= dict.fromkeys([k, *same], same)
             i, j, part = _best_pair(losses, gains, power, i, j)
         self.pair = i, j
-        chance = np.zeros(len(both))
-        chance[equal[i]] += part / len(equal[i])
-        chance[equal[j]] += (1.0 - part) / len(equal[j])
+        chance = [0.0] * len(both)
+        for k, own in (i, part), (j, 1.0 - part):
+            for n in equal[k]:
+                chance[n] += own / len(equal[k])
         return self.live, chance
 
 
@@ -265,7 +269,7 @@ def _best_mix(points: list[tuple[float, float]], power: float, i: int, j: int) -
         part = (least / (loss - least) - power * other / (gain - other)) / (power - 1.0) if gain > other else 0.0
         part = min(1.0, max(0.0, part))
     loss, gain = part * loss + (1.0 - part) * least, part * gain + (1.0 - part) * other
-    return loss**power / gain if gain > 0.0 else inf, i, j, part
+    return loss**power / max(gain, _LEAST), i, j, part
 
 
 @dataclass(frozen=True, repr=False)
@@ -316,7 +320,7 @@ class IDS(Policy):
         for n, own in enumerate((*found.parts, (found.low - low) / width, found.width / width)):
             laws[n] = own
         cache, (rows, size) = {} if cache is None else cache, laws.shape[2:]
-        if not (np.array_equal(cache.get("arms", ()), arms) and cache["laws"].shape == laws.shape):
+        if not (cache.get("arms") is arms and cache["laws"].shape == laws.shape):
             cache |= {"arms": arms, "laws": np.full_like(laws, np.nan), "rows": [_Row(size) for _ in range(rows)]}
         changed = (laws != cache["laws"]).reshape(-1, rows, size).any(axis=0) & arms
         cache["laws"], chance = laws, np.zeros((rows, size))

@@ -145,7 +145,7 @@ def _chances(believed: BetaPosterior, places: Integers) -> Floats:
         size = np.diff(grid)[:, None]
         nodes = (grid[:-1, None] + size * _NODES).reshape(-1, 1)
         density, tail, _ = believed.beyond(nodes, np.broadcast_to(places, (len(nodes), len(places))))
-        density, below = density * (size * _WEIGHTS).reshape(-1, 1), 1.0 - tail
+        density, below = density * (size * _WEIGHTS).reshape(-1, 1), np.maximum(0.0, 1.0 - tail)
         density[:, 1:] *= below.cumprod(axis=1)[:, :-1]
         density[:, :-1] *= below[:, ::-1].cumprod(axis=1)[:, -2::-1]
         found[live] = density.sum(axis=0)

@@ -83,6 +83,8 @@ class Environment(ABC):
             array.flags.writeable = False
 
     def __len__(self) -> int:
+        if not hasattr(self, "means"):
+            raise TypeError(f"{type(self).__name__}.__init__ must call super().__init__(means, low=..., high=...)")
         return int(self.means.size)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -131,7 +133,7 @@ class Environment(ABC):
     def check(self) -> Environment:
         """Refuse rewards outside their range, or with another mean than `means` says; returns the environment."""
         u, name = (np.arange(_CHECKED) + 0.5) / _CHECKED, f"{type(self).__name__}.reward"
-        for k, (mean, low, high) in enumerate(zip(self.means, self.low, self.high, strict=True)):
+        for k, mean, low, high in zip(range(len(self)), self.means, self.low, self.high, strict=True):
             rewards = np.asarray(self.reward(np.full(_CHECKED, k), u))
             if rewards.shape != u.shape:
                 raise ValueError(f"{name} must return one reward for each of {u.size} arms; got shape {rewards.shape}")

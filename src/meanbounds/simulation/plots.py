@@ -43,6 +43,7 @@ _SMALL = 9.0  # points, the smallest letters
 _LINE = 1.8  # points
 _BLUE, _AMBER, _PALE, _GREY, _RED = "#6baed6", "#f2c14e", "#bdbdbd", "#666666", "#b00000"
 _NAME = 18  # letters of an arm's name on a line
+_GAP = 0.35  # lines between two labels
 _DASH = 2.6  # widths of a line
 _CROSSING = 12.0  # points for which two lines that cross may lie on each other
 _BANDS = {
@@ -53,7 +54,7 @@ _KINDS = {
     "pruned": "Pruned: an upper bound below the largest lower bound.",
     "meta-pruned": "Meta-pruned: an upper bound below the best mean.",
 }
-_COINCIDE = "Dashes of several colours: lines that coincide."
+_COINCIDE = "Where lines coincide, they are drawn as alternating dashes."
 
 
 def plot_regret(
@@ -67,7 +68,7 @@ def plot_regret(
     measure: str | None = None,
 ) -> Figure:
     """Draw the mean regret of each policy against rounds; `Regret.plot` describes the parameters."""
-    tall = max(3.0, 0.9 + 1.28 * _SMALL / 72.0 * sum(1 + _fold(label).count("\n") for label in regret.labels))
+    tall = max(3.0, 0.9 + 1.28 * _SMALL / 72.0 * sum(1 + _GAP + _fold(label).count("\n") for label in regret.labels))
     if bounds is not None:
         check_bounds(bounds)
     figure, axes = _column([tall] if bounds is None else [_bounds_height(bounds), tall], title)
@@ -295,7 +296,8 @@ def _name_ends(ax: Axes, means: Mapping[str, Floats], paths: Mapping[str, Floats
         [(part, label) for j, label in enumerate(own) for part in _fold("= " * (j > 0) + label).split("\n")]
         for own in groups
     ]
-    for end, text, place in zip(ends, texts, _apart(ends, [height * len(text) for text in texts]), strict=True):
+    places = _apart(ends, [height * (len(text) + _GAP) for text in texts])
+    for end, text, place in zip(ends, texts, places, strict=True):
         joint: dict[str, Any] = {"linewidth": 0.7, "transform": ax.transAxes, "clip_on": False, "alpha": 0.8}
         bend = [end, end, place, place]
         ax.plot([1.0, 1.015, 1.045, 1.06], bend, color=shades[text[0][1]], scalex=False, scaley=False, **joint)

@@ -51,8 +51,8 @@ def simulate(
 ) -> Regret:
     """Play every policy in the environment, many times, and record the regret.
 
-    The n-th pull of an arm in a run gives the same reward under every policy, so comparisons are paired; the first runs
-    of a longer simulation are the runs of a shorter one. The result depends on `seed` alone, not on how it is computed.
+    The n-th pull of an arm in a run gives the same reward under every policy, so comparisons are paired; with more
+    runs, the first ones stay the same. The result depends on `seed` alone, not on how it is computed.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def simulate(
         `meanbounds.simulation.Delay` makes delays random or loses some of the rewards.
     pending
         How a policy treats pulls whose reward has not come yet: ``"ignore"`` them, or ``"count"`` them as if each had
-        returned the arm's mean so far. By default as in an `Agent`: they count for policies that this never made worse.
+        returned the arm's mean so far: by default for policies whose regret it never increased in our tests.
     considered
         Whether to record how many arms were considered in a round, on average up to each checkpoint.
     compiled

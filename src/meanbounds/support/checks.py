@@ -226,7 +226,7 @@ def unknown(what: str, name: object, names: Sequence[object]) -> str:
     """
     lowered = {str(known).lower(): known for known in reversed(names)}
     close = difflib.get_close_matches(str(name).lower(), lowered, n=1)
-    listed = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+    listed = ", ".join(map(repr, names[:15])) + (", ..." if len(names) > 15 else "")
     hint = f", did you mean {lowered[close[0]]!r}? The" if close else "; the"
     several = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
     return f"unknown {what} {shown(name)}{hint} {several} are {listed}"

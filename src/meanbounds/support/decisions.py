@@ -29,8 +29,7 @@ class BaseAgent(Saved):
 
     def _begin(self, policy: Any, fits: bool, example: str, seed: Seed, floor: float) -> None:
         if not fits:
-            name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
-            hint = "" if name is None else f"; did you mean mb.{name}()?"
+            hint = f"; did you mean mb.{policy.__name__}()?" if hasattr(policy, "__name__") else ""
             raise TypeError(f"policy must be an object {example}; got {shown(policy)}{hint}")
         least = None if isinstance(floor, bool) else within(floor, 0.0, 1.0)
         if least is None:

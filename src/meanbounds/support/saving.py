@@ -34,7 +34,11 @@ class Saved(ABC):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read the object from a file that `save` wrote."""
-        return cls.from_dict(read_saved(path, cls.__name__))
+        try:
+            return cls.from_dict(read_saved(path, cls.__name__))
+        except ValueError as error:
+            error.args = (f"{path}: {error}",)
+            raise
 
 
 def read_saved(path: str | Path, what: str) -> Mapping[str, Any]:
@@ -42,9 +46,9 @@ def read_saved(path: str | Path, what: str) -> Mapping[str, Any]:
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or nested too deep
-        raise ValueError(f"{path} holds no saved {what}: it is not JSON ({error})") from None
+        raise ValueError(f"it holds no saved {what}: it is not JSON ({error})") from None
     if not isinstance(data, Mapping):
-        raise ValueError(f"{path} holds no saved {what}: expected a JSON object, got {type(data).__name__}")
+        raise ValueError(f"it holds no saved {what}: expected a JSON object, got {type(data).__name__}")
     return data
 
 

@@ -1,8 +1,8 @@
-"""Random numbers with addresses: each follows from a seed and from where it is used, never from what was drawn before.
+"""Counter-based random numbers: each follows from a seed and from where it is used, never from what was drawn before.
 
 The reward of an arm's n-th pull in a run is a function of (seed, run, arm, n), a policy's own draws are functions of
-(seed, run, decision). So the n-th pull of an arm gives the same reward under every policy, the first runs of a longer
-simulation are the runs of a shorter one, and an agent in a store can replay each decision. The hash is that of
+(seed, run, decision). So the n-th pull of an arm gives the same reward under every policy, a simulation with
+more runs begins with the runs of one with fewer, and an agent in a store can replay each decision. The hash is that of
 SplitMix64 (Steele, Lea and Flood, 2014).
 """
 

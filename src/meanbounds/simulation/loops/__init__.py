@@ -37,7 +37,7 @@ from meanbounds.support.types import Floats
 
 __all__ = ["law_of", "loop_for"]
 
-_TRIED = 1_000, 100  # the first rounds, and of these how many in which a loop has to decide as its policy does
+_TRIED = 200_000, 150  # the first rounds; of these twice as many in which a loop has to decide as its policy does
 
 _INDEX: dict[type, tuple[int, Callable[[Any, Known], Floats]]] = {
     UCB: (0, lambda _, known: known.worst_proxy),
@@ -103,25 +103,29 @@ class _Loop:
 
     def follows(self, task: Task) -> bool:
         """Whether the loop decides as the policy, whose formula may have been edited: some rounds of four runs tell."""
-        rounds, rows, arms = np.arange(min(task.horizon, _TRIED[0])), np.arange(4), np.arange(len(task.environment))
-        trial, known = replace(task, checkpoints=rounds + 1), Known.of([task.knowledge])
+        horizon, rows, arms = min(task.horizon, _TRIED[0]), np.arange(4), len(task.environment)
+        rounds, known = np.arange(horizon), Known.of([task.knowledge])
+        trial = replace(task, checkpoints=rounds + 1)
         # With gaps 0, 1, 2, ... the regret of a round is the number of the arm.
-        regret = self(trial, 0, len(rows), lambda _: None, arms.astype(np.float64)).curves
+        regret = self(trial, 0, len(rows), lambda _: None, np.arange(arms, dtype=np.float64)).curves
         played = np.diff(regret, axis=1, prepend=0.0).astype(np.int64)
-        marks = (played[:, :, None] == arms).astype(np.float64)
-        pulls = np.take_along_axis(marks.cumsum(axis=1), played[:, :, None], axis=2)[:, :, 0] - 1.0
-        reward = Rewards(trial, 0, len(rows)).draw(rows[:, None], played, pulls, 1)
-        reward = (reward - known.low[0, played]) / known.width[0, played]
-        rounding = uniform(stream(task.seed, rows, "rounding")[:, None], rounds)
-        tried = np.unique(np.geomspace(1, rounds.size, _TRIED[1]).astype(np.int64)) - 1
-        seen = Seen.empty(tried.size * rows.size, arms.size)
-        for part, values in zip(
-            (seen.plays, seen.total, seen.squares, seen.ones),
-            (np.ones_like(reward), reward, reward * reward, rounding < reward),
-            strict=True,
-        ):
-            sums = (marks * values[:, :, None]).cumsum(axis=1)
-            part[:] = np.where(tried[:, None] > 0, sums[:, tried - 1], 0.0).reshape(part.shape)
+        # Rounds in which a run changes arms tell most: there, indices or draws are close.
+        changes = np.flatnonzero((np.diff(played, axis=1, prepend=0) != 0).any(axis=0))
+        changes = changes[np.linspace(0, changes.size - 1, _TRIED[1]).astype(np.int64)] if changes.size else changes
+        tried = np.union1d(np.geomspace(1, horizon, _TRIED[1]).astype(np.int64) - 1, changes)
+        parts = np.searchsorted(tried, rounds, side="right")
+        rewards, seen = Rewards(trial, 0, len(rows)), Seen.empty(tried.size * rows.size, arms)
+        tables = seen.plays, seen.total, seen.squares, seen.ones
+        for row in rows:
+            own, pulls = played[row], np.empty(horizon)
+            for k in range(arms):
+                pulls[own == k] = np.arange(np.count_nonzero(own == k))
+            reward = rewards.draw(np.full(horizon, row), own, pulls, 1)
+            reward = (reward - known.low[0, own]) / known.width[0, own]
+            ones = uniform(stream(task.seed, row, "rounding"), rounds) < reward
+            for part, values in zip(tables, (np.ones(horizon), reward, reward * reward, ones), strict=True):
+                sums = np.bincount(parts * arms + own, values, arms * (tried.size + 1)).reshape(-1, arms)
+                part[row * tried.size : (row + 1) * tried.size] = sums[:-1].cumsum(axis=0)
         draws = Draws(np.repeat(stream(task.seed, rows, "policy"), tried.size), np.tile(tried, rows.size))
         known = known if task.player.uses_bounds else known.vacuous
         chosen = choose(task.player, known, seen, np.tile(tried + 1.0, rows.size), draws, {})

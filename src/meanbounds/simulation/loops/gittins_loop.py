@@ -24,41 +24,43 @@ _FRESH = 256  # rewards after which a law is computed again
 
 
 @njit(cache=True)
-def _solve(laws, k, f, start, rough):
-    """The v with ``f E[max(mean - v, 0)] = v - E[mean]``, by Newton's method on the logarithms of both sides."""
+def _touch(laws, tangents, k, q, rough=True):
+    """Keep the tangent of log E[max(mean - v, 0)] at q, and the density there."""
+    tail, gain, density = beyond(laws, k, q, rough)
+    tangents[0, k], tangents[1, k], tangents[2, k], tangents[3, k], tangents[4, k] = q, gain, 0.0, 0.0, density
+    if gain > 0.0:
+        tangents[2, k], tangents[3, k] = tail / gain, (1.0 - 1e-3) / gain
+
+
+@njit(cache=True)
+def _solve(laws, tangents, k, f, start, rough):
+    """The v with ``f E[max(mean - v, 0)] = v - E[mean]``, by a method of third order on the logarithms of both sides.
+
+    It starts where the tangent is, if that is good enough, and leaves the tangent close to v.
+    """
     mean, highest = laws[MEAN, k], laws[UPPER, k]
     if not mean < highest:
         return highest
-    v = start if mean < start < highest else mean + 0.5 * (highest - mean)
-    below, above = mean, highest
+    if not (rough and mean < tangents[0, k] < highest):
+        _touch(laws, tangents, k, start if mean < start < highest else mean + 0.5 * (highest - mean), rough)
+    below, above, done = mean, highest, False
     for _ in range(100):
-        tail, gain, density = beyond(laws, k, v, rough)
+        v, gain, fall, density = tangents[0, k], tangents[1, k], tangents[2, k], tangents[4, k]
         lead = v - mean
         surplus = log(f * gain / lead) if gain > 0.0 else -1e300
-        if surplus > 0.0:
-            below = v
-        else:
-            above = v
+        below, above = (v, above) if surplus > 0.0 else (below, v)
         following = 0.5 * (below + above)
         if gain > 0.0:
-            slope = tail / gain + 1.0 / lead
+            slope = fall + 1.0 / lead
             newton = surplus / slope
-            bend = (density * gain - tail * tail) / (gain * gain) + 1.0 / (lead * lead)
+            bend = density / gain - fall * fall + 1.0 / (lead * lead)
             following = v + newton / max(0.5, 1.0 - 0.5 * newton * bend / slope)
         done = abs(following - v) <= max((1e-3 if rough else 1e-8) * lead, 1e-15 * v)
         v = following if done or below < following < above else 0.5 * (below + above)
         if done:
             break
+        _touch(laws, tangents, k, v, rough)
     return min(highest, max(mean, v))
-
-
-@njit(cache=True)
-def _touch(laws, tangents, k, q):
-    """Keep the tangent of log E[max(mean - v, 0)] at q."""
-    tail, gain, _ = beyond(laws, k, q, True)
-    tangents[0, k], tangents[1, k], tangents[2, k], tangents[3, k] = q, gain, 0.0, 0.0
-    if gain > 0.0:
-        tangents[2, k], tangents[3, k] = tail / gain, (1.0 - 1e-3) / gain
 
 
 @njit(cache=True)
@@ -84,29 +86,53 @@ def _twin(laws, low, width, k):
 
 @njit(cache=True)
 def _wake(laws, tangents, low, width, k, q, f):
-    """The f at which the index of an arm reaches q: a limit below it, or close if it is below the f of now."""
+    """A limit below the f at which the index of an arm reaches q, by the tangent of a twin where its own is too low."""
     x = (q - low[k]) / width[k]
     wake = _limit(laws, tangents, k, x)
-    if wake <= f and tangents[0, k] != x:
-        j = _twin(laws, low, width, k)
-        if j < k and tangents[0, j] == x:
-            tangents[:, k] = tangents[:, j]
-        else:
-            _touch(laws, tangents, k, x)
+    j = _twin(laws, low, width, k) if wake <= f else k
+    if j < k:
+        for n in range(5):
+            tangents[n, k] = tangents[n, j]
         wake = _limit(laws, tangents, k, x)
     return wake
 
 
 @njit(cache=True)
-def _break_tie(laws, tangents, low, width, f, size, index, level, tied, key, number):
+def _set_wakes(laws, tangents, low, width, q, wakes):
+    """Quick limits below those of `_limit`: exp(x) is at least (1 + x / 8)^8."""
+    for k in range(wakes.size):
+        x = (q - low[k]) / width[k]
+        growth = max(0.0, 1.0 + 0.125 * tangents[2, k] * (x - tangents[0, k])) ** 2
+        wakes[k] = (x - laws[MEAN, k]) * tangents[3, k] * growth * growth * (growth * growth)
+
+
+@njit(cache=True)
+def _break_tie(laws, tangents, low, width, f, size, index, wakes, level, tied, key, number):
     """The arm to play where several indices may be the largest one, which is above a level."""
-    best, mean = -np.inf, -np.inf
+    best, mean, several, first = -np.inf, -np.inf, False, -1
+    _set_wakes(laws, tangents, low, width, level, wakes)
     for k in range(index.size):
-        tied[k] = _wake(laws, tangents, low, width, k, level, f) <= f
+        j = _twin(laws, low, width, k) if wakes[k] <= f else k
+        if j < k:
+            tied[k], index[k] = tied[j], index[j]
+        else:
+            tied[k] = wakes[k] <= f and _limit(laws, tangents, k, (level - low[k]) / width[k]) <= f
+        if tied[k] and j == k:
+            index[k] = low[k] + width[k] * _solve(laws, tangents, k, f, (index[k] - low[k]) / width[k], True)
+            best = max(best, index[k])
+    for k in range(index.size):
+        tied[k] = tied[k] and index[k] >= best - _CLOSE * size
         if tied[k]:
             j = _twin(laws, low, width, k)
-            start = (index[k] - low[k]) / width[k]
-            index[k] = index[j] if j < k and tied[j] else low[k] + width[k] * _solve(laws, k, f, start, False)
+            several, first = several or (first >= 0 and j != first), j
+    best = -np.inf
+    for k in range(index.size):
+        if tied[k]:
+            j, start = _twin(laws, low, width, k), (index[k] - low[k]) / width[k]
+            if j < k and tied[j]:
+                index[k] = index[j]
+            elif several:
+                index[k] = low[k] + width[k] * _solve(laws, tangents, k, f, start, False)
             best = max(best, index[k])
     for k in range(index.size):
         tied[k] = tied[k] and index[k] >= best - _TIE * size
@@ -125,30 +151,28 @@ def _separate(laws, tangents, low, width, f, size, index, wakes, leader):
     `index` has the last index that was solved for each arm, and `wakes` gets limits of the f at which it reaches q.
     """
     start = (index[leader] - low[leader]) / width[leader]
-    index[leader] = low[leader] + width[leader] * _solve(laws, leader, f, start, True)
+    index[leader] = low[leader] + width[leader] * _solve(laws, tangents, leader, f, start, True)
     while True:
         best, second = index[leader], low[leader] + width[leader] * laws[MEAN, leader]
         for k in range(index.size):
             if k != leader:
                 second = max(second, min(best, index[k]))
         q, again = second + _SHARE * (best - second), False
-        for k in range(index.size):  # exp(x) is at least 1 + x
-            x = (q - low[k]) / width[k]
-            growth = max(0.0, 1.0 + tangents[2, k] * (x - tangents[0, k]))
-            wakes[k] = (x - laws[MEAN, k]) * tangents[3, k] * growth
+        _set_wakes(laws, tangents, low, width, q, wakes)
         wakes[leader] = np.inf
         for k in range(index.size):
             if wakes[k] <= f:
                 wakes[k] = _wake(laws, tangents, low, width, k, q, f)
             if wakes[k] <= f:
-                index[k] = low[k] + width[k] * _solve(laws, k, f, (index[k] - low[k]) / width[k], True)
+                start = (index[k] - low[k]) / width[k]
+                index[k] = low[k] + width[k] * _solve(laws, tangents, k, f, start, True)
                 if abs(index[k] - best) <= _CLOSE * size:
                     return -1, best - 2.0 * _CLOSE * size
                 if index[k] > best:
                     leader, again = k, True
                     break
                 q = max(q, index[k] + _SHARE * (best - index[k]))
-                wakes[k] = _wake(laws, tangents, low, width, k, q, f)
+                wakes[k] = _limit(laws, tangents, k, (q - low[k]) / width[k])
         if not again:
             return leader, q
 
@@ -169,7 +193,7 @@ def play_gittins(arms, size, places, law, log_f, stops, gaps, seed, first, curve
     low, width, count, fs = arms[0], arms[1], arms.shape[1], np.exp(log_f)
     laws, index, tied, wakes = np.empty((ROWS, count)), np.empty(count), np.empty(count, np.bool_), np.empty(count)
     plays, keys, since = np.empty(count), np.empty(count, np.uint64), np.zeros(count, np.int64)
-    tangents = np.zeros((4, count))
+    tangents = np.zeros((5, count))
     for run in range(curves.shape[0]):
         source, key = row_key(seed, first + run, 1), row_key(seed, first + run, 2)
         rounding = row_key(seed, first + run, 3)
@@ -204,7 +228,7 @@ def play_gittins(arms, size, places, law, log_f, stops, gaps, seed, first, curve
                     arm, q = _separate(laws, tangents, low, width, f, size, index, wakes, arm)
                     held = arm >= 0
                     if not held:
-                        arm = _break_tie(laws, tangents, low, width, f, size, index, q, tied, key, t - 1)
+                        arm = _break_tie(laws, tangents, low, width, f, size, index, wakes, q, tied, key, t - 1)
                         q = index[arm]
                     wake = wakes.min()
                     aim, lower, upper = (q - low[arm]) / width[arm], laws[LOWER, arm], laws[UPPER, arm]

@@ -286,7 +286,7 @@ def _best_mix(arms, power, i, j):
         part = min(1.0, max(0.0, part))
     loss = part * arms[LOSS, i] + (1.0 - part) * arms[LOSS, j]
     gain = part * arms[GAIN, i] + (1.0 - part) * arms[GAIN, j]
-    return loss**power / gain if gain > 0.0 else inf, i, j, part
+    return loss**power / max(gain, ids._LEAST), i, j, part
 
 
 @njit(cache=True, nogil=True)

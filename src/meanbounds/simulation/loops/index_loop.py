@@ -21,6 +21,7 @@ __all__ = ["GAUSSIAN", "KL", "clipped", "kl", "play_index", "regret", "settled"]
 GAUSSIAN, KL = 0, 1
 _TOP = 1.0 - 1e-12
 _TIE = 1e-12  # as in meanbounds.policies.base
+_SEVERAL = 8  # rewards of the leader that are drawn at a time
 
 
 @njit(cache=True, inline="always")
@@ -53,12 +54,16 @@ def _xlogy(x, y):
 
 
 @njit(cache=True)
-def kl_upper(p, budget):
-    """`meanbounds.divergence.kl_upper` of numbers."""
+def kl_upper(p, budget, guess):
+    """`meanbounds.divergence.kl_upper` of numbers, faster from a good guess; without one it is 0."""
     if p >= 1.0 or budget <= 0.0:
         return min(p, 1.0)
-    entropy = _xlogy(p, p) + _xlogy(1.0 - p, 1.0 - p)
-    q = min(p + sqrt(budget / 2.0), 1.0 - exp((entropy - budget) / (1.0 - p)))
+    entropy, q = _xlogy(p, p) + _xlogy(1.0 - p, 1.0 - p), 1.0
+    if p < guess < 1.0:  # one step of Newton's method on a convex function leads to the root or above it
+        rest = entropy - _xlogy(p, guess) - _xlogy(1.0 - p, 1.0 - guess) - budget
+        q = guess - rest * guess * (1.0 - guess) / (guess - p)
+    if not q < 1.0:
+        q = min(p + sqrt(budget / 2.0), 1.0 - exp((entropy - budget) / (1.0 - p)))
     if q > p and q < 1.0:
         for _ in range(100):
             step = (entropy - _xlogy(p, q) - _xlogy(1.0 - p, 1.0 - q) - budget) * q * (1.0 - q) / (q - p)
@@ -76,23 +81,7 @@ def _index(kind, k, n, s, arms, level):
         return cap
     if kind == GAUSSIAN:
         return min(cap, low + width * (s / n) + sqrt(2.0 * proxy * level / n))
-    return min(cap, low + width * kl_upper(s / n, level / n))
-
-
-@njit(cache=True)
-def _line(kind, k, n, s, arms, level):
-    """Intercept and slope of a line above the index, which touches it at this level."""
-    low, width, proxy = arms[0, k], arms[1, k], arms[5, k]
-    if n == 0.0:
-        return np.inf, 0.0
-    p = s / n
-    if kind == GAUSSIAN:
-        return low + width * p, sqrt(2.0 * proxy / n)
-    q = kl_upper(p, level / n)
-    if q <= p or q >= 1.0:
-        return (low + width * q, 0.0) if q >= 1.0 else (np.inf, 0.0)
-    slope = width * q * (1.0 - q) / (n * (q - p))
-    return low + width * q - slope * level, slope
+    return min(cap, low + width * kl_upper(s / n, level / n, 0.0))
 
 
 @njit(cache=True)
@@ -124,36 +113,43 @@ def settled(arms, plays, total, means, top, log_f, size, tied, key, number):
 
 
 @njit(cache=True)
-def _look(kind, plays, total, arms, lines, solved, size, level, t, scores):
-    """The arm whose index is best and a limit above all others; minus one if these are too close to tell."""
-    x = sqrt(level) if kind == GAUSSIAN else level
-    for k in range(plays.size):
-        scores[k] = min(arms[4, k], lines[0, k] + lines[1, k] * x)
-    for _ in range(2 * plays.size + 2):
-        chosen, other = -1, -1
-        for k in range(plays.size):
-            if chosen < 0 or scores[k] > scores[chosen]:
-                chosen, other = k, chosen
-            elif other < 0 or scores[k] > scores[other]:
-                other = k
-        worst = chosen if kind == KL and solved[chosen] != t else other if kind == KL and other >= 0 else -1
-        apart = other < 0 or scores[chosen] - scores[other] > 32.0 * _TIE * size
-        if apart and worst != chosen:
-            return chosen, scores[chosen], scores[other] if other >= 0 else -np.inf
-        if worst < 0 or solved[worst] == t:
-            break
-        solved[worst] = t
-        lines[0, worst], lines[1, worst] = _line(kind, worst, plays[worst], total[worst], arms, level)
-        scores[worst] = _index(kind, worst, plays[worst], total[worst], arms, level)
-    return -1, 0.0, 0.0
+def _two_best(scores):
+    """The places of the largest score and of the largest elsewhere, and both."""
+    chosen, other, best, second = 0, 0, -np.inf, -np.inf
+    for k in range(scores.size):
+        score = scores[k]
+        if score > second:
+            if score > best:
+                chosen, other, best, second = k, chosen, score, best
+            else:
+                other, second = k, score
+    return chosen, other, best, second
 
 
 @njit(cache=True)
-def _break_tie(kind, plays, total, arms, size, level, scores, tied, key, number):
-    """The arm to play where several indices are close, the best and the second best index, and the second mean."""
+def _solve_best(plays, total, arms, lines, solved, size, level, t, scores):
+    """Compute indices of KL-UCB, and lines above them, until the best is known to be ahead or two are close."""
+    while True:
+        chosen, other, best, second = _two_best(scores)
+        k = chosen if solved[chosen] != t else other
+        if solved[k] == t or (k == other and best - second > 32.0 * _TIE * size):
+            break
+        n, low, width, solved[k] = plays[k], arms[0, k], arms[1, k], t
+        if n > 0.0:
+            p = total[k] / n
+            lines[2, k] = q = kl_upper(p, level / n, lines[2, k])
+            lines[1, k] = width * q * (1.0 - q) / (n * (q - p)) if p < q < 1.0 else 0.0
+            lines[0, k] = low + width * q - lines[1, k] * level if q > p or q >= 1.0 else np.inf
+            scores[k] = min(arms[4, k], low + width * q)
+
+
+@njit(cache=True)
+def _break_tie(kind, plays, total, arms, size, level, near, scores, tied, key, number):
+    """The arm to play where several indices are at least `near`, the two best indices, and the second mean."""
     best, second = -np.inf, -np.inf
     for k in range(plays.size):
-        scores[k] = _index(kind, k, plays[k], total[k], arms, level)
+        if scores[k] >= near:
+            scores[k] = _index(kind, k, plays[k], total[k], arms, level)
         if scores[k] > best:
             best, second = scores[k], best
         elif scores[k] > second:
@@ -174,32 +170,49 @@ def _break_tie(kind, plays, total, arms, size, level, scores, tied, key, number)
     return pick(tied, key, number), best, second, follows
 
 
+@njit(cache=True, inline="always")
+def _stays(kind, n, s, level, aim, floor, spread, log_aim, log_lack):
+    """Whether the index of an arm is surely above `aim` and its mean above `floor`."""
+    lack = aim * n - s
+    if s < floor * n or not lack > 0.0:
+        return s >= floor * n
+    if kind == GAUSSIAN:
+        return lack * lack <= spread * level * n * (1.0 - 1e-12)
+    p = s / n
+    evidence = _xlogy(p, p) + _xlogy(1.0 - p, 1.0 - p) - p * log_aim - (1.0 - p) * log_lack
+    return n * evidence <= level - 1e-9
+
+
 @njit(cache=True)
 def _hold(kind, n, s, t, stop, wake, aim, floor, spread, log_f, law, arm, key):
-    """Play the leader while its index stays above `aim` and its mean above `floor`, both in units of its range."""
-    log_aim, log_lack = 0.0, 0.0
+    """Play the leader while its index stays above `aim` and its mean above `floor`, both in units of its range.
+
+    Rewards of 0 and 1 are drawn several at a time: if the leader would stay with their zeros alone, it stays with all,
+    in whichever order they come. This is so where a reward of 1 is above `aim`.
+    """
+    log_aim, log_lack = 0.0, -np.inf
     if kind == KL and aim < 1.0:
         log_aim, log_lack = log(aim), log1p(-aim)
-    while t <= stop and log_f[t - 1] < wake:
-        lack = aim * n - s
-        if lack > 0.0:
-            if kind == GAUSSIAN:
-                if lack * lack > spread * log_f[t - 1] * n * (1.0 - 1e-12):
-                    break
-            else:
-                p = s / n
-                evidence = _xlogy(p, p) + _xlogy(1.0 - p, 1.0 - p) - p * log_aim - (1.0 - p) * log_lack
-                if aim >= 1.0 or n * evidence > log_f[t - 1] - 1e-9:
-                    break
-        if s < floor * n:
-            break
-        s += reward(law, arm, uniform(key, int(n)))
-        n += 1.0
-        t += 1
-    return n, s, t
+    pull, share = np.uint64(n), law[1, arm]
+    whole = law[0, arm] == 0.0 and law[2, arm] == 1.0 and law[3, arm] == 0.0 and aim < 1.0
+    while True:
+        while whole and t + _SEVERAL <= stop and log_f[t + _SEVERAL - 1] < wake:
+            ones = 0
+            for k in range(_SEVERAL):
+                ones += uniform(key, pull + np.uint64(k)) < share
+            worst = n + (_SEVERAL - ones)
+            if not _stays(kind, worst, s, log_f[t - 1], aim, floor, spread, log_aim, log_lack):
+                break
+            n, s, t, pull = n + _SEVERAL, s + ones, t + _SEVERAL, pull + np.uint64(_SEVERAL)
+        for _ in range(_SEVERAL):
+            stays = t <= stop and log_f[t - 1] < wake
+            if not (stays and _stays(kind, n, s, log_f[t - 1], aim, floor, spread, log_aim, log_lack)):
+                return n, s, t
+            s += reward(law, arm, uniform(key, pull))
+            n, t, pull = n + 1.0, t + 1, pull + np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")  # a division by zero gives infinity
 def play_index(kind, arms, size, places, law, log_f, stops, gaps, seed, first, curves, out):
     """Play whole runs of a policy with an index.
 
@@ -222,7 +235,7 @@ def play_index(kind, arms, size, places, law, log_f, stops, gaps, seed, first, c
     """
     low, width, cap, proxy, count = arms[0], arms[1], arms[4], arms[5], arms.shape[1]
     plays, total, scores = np.empty(count), np.empty(count), np.empty(count)
-    lines, solved = np.empty((2, count)), np.empty(count, np.int64)
+    lines, solved = np.zeros((3, count)), np.empty(count, np.int64)  # intercepts, slopes, solutions in units of ranges
     keys, tied = np.empty(count, np.uint64), np.empty(count, np.bool_)
     margin = 8.0 * _TIE * size
     for run in range(curves.shape[0]):
@@ -234,10 +247,16 @@ def play_index(kind, arms, size, places, law, log_f, stops, gaps, seed, first, c
         for c in range(stops.size):
             while t <= stops[c]:
                 level, follows = log_f[t - 1], -np.inf
-                arm, best, second = _look(kind, plays, total, arms, lines, solved, size, level, t, scores)
-                if arm < 0:
+                x = sqrt(level) if kind == GAUSSIAN else level
+                for k in range(count):
+                    scores[k] = min(cap[k], lines[0, k] + lines[1, k] * x)
+                if kind == KL:
+                    _solve_best(plays, total, arms, lines, solved, size, level, t, scores)
+                arm, _, best, second = _two_best(scores)
+                if not best - second > 32.0 * _TIE * size:
+                    near = best - 64.0 * _TIE * size
                     arm, best, second, follows = _break_tie(
-                        kind, plays, total, arms, size, level, scores, tied, key, t - 1
+                        kind, plays, total, arms, size, level, near, scores, tied, key, t - 1
                     )
                 n, s = plays[arm], total[arm]
                 s += reward(law, places[arm], uniform(keys[arm], int(n)))
@@ -248,11 +267,10 @@ def play_index(kind, arms, size, places, law, log_f, stops, gaps, seed, first, c
                     q = 0.5 * (best + second) if alone else best - 2.0 * margin
                     wake = np.inf
                     for k in range(count):
-                        if k != arm and scores[k] < best - _TIE * size and cap[k] > q - margin:
-                            x = (q - margin - lines[0, k]) / lines[1, k] if lines[1, k] > 0.0 else -np.inf
-                            if lines[1, k] == 0.0 and lines[0, k] < q - margin:
-                                x = np.inf
-                            wake = min(wake, x * abs(x) if kind == GAUSSIAN else x)
+                        x = (q - margin - lines[0, k]) / lines[1, k]
+                        if scores[k] < best - _TIE * size and cap[k] > q - margin and not x >= wake:
+                            wake = x
+                    wake = wake * abs(wake) if kind == GAUSSIAN else wake
                     aim = ((q + margin if alone else best) - low[arm]) / width[arm]
                     floor = 0.0 if alone else (follows + margin - low[arm]) / width[arm]
                     spread = 2.0 * proxy[arm] / (width[arm] * width[arm])
@@ -262,7 +280,7 @@ def play_index(kind, arms, size, places, law, log_f, stops, gaps, seed, first, c
                 plays[arm], total[arm] = n, s
                 lines[0, arm], lines[1, arm] = np.inf, 0.0
                 if kind == GAUSSIAN:
-                    lines[0, arm], lines[1, arm] = _line(kind, arm, n, s, arms, level)
+                    lines[0, arm], lines[1, arm] = low[arm] + width[arm] * (s / n), sqrt(2.0 * proxy[arm] / n)
             curves[run, c] = regret(plays, places, gaps)
         for k in range(count):
             out[run, places[k]] = int(plays[k])
