@@ -185,10 +185,10 @@ def warning(promise: Promise | None, value: float, counts: Counts) -> str:
     >>> import meanbounds as mb
     >>> counts = mb.logs.Counts([None], ["a"], [[100]], [[93]], [[93]])
     >>> warning(mb.Promise(at_least=0.98), 0.93, counts)
-    'allows 27% more failures than the experts have; trials often allow at most 14%'
+    'allows 26.6% more failures than the experts have; trials often allow at most 14%'
     """
     lost, most = counts.high - value, float(allowed(promise, value, counts))
     if most <= _TRIALS * lost * (1.0 + 1e-6):
         return ""
-    more = f"{most / lost:.0%} more failures than the experts have" if most < lost else "twice the failures, or more"
+    more = f"{100 * most / lost:.3g}% more failures than the experts have" if most < lost else "twice the failures, or more"
     return f"allows {more}; trials often allow at most {_TRIALS:.0%}"
