@@ -20,6 +20,8 @@ _NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)")  # numbers, not options: argparse 
 _NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
 _OPTIONS = (
     (rf"\blow={_NUMBER}(?:,| and) high={_NUMBER}", r"--range \1 \2"),
+    (r"^low must be less than high", "--range: the first must be less than the second"),
+    (r"^(errors|loss|odds|gap_low|gap_high|shift|confidence|cost|least)(?= must| is)", r"--\1"),
     (r'\bon_bad="drop"', "--drop"),
     (r"\bwhere=", "--where "),
     (r"\binclude=", "--include"),
