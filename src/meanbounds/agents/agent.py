@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -12,6 +13,9 @@ import numpy as np
 from meanbounds.agents.contexts import (
     ASSUMPTION,
     CHOSEN,
+    CHOSEN_SQUARES,
+    CHOSEN_TOTAL,
+    ONES,
     PENDING,
     PLAYS,
     PULLS,
@@ -21,13 +25,14 @@ from meanbounds.agents.contexts import (
     read_knowledge,
 )
 from meanbounds.bounds import Arm, BoundsError, MeanBounds, share_of_range
-from meanbounds.evidence import Contradiction, ContradictionWarning, Watch
+from meanbounds.evidence import Contradiction, ContradictionWarning, Watch, confidence_sequence
 from meanbounds.evidence.contradictions import read_found
 from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen
+from meanbounds.policies import Guarded
 from meanbounds.policies.base import Cache, Described, NoDraws, Policy, check_no_name, choose
 from meanbounds.support.checks import as_flag, as_list, as_mapping, check_choice, shown
-from meanbounds.support.decisions import BaseAgent, Decision, Excluded
+from meanbounds.support.decisions import BaseAgent, Decision, Excluded, ExpertsSeen
 from meanbounds.support.entries import Entries
 from meanbounds.support.streams import Draws, Seed, stream, uniform
 from meanbounds.support.types import Booleans, Floats, Integers, Keys
@@ -91,7 +96,7 @@ class Agent(BaseAgent):
     array([0, 0, 0])
     """
 
-    _fresh: ClassVar[dict[str, Any]] = {**BaseAgent._fresh, "_awake": dict}
+    _fresh: ClassVar[dict[str, Any]] = {**BaseAgent._fresh, "_awake": dict, "_moved": set, "_shared": type(None)}
 
     def __init__(
         self,
@@ -117,6 +122,8 @@ class Agent(BaseAgent):
         self._begin(policy, isinstance(policy, Policy), example, seed, floor)
         self._contexts, self._watch, self._silent = contexts, watch, 0  # silent: pulls since the last reward
         self._awake: dict[Context | None, _Awake] = {}
+        self._shared: Floats | None = None  # of a budget that contexts share: the account of each, and which have moved
+        self._moved = set[int]()
 
     def pull(
         self, context: Context | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
@@ -148,6 +155,7 @@ class Agent(BaseAgent):
             own = self._find(context)
             asked = self._ask(own, eligible, pending)
             probability, (k, reason) = self._chances(*asked), self._choose(own, *asked)
+            reason = self._why(own, k, reason, *asked)
             decision = Decision(own.context, self._contexts.arms[k], probability.item(k), reason)
             self._count(own, k)
             return decision
@@ -241,6 +249,7 @@ class Agent(BaseAgent):
             table = np.zeros(own.seen.shape)
             table[:, k], table[CHOSEN:, place] = change, (1.0, share, share * share)
             change, column = table, own.seen
+        self._moved.add(own.row)
         column += change
         own.t += 1.0
         own.updates += 1
@@ -253,6 +262,7 @@ class Agent(BaseAgent):
             own, k = self._find(context), self._contexts.place(arm)
             if not own.seen[PENDING, k]:
                 raise ValueError(f"no pull of arm {arm!r} waits for a reward")
+            self._moved.add(own.row)
             own.seen[PENDING, k] -= 1.0
             own.waiting, self._silent = own.waiting - 1.0, 0
 
@@ -277,6 +287,7 @@ class Agent(BaseAgent):
             for own in given.values():
                 self.policy.check_known(own)
             self._awake.clear()
+            self._shared = None
             self._contexts.know(given)
 
     def add(self, known: MeanBounds | Knowledge) -> None:
@@ -289,12 +300,14 @@ class Agent(BaseAgent):
             self.policy.check_known(given)
             contexts = self._contexts.with_arms(given)
             self._awake.clear()
+            self._shared = None
             self._contexts = contexts
 
     def _retire(self, arm: Arm, retired: bool) -> None:
         with self._lock:
             k = self._contexts.place(arm)
             self._awake.clear()
+            self._shared = None
             self._contexts.retired[k] = retired
 
     def forbid(self, arms: Iterable[Arm], context: Context | None = None) -> None:
@@ -302,6 +315,7 @@ class Agent(BaseAgent):
         with self._lock:
             row, mask = self._find(context).row, self._contexts.mask(as_list("arms", arms))
             self._awake.clear()
+            self._shared = None
             self._contexts.forbidden[row] = mask
 
     def forget_context(self, context: Context) -> None:
@@ -311,6 +325,7 @@ class Agent(BaseAgent):
             if own.context is None:
                 raise ValueError("this agent has no contexts")
             self._awake.clear()
+            self._shared = None
             self._watch.forget(own.row)
             self._contexts.forget(own.context)
 
@@ -328,6 +343,34 @@ class Agent(BaseAgent):
     def retired(self) -> tuple[Arm, ...]:
         """The arms that are retired."""
         return self._contexts.names(self._contexts.retired)
+
+    def observed(self, context: Context | None = None) -> Floats:
+        """What the experts chose when they were asked: how often each arm, the sum of its rewards and of their squares.
+
+        Three rows, in reward units. `meanbounds.logs.with_observed` adds them to the counts of a log.
+        """
+        count, total, squares = (self._sum(field, context) for field in (CHOSEN, CHOSEN_TOTAL, CHOSEN_SQUARES))
+        low, width = self._contexts.low, self._contexts.high - self._contexts.low
+        return np.array(
+            [count, low * count + width * total, low**2 * count + width * (2 * low * total + width * squares)]
+        )
+
+    def experts(self, context: Context | None = None, error: float = 0.05) -> ExpertsSeen:
+        """What the experts earned when they were asked, beside what was known of it before; see `ExpertsSeen`.
+
+        Its limits fail with probability at most `error` at all times together. An agent warns by itself if what the
+        experts earn contradicts the bounds on it.
+        """
+        with self._lock:
+            own, k = self._find(context), self._contexts.expert
+            plays, total, squares = own.seen[:ONES, k]
+            low, high = self._contexts.ends[k]
+            ends = confidence_sequence(plays, total, squares=squares, error=error)
+            lower, upper = (low + (high - low) * float(end) for end in ends)
+            mean = low + (high - low) * total / plays if plays else math.nan
+            return ExpertsSeen(
+                int(plays), float(mean), lower, upper, (own.known.lower.item(k), own.known.upper.item(k))
+            )
 
     def forbidden(self, context: Context | None = None) -> tuple[Arm, ...]:
         """The arms that are forbidden in a context."""
@@ -454,6 +497,8 @@ class Agent(BaseAgent):
             known = self._offer(own, key)
         if own.assumption:
             known = self._contexts.ledgers[own.assumption - 1].doubted(known, own.row)
+        if isinstance(self.policy, Guarded) and self.policy.pooled:
+            own.statistics.others = self._others(own)
         if own.asked is not known:  # what a policy keeps is about what it was asked last
             own.asked, own.cache = known, {}
         counts = self.policy.counts_pending
@@ -464,6 +509,21 @@ class Agent(BaseAgent):
             shown = known if self.policy.uses_bounds else known.vacuous
             return known, own.statistics.with_pending(shown), own.t + own.waiting, own.cache
         return known, own.statistics, own.t, own.cache
+
+    def _others(self, own: _Awake) -> Floats:
+        """The sums over all other contexts that a budget depends on which they share."""
+        contexts, guard = self._contexts, self.policy
+        if self._shared is None:
+            part = slice(contexts.size)
+            self._shared = guard.account(contexts.given(contexts.known[part]), contexts.statistics(contexts.seen[part]))
+            self._moved.clear()
+        for row in self._moved:
+            one = slice(row, row + 1)
+            self._shared[:, one] = guard.account(
+                contexts.given(contexts.known[one]), contexts.statistics(contexts.seen[one])
+            )
+        self._moved.clear()
+        return self._shared.sum(axis=1) - self._shared[:, own.row]
 
     def _offer(self, own: _Awake, eligible: tuple[Arm, ...] | None) -> Known:
         """What is known with these arms on offer."""
@@ -485,7 +545,7 @@ class Agent(BaseAgent):
     def _choose(self, own: _Awake, known: Known, seen: Seen, t: Floats, cache: Cache) -> tuple[int, str]:
         """The position of an arm, and why it was chosen."""
         if self.floor:
-            arms = np.flatnonzero(self._floored(known))
+            arms = np.flatnonzero(self._floored(known, seen))
             place = int(uniform(own.floor, own.pulls)[0] / self.floor)
             if place < arms.size:
                 return int(arms[place]), "floor"
@@ -493,16 +553,23 @@ class Agent(BaseAgent):
         alone = len(self._contexts.arms) == 1 if known.eligible is None else np.count_nonzero(known.eligible) == 1
         return k, "only option" if alone else "policy"
 
+    def _why(self, own: _Awake, k: int, reason: str, *asked: Any) -> str:
+        """The reason for a decision, of a guard too."""
+        if not isinstance(self.policy, Guarded) or reason != "policy" or k != self._contexts.expert:
+            return reason
+        known, seen, t, cache = asked
+        return self.policy.why(known, seen, t, Draws(own.draws, own.pulls), cache)
+
     def _chances(self, known: Known, seen: Seen, t: Floats, cache: Cache) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             chances: Floats = self.policy.checked_probabilities(known, seen, t, cache)[0]
         if self.floor:
-            arms = self._floored(known)
+            arms = self._floored(known, seen)
             chances = chances * (1.0 - self.floor * np.count_nonzero(arms)) + self.floor * arms
         return chances
 
-    def _floored(self, known: Known) -> Booleans:
-        return self._spread(known.without_doubted.possible[0])
+    def _floored(self, known: Known, seen: Seen) -> Booleans:
+        return self._spread(self.policy.playable(known, seen)[0])
 
     def _count(self, own: _Awake, k: int) -> None:
         """Count a pull."""
@@ -513,6 +580,7 @@ class Agent(BaseAgent):
                 f"cannot learn",
                 level=4,
             )
+        self._moved.add(own.row)
         both = own.seen[PENDING:CHOSEN, k]
         both += 1.0
         own.pulls, own.waiting, self._silent = own.pulls + 1, own.waiting + 1.0, self._silent + 1

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meanbounds.bounds import Arm
+from meanbounds.bounds import EXPERT, Arm
 from meanbounds.evidence.processes import against, check_error
 from meanbounds.known import Known, Seen
 from meanbounds.support.checks import shown
@@ -48,6 +48,12 @@ class Contradiction:
 
     def __str__(self) -> str:
         where = "" if self.context is None else f"context {self.context!r}, "
+        if self.arm is EXPERT:
+            how, than = ("better", "most") if self.side == "upper" else ("worse", "least")
+            return (
+                f"{where}the experts do {how} than the log says: in {self.plays:,} cases they earned {self.mean:.4g}, "
+                f"where it was to be at {than} {self.bound:.6g} (e-value {exp(min(self.log_e, 700.0)):.2g})"
+            )
         rewards, verb = ("1 reward", "contradicts") if self.plays == 1 else (f"{self.plays:,} rewards", "contradict")
         return (
             f"{where}arm {self.arm!r}: {rewards} with mean {self.mean:.4g} {verb} its {self.side} bound "

@@ -210,8 +210,8 @@ def refuted(wins: Floats, lacks: Floats, bound: Floats, late: Floats, level: flo
     stake = STAKES[place]
     open_ = found & (LOG_WEIGHTS[place] + stake * wins - size * np.log1p(bound * np.expm1(stake)) < level)
     if open_.any():
-        parts = (part[open_] for part in (wins, lacks, bound, 1.0 - bound))
-        found[open_] = against(*parts, None, late[open_]) >= level
+        own, rest, limit = wins[open_], lacks[open_], bound[open_]
+        found[open_] = against(own, rest, limit, 1.0 - limit, None, late[open_]) >= level
     return found
 
 

@@ -1,6 +1,6 @@
 """From a log to a decision: counts, what to assume of the experts who wrote it, bounds, and an agent."""
 
-from meanbounds.logs.agent import agent
+from meanbounds.logs.agent import agent, with_observed
 from meanbounds.logs.bounds import Bounds, bounds, value
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.errors import BadRows, LogError, LogWarning
@@ -30,4 +30,5 @@ __all__ = [
     "start",
     "tipping",
     "value",
+    "with_observed",
 ]

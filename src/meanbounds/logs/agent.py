@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from meanbounds.support.checks import as_flag, as_float, as_list, shown, unknown
 from meanbounds.support.streams import Seed
 from meanbounds.support.types import Booleans
 
-__all__ = ["FEWEST", "LEAST_SHARE", "OF_BOUNDS", "OF_GUARD", "OF_VALUE", "PROMISE", "agent", "supported"]
+__all__ = ["FEWEST", "LEAST_SHARE", "OF_BOUNDS", "OF_GUARD", "OF_VALUE", "PROMISE", "agent", "supported", "with_observed"]
 
 PROMISE = Promise(margin=0.01)
 """What an agent of a log promises unless it is told otherwise."""
@@ -144,6 +145,30 @@ def agent(
             )
         made.forbid([names[k] for k in np.flatnonzero(out)], context)
     return made
+
+
+def with_observed(counts: Counts, agent: Agent) -> Counts:
+    """The counts of a log with what an agent's experts chose since, when it asked them.
+
+    Bounds from them are sharper; give them to the agent with `Agent.know`. Bounds are for a number of rows that was
+    fixed in advance, so decide when to do this before you look at the rewards.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> counts = mb.logs.Counts((None,), ("a", "b"), [[600, 400]], [[480, 200]], [[480, 200]])
+    >>> agent = mb.logs.agent(counts, seed=7)
+    >>> agent.pull()
+    EXPERT
+    >>> agent.observe("b", 1.0)
+    >>> mb.logs.with_observed(counts, agent).count
+    array([[600., 401.]])
+    """
+    names = [k for k, arm in enumerate(agent.arms) if arm is not EXPERT]
+    found = np.array([agent.observed(context)[:, names] for context in counts.contexts])
+    arms = tuple(agent.arms[k] for k in names)
+    count, total, squares = found.swapaxes(0, 1)
+    return counts + replace(counts, arms=arms, count=count, total=total, squares=squares, dropped={}, weighted=None)
 
 
 def supported(counts: Counts, arms: Iterable[Arm] | None = None) -> Booleans:

@@ -19,7 +19,7 @@ from meanbounds.policies.promise import Promise
 from meanbounds.support.checks import as_mapping, shown, unknown
 from meanbounds.support.saving import Saved
 from meanbounds.support.streams import Draws
-from meanbounds.support.types import Floats, Integers
+from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = ["DEFAULT", "EXPLORATION", "Described", "Exploration", "IndexPolicy", "Policy", "chances", "choose"]
 
@@ -253,6 +253,10 @@ class Policy(Described):
         if not (chance.min() >= 0.0 and np.abs(chance.sum(axis=1) - 1.0).max() < 1e-6):
             raise ValueError(f"{self}: probabilities must be at least 0 and sum to 1 in each row; got {shown(chance)}")
         return chance
+
+    def playable(self, known: Known, seen: Seen) -> Booleans:
+        """Which arms a floor on probabilities may play; by default all that bounds do not exclude for certain."""
+        return known.without_doubted.possible
 
     def check_known(self, knowledge: Knowledge) -> None:
         """Refuse a prior that the policy would ignore."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import reduce
 from math import log, pi
+from typing import Any
 
 import numpy as np
 from scipy.special import betaln, xlogy
@@ -135,13 +136,24 @@ class Guarded(Policy):
         """Those of the policy, with the experts in the place of what is not allowed."""
         expert = self._expert(known)
         found = self.base.checked_probabilities(known, seen, t, _own(cache)) * (1.0 - self.ask)
-        allowed = np.zeros(found.shape, dtype=bool)
-        for k in np.flatnonzero(found.any(axis=0)).tolist():
-            allowed[:, k] = k != expert and self.allows(known, seen, np.full(len(found), k))
-        found = np.where(allowed, found, 0.0)
+        found = np.where(self._allowed(known, seen, found.any(axis=0)), found, 0.0)
+        found[:, expert] = 0.0
         found[:, expert] = 1.0 - found.sum(axis=1)
         self._check_expert(known, found[:, expert] < 1e-12)
         return found
+
+    def playable(self, known: Known, seen: Seen) -> Booleans:
+        """The experts, and the options that the promise allows now."""
+        possible = np.broadcast_to(known.without_doubted.possible, seen.plays.shape).copy()
+        possible[:, self._expert(known)] = True
+        return possible & self._allowed(known, seen, possible.any(axis=0))
+
+    def _allowed(self, known: Known, seen: Seen, arms: Any) -> Booleans:
+        """Which of these arms the promise allows now; the experts always."""
+        allowed, expert = np.zeros(seen.plays.shape, dtype=bool), self._expert(known)
+        for k in np.flatnonzero(arms).tolist():
+            allowed[:, k] = k == expert or self.allows(known, seen, np.full(len(allowed), k))
+        return allowed
 
     @np.errstate(divide="ignore", invalid="ignore")
     def allows(self, known: Known, seen: Seen, arms: Integers, cache: Cache | None = None) -> Booleans:

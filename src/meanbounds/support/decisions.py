@@ -15,7 +15,7 @@ from meanbounds.support.saving import Saved
 from meanbounds.support.streams import Seed, as_seed
 from meanbounds.support.types import Booleans
 
-__all__ = ["BaseAgent", "Decision", "Excluded"]
+__all__ = ["BaseAgent", "Decision", "Excluded", "ExpertsSeen"]
 
 
 class BaseAgent(Saved):
@@ -90,7 +90,9 @@ class Decision(NamedTuple):
     probability
         With which probability the agent played it.
     reason
-        ``"policy"``, ``"floor"`` for an arm that was drawn because of the floor, or ``"only option"``.
+        ``"policy"``, ``"floor"`` for an arm that was drawn because of the floor, or ``"only option"``. Where experts are
+        asked: ``"policy"`` if the policy prefers them, ``"guard"`` if a promise does not allow what it prefers, and
+        ``"ask"`` if they are asked at random.
 
     Examples
     --------
@@ -103,6 +105,35 @@ class Decision(NamedTuple):
     arm: Any
     probability: float
     reason: str
+
+
+class ExpertsSeen(NamedTuple):
+    """What the experts earned when they were asked, beside what was known of it before, in reward units.
+
+    Attributes
+    ----------
+    asked
+        How often they were asked and the outcome is known.
+    mean
+        Their mean reward, less the cost of asking; NaN if there is none yet.
+    lower, upper
+        Limits on their value that hold at all times at once, from these rewards alone.
+    before
+        The bounds on it, such as those from the log.
+    """
+
+    asked: int
+    mean: float
+    lower: float
+    upper: float
+    before: tuple[float, float]
+
+    @property
+    def changed(self) -> str | None:
+        """``"better"`` or ``"worse"`` if they do better or worse than the bounds say, else None."""
+        if self.lower > self.before[1]:
+            return "better"
+        return "worse" if self.upper < self.before[0] else None
 
 
 class Excluded(NamedTuple):
