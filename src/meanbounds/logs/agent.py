@@ -19,7 +19,17 @@ from meanbounds.support.checks import as_flag, as_float, as_list, shown, unknown
 from meanbounds.support.streams import Seed
 from meanbounds.support.types import Booleans
 
-__all__ = ["FEWEST", "LEAST_SHARE", "OF_BOUNDS", "OF_GUARD", "OF_VALUE", "PROMISE", "agent", "supported", "with_observed"]
+__all__ = [
+    "FEWEST",
+    "LEAST_SHARE",
+    "OF_BOUNDS",
+    "OF_GUARD",
+    "OF_VALUE",
+    "PROMISE",
+    "agent",
+    "supported",
+    "with_observed",
+]
 
 PROMISE = Promise(margin=0.01)
 """What an agent of a log promises unless it is told otherwise."""
