@@ -1,0 +1,126 @@
+"""Agents that ask experts: what they were told, why they ask, a floor behind the guard, budgets that contexts share."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import meanbounds as mb
+from meanbounds.evidence import ContradictionWarning
+from meanbounds.policies import Guarded
+
+NAMES: list[Any] = ["a", "b", mb.EXPERT]
+ANY = mb.MeanBounds([0.0, 0.0, 0.5], [1.0, 1.0, 0.7], arms=NAMES)
+
+
+def agent(known: Any = ANY, promise: mb.Promise | None = None, **settings: Any) -> mb.Agent:
+    guarded = Guarded(mb.GLUE(), promise or mb.Promise(margin=0.05), **settings)
+    return mb.Agent(guarded, known, seed=3)
+
+
+def test_what_experts_did_counts_for_them_and_not_for_the_arm() -> None:
+    one = agent(mb.MeanBounds([1.0, 1.0, 2.0], [5.0, 5.0, 3.0], arms=NAMES, low=[1, 1, 0.5], high=[5, 5, 4.5]))
+    assert one.pull() is mb.EXPERT
+    one.observe("b", 4.0)  # asking costs 0.5, the difference of the ranges
+    assert one.plays().tolist() == [0, 0, 1]
+    assert one.means()[2] == pytest.approx(3.5)
+    assert one.pending().sum() == 0
+    np.testing.assert_allclose(one.observed(), [[0, 1, 0], [0, 4, 0], [0, 16, 0]])
+    seen = one.experts()
+    assert (seen.asked, seen.mean, seen.before, seen.changed) == (1, 3.5, (2.0, 3.0), None)
+    assert math.isnan(agent().experts().mean)
+    for again in (mb.Agent.from_dict(one.to_dict()), copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+        np.testing.assert_array_equal(again.observed(), one.observed())
+        assert [again.pull() for _ in range(4)] == [copy.deepcopy(one).pull()] + [again.arms[2]] * 3
+
+
+def test_expert_is_no_name_in_saved_agents() -> None:
+    data = agent({"north": ANY}).to_dict()
+    assert data["arms"] == ["a", "b", {"expert": True}]
+    assert mb.Agent.from_dict(data).arms[2] is mb.EXPERT
+    data["chosen"] = [[1.0, 0.0, 0.0]]
+    with pytest.raises(ValueError, match="lacks chosen_total"):
+        mb.Agent.from_dict(data)
+
+
+@pytest.mark.parametrize(("value", "changed"), [(0.9, "better"), (0.3, "worse")])
+def test_alarm_says_which_way_experts_changed(value: float, changed: str) -> None:
+    one, rng = agent(), np.random.default_rng(1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(300):
+            one.observe("a", float(rng.random() < value), pulled=False)
+    said = [str(found.message) for found in caught if issubclass(found.category, ContradictionWarning)]
+    assert len(said) == 1
+    assert f"the experts do {changed} than the log says" in said[0]
+    assert one.experts().changed == changed
+
+
+def test_reasons() -> None:
+    assert agent().decide().reason == "guard"
+    assert agent(mb.MeanBounds([0, 0, 0.9], [0.5, 0.5, 1.0], arms=NAMES)).decide().reason == "policy"
+    free = mb.MeanBounds([0.9, 0.0, 0.1], [1.0, 0.5, 0.2], arms=NAMES)
+    assert agent(free).decide()[1:] == ("a", 1.0, "policy")
+    asked = agent(free, mb.Promise(margin=1.0), ask=0.5)
+    found = [asked.decide() for _ in range(200)]
+    assert {one.reason for one in found if one.arm is mb.EXPERT} == {"ask"}
+    assert {one.probability for one in found} == {0.5}
+    assert stats.binomtest(sum(one.arm is mb.EXPERT for one in found), 200, 0.5).pvalue > 1e-6
+
+
+def test_floor_is_spread_over_what_the_promise_allows() -> None:
+    one = mb.Agent(Guarded(mb.GLUE(), mb.Promise(margin=0.01)), ANY, seed=1, floor=0.2)
+    np.testing.assert_allclose(one.probabilities(), [0.0, 0.0, 1.0])
+    assert {one.pull() for _ in range(50)} == {mb.EXPERT}
+    half = mb.MeanBounds([0.7, 0.0, 0.5], [1.0, 1.0, 0.7], arms=NAMES)
+    other = mb.Agent(Guarded(mb.GLUE(), mb.Promise(margin=0.01)), half, seed=1, floor=0.2)
+    assert other.probabilities()[1] == 0.0
+    assert min(other.probabilities()[[0, 2]]) == pytest.approx(0.2)
+
+
+def test_pooled_contexts_pay_for_each_other() -> None:
+    """Two contexts of one budget decide as one context that has had the decisions of both."""
+    known = {"north": ANY, "south": ANY}
+    pooled, single = agent(known, pooled=True), agent(pooled=True)
+    rng = np.random.default_rng(2)
+    for step in range(300):
+        context = ("north", "south")[step % 2]
+        np.testing.assert_allclose(pooled.probabilities(context)[2] < 1.0, single.probabilities()[2] < 1.0)
+        reward = float(rng.random() < 0.8)
+        for own, where in ((pooled, context), (single, None)):
+            for arm, value in (("a", reward), (mb.EXPERT, 0.6)):
+                own.update(arm, value, where, pulled=False)
+    guard = pooled.policy
+    sums = [guard.account(*_asked(own)) for own in (pooled, single)]
+    np.testing.assert_allclose(sums[0].sum(axis=1), sums[1].sum(axis=1))
+    again = mb.Agent.from_dict(pooled.to_dict())
+    assert [again.pull("north") for _ in range(20)] == [pooled.pull("north") for _ in range(20)]
+
+
+def _asked(own: mb.Agent) -> Any:
+    contexts = own._contexts
+    part = slice(contexts.size)
+    return contexts.given(contexts.known[part]), contexts.statistics(contexts.seen[part])
+
+
+def test_pooled_promise_is_kept_in_the_sum_over_contexts() -> None:
+    """20 agents of four contexts and 400 decisions, options that are worse: the sum stays above the line in all."""
+    means = {"w": 0.55, "x": 0.5, "y": 0.65, "z": 0.6}
+    known = {name: mb.MeanBounds([0.0, 0.6], [1.0, 0.6], arms=["new", mb.EXPERT]) for name in means}
+    for seed in range(20):
+        guard = Guarded(mb.UCB(), mb.Promise(margin=0.03), pooled=True)
+        one, rng, lost = mb.Agent(guard, known, seed=seed), np.random.default_rng(seed), 0.0
+        for t in range(1, 401):
+            context = rng.choice(list(means))
+            arm = one.pull(context)
+            mean = 0.6 if arm is mb.EXPERT else means[context]
+            lost += 0.6 - mean
+            assert lost <= 0.03 * t + 1e-9
+            one.update(arm, float(rng.random() < mean), context)
