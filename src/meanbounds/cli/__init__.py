@@ -16,6 +16,7 @@ __all__ = ["COMMANDS", "main", "make_parser"]
 COMMANDS = (
     "start_command",
     "explain_command",
+    "evaluate_command",
 )
 """The modules of the commands, in the order of the help; each has a COMMAND."""
 

@@ -4,6 +4,7 @@ from meanbounds.logs.agent import agent, with_observed
 from meanbounds.logs.bounds import Bounds, bounds, value
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.errors import BadRows, LogError, LogWarning
+from meanbounds.logs.evaluate import Evaluation, Value, evaluate
 from meanbounds.logs.experts import Experts
 from meanbounds.logs.explain import Page, explain
 from meanbounds.logs.prior import prior
@@ -16,14 +17,17 @@ __all__ = [
     "Bounds",
     "Context",
     "Counts",
+    "Evaluation",
     "Experts",
     "LogError",
     "LogWarning",
     "Page",
     "Start",
     "Tip",
+    "Value",
     "agent",
     "bounds",
+    "evaluate",
     "explain",
     "prior",
     "read",

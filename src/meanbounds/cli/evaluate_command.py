@@ -1,0 +1,106 @@
+"""``meanbounds evaluate``: what an agent earned, beside the experts, and what other policies would have earned."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from meanbounds.cli.command import Command, patience
+
+__all__ = ["COMMAND"]
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the decisions")
+    what = "a CSV, Parquet or JSON lines file with a row for each decision, a folder of them, or a pattern"
+    group.add_argument("decisions", metavar="DECISIONS", help=what)
+    group.add_argument("--context", nargs="+", metavar="COLUMN", help="what was recorded of each case, such as clinic")
+    for name, what in (
+        ("arm", "what was played"),
+        ("reward", "how it went, a number; empty if it has not come yet"),
+        ("probability", "the probability with which the agent chose the arm"),
+    ):
+        group.add_argument(f"--{name}", default=name, metavar="COLUMN", help=f"{what}; default: {name}")
+    what = "what stands in the arm's column where the experts were asked; default: expert"
+    group.add_argument("--expert", default="expert", metavar="TEXT", help=what)
+    what = "the smallest and the largest reward that are possible, such as 1 5 for stars; default: 0 1"
+    group.add_argument("--range", type=float, nargs=2, default=[0.0, 1.0], metavar=("LOW", "HIGH"), help=what)
+    group.add_argument("--where", metavar="SQL", help="take only these rows, such as \"day >= '2024-06-01'\"")
+    group.add_argument("--drop", action="store_true", help="leave out rows that cannot be used, and say how many")
+    group = parser.add_argument_group("what to compare with")
+    what = "an earlier log of the experts, with the same columns of context, arm and reward"
+    group.add_argument("--log", metavar="LOG", help=what)
+    what = "another policy, once for each: an agent as start wrote it, or JSON such as "
+    what += '{"old": "watch", "young": {"tPA": 0.9, "watch": 0.1}}'
+    group.add_argument("--policy", type=Path, action="append", default=[], metavar="FILE.json", help=what)
+    group.add_argument(
+        "--arms", nargs="+", default=[], metavar="ARM", help="options to list even if nobody played them"
+    )
+    group = parser.add_argument_group("the limits")
+    what = "the least probability that each option and asking had in every row, if the program guarantees one"
+    group.add_argument("--least", type=float, metavar="PROBABILITY", help=what)
+    what = "with which all limits hold at once; default: 0.95"
+    group.add_argument("--confidence", type=float, default=0.95, metavar="PROBABILITY", help=what)
+    parser.add_argument("-o", "--output", type=Path, metavar="RESULT.json", help="the file for all numbers")
+
+
+def _run(options: argparse.Namespace) -> None:
+    """Print what was earned and what would have been; write it."""
+    from meanbounds.logs import evaluate, read
+    from meanbounds.support.saving import write_atomically
+
+    low, high = options.range
+    columns = {name: getattr(options, name) for name in ("context", "arm", "reward")}
+    if columns["context"] and len(columns["context"]) == 1:
+        columns["context"] = columns["context"][0]
+    on_bad: Any = "drop" if options.drop else "error"
+    log = None
+    if options.log:
+        with patience(f"reading {options.log}"):
+            log = read(options.log, **columns, low=low, high=high, on_bad=on_bad)
+    with patience(f"reading {options.decisions}"):
+        found = evaluate(
+            options.decisions,
+            _policies(options.policy),
+            **columns,
+            **{
+                name: getattr(options, name)
+                for name in ("probability", "expert", "arms", "least", "confidence", "where")
+            },
+            log=log,
+            low=low,
+            high=high,
+            on_bad=on_bad,
+        )
+    print(found)
+    if options.output:
+        text = json.dumps(found.to_dict(), allow_nan=False) + "\n"
+        write_atomically(options.output, lambda partial: partial.write_text(text, encoding="utf-8"))
+        print(f"\nwritten: {options.output}")
+
+
+def _policies(paths: list[Path]) -> dict[str, Any]:
+    """Policies by the names of their files: saved agents, or what is played in each context."""
+    from meanbounds.agents import Agent
+    from meanbounds.bounds import EXPERT
+    from meanbounds.support.saving import read_saved
+
+    found: dict[str, Any] = {}
+    for path in paths:
+        if path.stem in found:
+            raise ValueError(f"two policies are called {path.stem!r}; rename one of the files")
+        data = read_saved(path, "policy")
+        plays = {name: EXPERT if own == {"expert": True} else own for name, own in data.items()}
+        found[path.stem] = Agent.from_dict(data) if "agent" in data and "policy" in data else plays
+    return found
+
+
+COMMAND = Command(
+    name="evaluate",
+    help="say what an agent earned, beside the experts, and what other policies would have earned",
+    example="meanbounds evaluate decisions.csv --context clinic --log log.csv",
+    add_options=_add_options,
+    run=_run,
+)

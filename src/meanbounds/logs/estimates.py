@@ -1,0 +1,231 @@
+"""What policies would have earned, from decisions with known probabilities, with limits that hold in finite samples.
+
+Let Z >= 0 belong to each decision, with the mean m given all that came before, and b > 0 be a stake. The product of
+(1 + b Z) / (1 + b m) is a martingale that starts at 1, however the past moves m. By concavity the product of the
+denominators is at most (1 + b M)^n, where M is the average of the m. Hence the product of (1 + b Z) / (1 + b M)^n, and
+a fixed mixture of it over stakes, reaches exp(nats) with probability at most exp(-nats). It falls in M, so all M are
+ruled out up to the one where it is exp(nats). Nothing here asks for independent rows, for means that stay the same, or
+for a largest weight, and the order of the rows does not matter.
+
+With y in [0, 1] and w the probability of a policy over that of the agent, Z = w y has at most the policy's mean, and
+w (1 - y) at most 1 minus it: exactly, where the agent could play all that the policy plays. If every probability is at
+least `least`, then w <= W = largest probability of the policy / least, and q + w (y - q), which is at least q (1 - W),
+has the same mean for every q: it varies less where rewards are near q. The money is spread over several q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import log
+from typing import Any
+
+import numpy as np
+
+from meanbounds.logs.limits import lower_limit, upper_limit
+from meanbounds.support.types import Booleans, Floats, Integers
+
+__all__ = ["Decisions", "Lines"]
+
+_STEPS = np.arange(-4.0, 11.0)  # stakes that halve and double, around the best one for a guessed variance
+_WEIGHTS = -2.0 * np.log1p(np.abs(_STEPS))
+_LOG_WEIGHTS = _WEIGHTS - np.log(np.exp(_WEIGHTS).sum())
+_LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of q
+_OWN, _OTHER = 0.25, 1.0  # guessed variances: of rewards, and of weighted ones
+_HEAVIEST = 1e12  # weights above count as this much: less is on the safe side of every limit
+_HALVINGS = 45
+_STRENGTH = 2.0  # rows that the mean of an arm over all contexts counts as in a prediction
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """Decisions with rewards in units of their range, equal ones counted together, in parts such as contexts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> half = np.array([0.5, 0.5])
+    >>> made = Decisions(np.zeros(2, dtype=int), 1, np.array([500.0, 500.0]), np.array([1.0, 0.0]), half)
+    >>> [limit.round(3).item() for limit in made.own_limits(3.0)]
+    [0.458, 0.542]
+    >>> weight = made.weights(np.array([1.0, 0.0]))  # of a policy that plays what brought 1
+    >>> [limit.round(3).item() for limit in made.limits(weight, 3.0)]
+    [0.915, 1.0]
+    """
+
+    part: Integers
+    parts: int
+    count: Floats
+    reward: Floats
+    probability: Floats
+
+    def sums(self, values: Floats) -> Floats:
+        """The sum of a variable over the rows of each part."""
+        return np.asarray(np.bincount(self.part, self.count * values, self.parts), dtype=np.float64)
+
+    @property
+    def rows(self) -> Floats:
+        """How many rows each part has."""
+        return self.sums(np.ones(len(self.part)))
+
+    def weights(self, chance: Floats) -> Floats:
+        """The weight of each row for a policy that would have played its arm with this probability."""
+        return np.minimum(chance / self.probability, _HEAVIEST)
+
+    def own_limits(self, nats: float, some: Booleans | None = None) -> tuple[Floats, Floats]:
+        """Limits on the average mean reward of the rows themselves, of all or of some that the past determines."""
+        lower, other = (self._lower([(y, 0.0)], nats, _OWN, 0.0, some=some) for y in (self.reward, 1.0 - self.reward))
+        return lower, 1.0 - other
+
+    def limits(
+        self, weight: Floats, nats: float, most: float | None = None, playable: Any = None, *, minus: bool = False
+    ) -> tuple[Floats, Floats]:
+        """Limits on what a policy would have earned, each of which fails with probability at most exp(-nats).
+
+        `most` is the largest weight that is possible, if it is known; it is used in the parts that are `playable`. With
+        `minus` the limits are on the policy's value minus that of whoever made the decisions.
+        """
+        base, ends = float(minus), []
+        for y in (self.reward, 1.0 - self.reward):
+            bets = []
+            for q in _LEVELS if most is not None else _LEVELS[:1]:
+                shift = 0.0 if most is None else q * (most - 1.0)
+                shift = max(shift, 1.0 - q) if minus else shift
+                bets.append((q * (1.0 - base) + (weight - base) * (y - q), shift))
+            ends.append(self._lower(bets, nats, _OTHER, -base, playable=playable))
+        return ends[0], -ends[1] if minus else 1.0 - ends[1]
+
+    def _lower(
+        self,
+        bets: Sequence[tuple[Floats, float]],
+        nats: float,
+        guess: float,
+        least: float,
+        *,
+        some: Booleans | None = None,
+        playable: Booleans | None = None,
+    ) -> Floats:
+        """Lower limits, from `least` to 1, on the average mean that several variables have in each part.
+
+        Each variable comes with a shift that keeps it from being negative. Stakes follow from all rows, since which are
+        among `some` may depend on rewards; parts that are not `playable` have the first variable alone.
+        """
+        use = self.count if some is None else self.count * some
+        rows = np.bincount(self.part, use, self.parts)
+        stakes = np.sqrt(2.0 * nats / (np.maximum(self.rows, 1.0) * guess))[:, None] * np.exp2(_STEPS)
+        grown, weights = (np.empty((self.parts, len(bets), len(_STEPS))) for _ in range(2))
+        weights[:] = _LOG_WEIGHTS - np.log(len(bets))
+        if playable is not None:
+            weights[~playable, 1:] = -np.inf
+        for place, (values, shift) in enumerate(bets):
+            shifted = np.maximum(values + shift, 0.0)
+            for k in range(len(_STEPS)):
+                gains = use * np.log1p(stakes[self.part, k] * shifted)
+                grown[:, place, k] = np.bincount(self.part, gains, self.parts)
+        shifts = np.array([shift for _, shift in bets])[:, None]
+
+        def ruled_out(mean: Floats) -> Booleans:
+            costs = np.log1p(stakes[:, None] * np.maximum(mean[:, None, None] + shifts, 0.0))
+            gains = weights + grown - rows[:, None, None] * costs - nats
+            top = np.maximum(gains.max(axis=(1, 2)), 0.0)
+            found: Booleans = np.exp(gains - top[:, None, None]).sum(axis=(1, 2)) >= np.exp(-top)
+            return found
+
+        below, above = np.full(self.parts, least), np.ones(self.parts)
+        below = np.where(ruled_out(above), above, below)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (below + above)
+            out = ruled_out(middle)
+            below, above = np.where(out, middle, below), np.where(out, above, middle)
+        return below
+
+    def estimates(self, weight: Floats, played: Floats, planned: Floats) -> dict[str, Floats]:
+        """Estimates by inverse propensities and doubly robust, and how much the weights say.
+
+        `played` predicts the reward of each row's arm, `planned` that of what the policy plays. `effective` is how many
+        rows of the policy's own would say as much.
+        """
+        rows, total, squares = self.rows, self.sums(weight), self.sums(weight**2)
+        largest = np.zeros(self.parts)
+        np.maximum.at(largest, self.part, weight)
+        return {
+            "rows": rows,
+            "ipw": self.sums(weight * self.reward) / rows,
+            "robust": self.sums(planned + weight * (self.reward - played)) / rows,
+            "effective": np.divide(total**2, squares, out=np.zeros(self.parts), where=total > 0.0),
+            "largest": largest,
+            "mean": total / rows,
+        }
+
+
+class Lines:
+    """Values with limits, in units of the range, for all decisions together (`whole`) or for each context.
+
+    `arm` is the place of each row's arm among `arms`; the parts of `made` are contexts. Each line is a dictionary of
+    arrays (parts,); `below` and `above` are limits on the difference from the agent.
+    """
+
+    def __init__(
+        self, made: Decisions, arm: Integers, arms: int, whole: bool, nats: float, least: float | None
+    ) -> None:
+        self.made, self.arm, self.whole, self.nats, self.least = made, arm, whole, nats, least
+        self.rows = replace(made, part=np.zeros_like(made.part), parts=1) if whole else made
+        self.extra = log(made.parts) if whole else 0.0  # limits of all contexts hold at once where they are added up
+        cells, shape = made.part * arms + arm, (made.parts, arms)
+        sums = made.count, made.count * made.reward
+        self.count, total = (np.bincount(cells, own, made.parts * arms).reshape(shape) for own in sums)
+        base = (total.sum(axis=0) + 0.5) / (self.count.sum(axis=0) + 1.0)
+        self.predicted = (total + _STRENGTH * base) / (self.count + _STRENGTH)
+
+    def agent(self) -> dict[str, Floats]:
+        """Whoever made the decisions."""
+        rows, (lower, upper) = self.rows.rows, self.rows.own_limits(self.nats)
+        mean = self.rows.sums(self.rows.reward) / rows
+        return {"rows": rows, "effective": rows, "value": mean, "lower": lower, "upper": upper}
+
+    def asked(self, expert: int) -> dict[str, Floats]:
+        """The experts where they were asked. They differ from the agent where it played an option."""
+        made, chosen, more = self.made, self.arm == expert, log(2.0)
+        rows, total = made.sums(chosen * 1.0), made.sums(chosen * made.reward)
+        theirs, others = (made.own_limits(self.nats + self.extra + more, own) for own in (chosen, ~chosen))
+        played = 1.0 - rows / made.rows
+        gaps = played * (theirs[0] - others[1]), played * (theirs[1] - others[0])
+        return self._experts(rows, total, made.own_limits(self.nats + self.extra, chosen), gaps)
+
+    def log(self, rows: Floats, total: Floats, squares: Floats) -> dict[str, Floats]:
+        """The experts of an earlier log, from the sums of its rewards in each context."""
+        sides = lower_limit, upper_limit
+        limits, (least, most) = (
+            [side(rows, total, squares, self.nats + self.extra + more) for side in sides] for more in (0.0, log(2.0))
+        )
+        found = self._experts(rows, total, limits, (least, most))
+        low, high = self.rows.own_limits(self.nats + log(2.0))
+        return found | {"below": found["below"] - high, "above": found["above"] - low}
+
+    def _experts(
+        self, rows: Floats, total: Floats, limits: Sequence[Floats], gaps: Sequence[Floats]
+    ) -> dict[str, Floats]:
+        """Numbers of contexts, weighted by the rows that these have here; the value is 0 where nothing is known."""
+        mean = np.divide(total, rows, out=np.zeros(self.made.parts), where=rows > 0.0)
+        own = np.array([rows.sum()]) if self.whole else rows
+        names = ("value", "unseen", "lower", "upper", "below", "above")
+        found = zip(names, map(self._gather, (mean, 1.0 * (rows == 0.0), *limits, *gaps)), strict=True)
+        return {"rows": own, "effective": own, **dict(found)}
+
+    def other(self, chance: Floats) -> dict[str, Floats]:
+        """A policy that plays the arms with these probabilities, (contexts, arms)."""
+        context, arm = self.made.part, self.arm
+        weight = self.rows.weights(chance[context, arm])
+        planned = (chance * self.predicted).sum(axis=1)[context]
+        found = self.rows.estimates(weight, self.predicted[context, arm], planned)
+        unseen = self._gather((chance * (self.count == 0.0)).sum(axis=1))
+        most = None if self.least is None else float(chance.max()) / self.least
+        lower, upper = self.rows.limits(weight, self.nats, most, unseen == 0.0)
+        below, above = self.rows.limits(weight, self.nats, most, unseen == 0.0, minus=True)
+        found["robust"] = np.where(unseen == 0.0, found["robust"], np.nan)
+        found["value"] = np.where(unseen == 0.0, np.clip(found["robust"], lower, upper), found["ipw"])
+        return found | {"unseen": unseen, "lower": lower, "upper": upper, "below": below, "above": above}
+
+    def _gather(self, values: Floats) -> Floats:
+        """Numbers of contexts as numbers of the parts."""
+        return np.array([self.made.rows @ values / self.made.rows.sum()]) if self.whole else values
