@@ -67,7 +67,10 @@ def test_the_first_screen_concludes(cases: mb.simulation.HiddenContexts, experts
     one = page.start.outlooks[0]
     assert one.because in head
     assert f"{one.value:.2f} is what your experts earn in “north”" in head
-    assert f"{-1e3 * one.loss[one.best]:+.3g} to {1e3 * one.gain[one.best]:+.3g} successes" in head  # type: ignore[index]
+    assert one.best is not None
+    assert (
+        re.sub(r"\+0\b", "0", f"{-1e3 * one.loss[one.best]:+.0f} to {1e3 * one.gain[one.best]:+.0f} successes") in head
+    )
 
 
 def test_bounds_that_exclude_nothing_are_said_so_first() -> None:
@@ -130,7 +133,8 @@ def test_what_would_have_to_be_true_agrees_with_tipping() -> None:
     said = Reader(page.html).inside("main")
     for context, own in tips.items():
         for tip in own:
-            assert f"{tip.value:.3g} or {'more' if tip.weaker != (tip.field == 'gap_low') else 'less'}" in said
+            value = f"{100 * tip.value:.3g}%" if tip.field in ("errors", "shift") else f"{tip.value:.3g}"
+            assert f"{value} or {'more' if tip.weaker != (tip.field == 'gap_low') else 'less'}" in said
             assert f"{context}: “watch” can no longer be best" in said
     assert "“aspirin” earns more than your experts if unrecorded facts" in Reader(
         mb.logs.explain(log_of(BAD)).html

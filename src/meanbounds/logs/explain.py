@@ -16,7 +16,7 @@ from meanbounds.logs.experts import Experts
 from meanbounds.logs.pictures import Row, bars, pins, swings
 from meanbounds.logs.start import Outlook, Start, start
 from meanbounds.logs.tipping import Tip, tipping
-from meanbounds.logs.words import Words, cautions, listed, moved, name_of, quantity, quoted, some
+from meanbounds.logs.words import Words, amount, cautions, listed, moved, name_of, quantity, quoted, some
 from meanbounds.support.optional import import_optional
 from meanbounds.support.saving import write_atomically
 from meanbounds.support.version import __version__
@@ -146,7 +146,7 @@ class _Parts:
             if out := [arm for arm, upper in zip(own.arms, own.upper, strict=True) if upper < own.lower.max()]:
                 said.append(f"{listed(out)}{f' in {quoted(one.context)}' * self.several}")
         if said:
-            return f"By the bounds from this log, these cannot be the best option: {some(said, 4)}."
+            return f"By the bounds from this log, these cannot be the best option: {'; '.join(said[:4])}."
         where = " in any context" * self.several
         return f"The bounds from this log exclude no option{where}: each could be the best one."
 
@@ -194,7 +194,7 @@ class _Parts:
 
     def _swings(self, one: Outlook) -> str:
         ends = {arm: (-1e3 * one.loss[arm], 1e3 * gain) for arm, gain in one.gain.items()}
-        drawn = [Row(name_of(arm), *both, f"{both[0]:+,.3g} to {both[1]:+,.3g}") for arm, both in ends.items()]
+        drawn = [Row(name_of(arm), *both, self.words.span(*both)) for arm, both in ends.items()]
         return swings("What switching can lose and gain in 1,000 decisions", drawn)
 
     def _pins(self, one: Outlook) -> str:
@@ -202,7 +202,7 @@ class _Parts:
         drawn = []
         for tip in self.tips[one.context]:
             side = "or more" if tip.weaker != (tip.field == "gap_low") else "or less"
-            what = f"{listed(tip.enter)} can be best" if tip.enter else f"{listed(tip.leave)} is out"
+            what = f"{listed(tip.enter)} can win" if tip.enter else f"{listed(tip.leave)} is out"
             drawn.append((tip.field, tip.value, side, what))
         if one.odds is not None:
             drawn.insert(0, ("odds", one.odds[1], "or less", f"{quoted(one.odds[0])} beats experts"))
@@ -211,7 +211,7 @@ class _Parts:
             given = self.start.shift if field == "shift" else getattr(self.start.experts, field)
             given = given[one.context] if isinstance(given, dict) else given
             ends = self._scaled(field, given), self._scaled(field, value)
-            rows.append(Row(f"{_FIELDS[field]}: {what}", *ends, f"{value:.3g} {side}"))
+            rows.append(Row(f"{_FIELDS[field]}: {what}", *ends, f"{amount(field, value)} {side}"))
         return pins("Values at which the answer changes", rows) if rows else ""
 
     def _scaled(self, field: str, value: float) -> float:

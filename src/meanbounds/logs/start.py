@@ -20,7 +20,7 @@ from meanbounds.logs.claims import nearest
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.experts import Experts
 from meanbounds.logs.limits import as_nats, upper_limit
-from meanbounds.logs.words import Words, allowed, listed, name_of, quantity, quoted, some, warning
+from meanbounds.logs.words import TRIALS, Words, allowed, excess, listed, name_of, quantity, quoted, some
 from meanbounds.policies import Guarded, Promise
 from meanbounds.support.checks import as_whole
 from meanbounds.support.types import Booleans, Floats, Integers
@@ -90,7 +90,7 @@ class Outlook:
         if self.reason == "support":
             why = "no option has enough rows to be played"
         elif self.reason == "guard":
-            why = f"the promise does not allow to try {quoted(self.wanted)} yet"
+            why = f"the promise does not allow {quoted(self.wanted)} yet"
         what = "ask your experts" if self.first is EXPERT else f"play {quoted(self.first)}"
         return f"{what} ({quantity(self.behind, 'row')}): {why}"
 
@@ -160,13 +160,12 @@ class Start:
         return f"{said[0].upper()}{said[1:]}: {rate}, with probability {self.confidence:g} in each context."
 
     def warnings(self) -> list[str]:
-        """What the promise allows that may be too much, in a sentence for each kind of context."""
-        found: dict[str, list[str]] = {}
-        for one in self.outlooks:
-            if said := warning(self.promise, one.value, self.counts):
-                found.setdefault(said, []).append(quoted(one.context))
-        several = len(self.counts.contexts) > 1
-        return [f"The promise{f' in {some(names, 4)}' * several} {said}." for said, names in found.items()]
+        """What the promise allows that may be too much, in a sentence."""
+        found = {one.context: excess(self.promise, one.value, self.counts) for one in self.outlooks if one.rows}
+        over = [context for context, share in found.items() if share]
+        where = f" in {some([quoted(context) for context in over], 4)}" * (len(self.counts.contexts) > 1)
+        said = f"The promise allows {100 * max(found.values(), default=0.0):.3g}% more failures than your experts have"
+        return [f"{said}{where}; trials often allow at most {TRIALS:.0%}."] if over else []
 
     def __str__(self) -> str:
         words, counts = Words.of(self.counts), self.counts
@@ -244,7 +243,7 @@ def start(
     >>> found.conclusion, found.outlooks[0].unsupported
     ('take over under a guard', ('new',))
     >>> found.outlooks[0].first_in_words()
-    'ask your experts (1,005 rows): the promise does not allow to try “tPA” yet'
+    'ask your experts (1,005 rows): the promise does not allow “tPA” yet'
     >>> mb.logs.start(counts, mb.Experts(errors=0)).conclusion
     'keep your experts'
     """

@@ -15,11 +15,26 @@ from meanbounds.logs.values import similar
 from meanbounds.policies import Promise
 from meanbounds.support.types import Floats
 
-__all__ = ["Words", "allowed", "cautions", "listed", "moved", "name_of", "quantity", "quoted", "some", "warning"]
+__all__ = [
+    "TRIALS",
+    "Words",
+    "allowed",
+    "amount",
+    "cautions",
+    "excess",
+    "listed",
+    "moved",
+    "name_of",
+    "quantity",
+    "quoted",
+    "some",
+]
 
 _LONGEST = 60  # characters of a name
 _DROPPED, _MANY, _FEW = 0.05, 100, 2  # as in `meanbounds.logs.read`
-_TRIALS = 0.14  # of the failures: what trials that ask whether a treatment is no worse allow
+TRIALS = 0.14
+"""How many more failures trials often allow of a treatment that should be no worse, as a share."""
+
 _NOUNS = {
     "errors": "the share of cases in which another option would have been better",
     "loss": "what better choices would have added to the mean reward",
@@ -61,7 +76,7 @@ def some(names: Sequence[str], most: int = 10) -> str:
     ('a, b and c', 'a', 'a and 2 more')
     """
     parts = [*names[:most], f"{len(names) - most:,} more"] if len(names) > most else list(names)
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
 
 def listed(names: Sequence[Arm]) -> str:
@@ -112,6 +127,10 @@ class Words:
         """A sum of rewards."""
         return f"{value:,.0f}" if abs(value) >= 10.0 or abs(value) < 1e-9 else f"{value:.2g}"
 
+    def span(self, least: float, most: float) -> str:
+        """Two sums with their signs, such as -417 to +25."""
+        return " to ".join(f"{'+' * (value > 1e-9)}{self.sum(value)}" for value in (least, most))
+
 
 def cautions(counts: Counts) -> list[str]:
     """What makes a log say little, each in a sentence.
@@ -146,6 +165,11 @@ def cautions(counts: Counts) -> list[str]:
     return found
 
 
+def amount(field: str, value: float) -> str:
+    """A value of an assumption; shares of cases as percentages."""
+    return f"{100 * value:.3g}%" if field in ("errors", "shift") else f"{value:.3g}"
+
+
 def moved(tip: Tip) -> tuple[str, str]:
     """The condition and the consequence of a tipping value.
 
@@ -154,10 +178,10 @@ def moved(tip: Tip) -> tuple[str, str]:
     >>> " -> ".join(moved(Tip("old", "errors", 0.1234, weaker=True, enter=("heparin",), leave=())))
     'the share of cases in which another option would have been better is 12.3% or more -> “heparin” can be best too'
     """
-    amount = f"{100 * tip.value:.3g}%" if tip.field in ("errors", "shift") else f"{tip.value:.3g}"
     side = "more" if tip.weaker != (tip.field == "gap_low") else "less"
     ends = ((tip.enter, "can be best too"), (tip.leave, "can no longer be best"))
-    return f"{_NOUNS[tip.field]} is {amount} or {side}", ", and ".join(f"{listed(a)} {what}" for a, what in ends if a)
+    change = ", and ".join(f"{listed(arms)} {what}" for arms, what in ends if arms)
+    return f"{_NOUNS[tip.field]} is {amount(tip.field, tip.value)} or {side}", change
 
 
 def allowed(promise: Promise | None, value: Floats | float, counts: Counts) -> Floats:
@@ -177,18 +201,15 @@ def allowed(promise: Promise | None, value: Floats | float, counts: Counts) -> F
     return np.round(np.array(found) / many, 7).reshape(earned.shape)
 
 
-def warning(promise: Promise | None, value: float, counts: Counts) -> str:
-    """What to say of a promise that allows many more failures; empty for one that does not.
+def excess(promise: Promise | None, value: float, counts: Counts) -> float:
+    """How many more failures a promise allows, as a share of those of the experts; 0 up to what trials often allow.
 
     Examples
     --------
     >>> import meanbounds as mb
     >>> counts = mb.logs.Counts([None], ["a"], [[100]], [[93]], [[93]])
-    >>> warning(mb.Promise(at_least=0.98), 0.93, counts)
-    'allows 26.6% more failures than the experts have; trials often allow at most 14%'
+    >>> [round(excess(mb.Promise(**one), 0.93, counts), 3) for one in ({"at_least": 0.98}, {"failures": TRIALS})]
+    [0.266, 0.0]
     """
-    lost, most = counts.high - value, float(allowed(promise, value, counts))
-    if most <= _TRIALS * lost * (1.0 + 1e-6):
-        return ""
-    more = f"{100 * most / lost:.3g}% more failures than the experts have" if most < lost else "twice the failures, or more"
-    return f"allows {more}; trials often allow at most {_TRIALS:.0%}"
+    share = float(allowed(promise, value, counts)) / max(counts.high - value, 1e-9 * (counts.high - counts.low))
+    return share if share > TRIALS * (1.0 + 1e-6) else 0.0
