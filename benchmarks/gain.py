@@ -140,13 +140,13 @@ def main(arguments: list[str] | None = None) -> None:
             warnings.simplefilter("ignore")  # of bounds that do not hold, and of rewards that contradict them
             rows = make(given.quick)
         if not given.quick:
-            write(DOCS / page, name, rows)
+            write(DOCS / page, f"{name}: python -m benchmarks.gain {name}", rows)
 
 
-def write(path: Path, name: str, rows: list[list[str]]) -> None:
-    """Put a table into a page, between its two markers."""
+def write(path: Path, made: str, rows: list[list[str]]) -> None:
+    """Put a table into a page, between its two markers; the first says how it was made."""
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    text, marker = path.read_text(encoding="utf-8"), f"<!-- {name}: python -m benchmarks.gain {name} -->"
+    text, marker = path.read_text(encoding="utf-8"), f"<!-- {made} -->"
     parts = re.split(f"({re.escape(marker)}\n).*?(<!-- end -->)", text, flags=re.DOTALL)
     if len(parts) != 4:
         raise ValueError(f"{path} must have the markers {marker} and <!-- end --> once")

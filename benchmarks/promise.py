@@ -1,12 +1,13 @@
 """Measure the promise to experts in made-up worlds: how often it breaks, and what the guard costs and gains.
 
-Usage: ``python -m benchmarks.promise [--worlds 200] [--runs 2] [--rounds 5000] [--rows 1000 10000] [--policy gittins]``.
-It prints a table. Worlds have five options and six kinds of hidden case; experts are of eight kinds.
+Usage: ``python -m benchmarks.promise [--worlds 200] [--rounds 5000] [--rows 1000 10000] [--write promise]``.
+Worlds have five options and six kinds of hidden case; experts are of eight kinds.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import meanbounds as mb
+from benchmarks.gain import DOCS, write
 from meanbounds.known import Known, Seen
 from meanbounds.policies.base import choose
 from meanbounds.support.streams import Draws, stream, uniform
@@ -23,12 +25,12 @@ WORLDS = {"hidden matters much": 1.0, "somewhat": 0.5, "little": 0.2}
 EXPERTS = ("right", "err in 5%", "err in 20%", "wrong ideas", "know half", "prefer one", "favour the worst", "habit")
 PROMISES: dict[str, mb.Promise | None] = {
     "none": None,
-    "at least 95%": mb.Promise(at_least=0.95),
-    "at least 98%": mb.Promise(at_least=0.98),
-    "margin 0.01": mb.Promise(margin=0.01),
-    "margin 0.005": mb.Promise(margin=0.005),
-    "14% of failures": mb.Promise(failures=0.14),
-    "14%, 30 in total": mb.Promise(failures=0.14, total=30.0),
+    "0.95": mb.Promise(at_least=0.95),
+    "0.98": mb.Promise(at_least=0.98),
+    "margin-0.01": mb.Promise(margin=0.01),
+    "margin-0.005": mb.Promise(margin=0.005),
+    "failures-14%": mb.Promise(failures=0.14),
+    "failures-14%-total-30": mb.Promise(failures=0.14, total=30.0),
 }
 POLICIES = {
     "gittins": mb.OptimisticGittins(f="t + 1000"),
@@ -124,46 +126,47 @@ def play(worlds: list[World], policy: Any, given: Known, promise: Any, rounds: i
     return Played(earned - rounds * value, below, seen.plays[:, ARMS] / rounds)
 
 
+def table(given: argparse.Namespace) -> list[list[str]]:
+    """Play every promise after logs of every size."""
+    rng = np.random.default_rng(given.seed)
+    kinds = [(experts, matters) for experts in EXPERTS for matters in WORLDS.values()]
+    worlds = [world(*kind, rng) for kind in kinds for _ in range(given.worlds)] * given.runs
+    gap = np.array([own.options.max() - own.value for own in worlds])
+    value, better, best = np.array([own.value for own in worlds]), gap >= GAP, gap <= 0.0
+    rows = [["rows", "decisions", "promise", "broken", "gain", "asked", "loss", "asked"]]
+    rows.append(["---:", "---:", "---", "---:", "---:", "---:", "---:", "---:"])
+    print(f"{len(worlds):,} runs; an option is better in {better.sum():,}, none in {best.sum():,}", flush=True)
+    for size in given.rows:
+        for name in given.promises:
+            start, promise = time.process_time(), PROMISES[name]
+            policy, what = known(worlds, size, POLICIES[given.policy], promise, given.seed)
+            found = play(worlds, policy, what, promise, given.rounds, given.seed)
+            gain = found.gain[better].sum() / (given.rounds * gap[better].sum())
+            loss = -found.gain[best].sum() / (given.rounds * value[best].sum())
+            broken = "" if promise is None else f"{(found.below > 0.0).mean():.2%}"
+            asked = f"{found.asked[better].mean():.0%}", f"{found.asked[best].mean():.0%}"
+            cells = [f"{size:,}", f"{given.rounds:,}", name, broken, f"{gain:.0%}", asked[0], f"{loss:.2%}", asked[1]]
+            rows.append(cells)
+            print(*cells, f"({(time.process_time() - start) / 60.0:.1f} minutes)", flush=True)
+    return rows
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the table; write it into the page unless something was asked for that makes it another one."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.promise", description=__doc__.split("\n")[0])
     parser.add_argument("--worlds", type=int, default=200, help="of each of 24 kinds")
-    parser.add_argument("--runs", type=int, default=2, help="logs and runs in each world")
+    parser.add_argument("--runs", type=int, default=1, help="logs and runs in each world")
     parser.add_argument("--rounds", type=int, default=5000)
     parser.add_argument("--rows", type=int, nargs="+", default=[1000, 10000])
     parser.add_argument("--policy", choices=POLICIES, default="gittins")
     parser.add_argument("--promises", nargs="+", choices=PROMISES, default=list(PROMISES))
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--write", metavar="NAME", help="write the table with this name into docs/promise.md")
     given = parser.parse_args()
-    rng = np.random.default_rng(given.seed)
-    worlds = [
-        world(experts, matters, rng) for experts in EXPERTS for matters in WORLDS.values() for _ in range(given.worlds)
-    ] * given.runs
-    gap, value = (
-        np.array([f(own) for own in worlds]) for f in (lambda w: w.options.max() - w.value, lambda w: w.value)
-    )
-    better, best = gap >= GAP, gap <= 0.0
-    print(
-        f"{given.rounds:,} decisions, {len(worlds):,} runs: an option is better by {GAP} or more in {better.sum():,}, "
-    )
-    print(f"the experts beat every option in {best.sum():,}. Policy: {POLICIES[given.policy]}\n")
-    print("| rows | promise | broken | gain | asked | experts best: loss | asked | minutes |")
-    print("| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for rows in given.rows:
-        for name in given.promises:
-            start, promise = time.process_time(), PROMISES[name]
-            policy, rows_known = known(worlds, rows, POLICIES[given.policy], promise, given.seed)
-            found = play(worlds, policy, rows_known, promise, given.rounds, given.seed)
-            gain = found.gain[better].sum() / (given.rounds * gap[better].sum())
-            loss = -found.gain[best].sum() / (given.rounds * value[best].sum())
-            asked = found.asked[better].mean(), found.asked[best].mean()
-            minutes = (time.process_time() - start) / 60.0
-            broken = "" if promise is None else f"{np.count_nonzero(found.below):,} ({(found.below > 0.0).mean():.2%})"
-            print(
-                f"| {rows:,} | {name} | {broken} | {gain:.0%} | {asked[0]:.0%} | {loss:.2%} | {asked[1]:.0%} | "
-                f"{minutes:.1f} |",
-                flush=True,
-            )
+    rows = table(given)
+    if given.write:
+        command = "python -m benchmarks.promise " + " ".join(sys.argv[1:])
+        write(DOCS / "promise.md", f"{given.write}: {command}", rows)
 
 
 if __name__ == "__main__":
