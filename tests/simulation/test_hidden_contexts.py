@@ -134,3 +134,22 @@ REFUSED: dict[str, Callable[[], object]] = {
 def test_what_cannot_be_is_refused(message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         REFUSED[message]()
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_experts_are_an_arm_of_their_own(graded: bool) -> None:
+    """Their arm earns what they earn, less the cost, and a promise to them is kept in simulations."""
+    law = [[[[0.1, 0.2, 0.7], [0.5, 0.2, 0.3]], [[0.6, 0.2, 0.2], [0.2, 0.4, 0.4]]]]
+    laws: dict[str, Any] = {"values": [0.0, 0.5, 1.0], "law": law}
+    means = [[[0.8, 0.4], [0.3, 0.6]]]
+    cases = HiddenContexts(means, [0.4, 0.6], errors=0.2, **(laws if graded else {}))
+    environment = cases.environment("z0", experts=True, cost=0.1)
+    assert environment.means[:2] == pytest.approx(cases.marginal_means[0])
+    assert environment.means[2] == pytest.approx(cases.value[0] - 0.1)
+    assert environment.high[2] == 0.9
+    value = float(environment.means[2])
+    known = mb.MeanBounds([0, 0, value], [1, 1, value], arms=[0, 1, mb.EXPERT], low=[0, 0, -0.1], high=[1, 1, 0.9])
+    guarded = mb.policies.Guarded(mb.GLUE(), mb.Promise(margin=0.05))
+    found = cases.simulate(guarded, {"z0": known}, horizon=400, runs=20, seed=1, checkpoints=list(range(1, 401)))["z0"]
+    gained = np.arange(1, 401) * (environment.means.max() - value) - next(iter(found.curves.values()))
+    assert (gained >= -0.05 * np.arange(1, 401) - 1e-9).all()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meanbounds.bounds import Arm, MeanBounds
+from meanbounds.bounds import EXPERT, Arm, MeanBounds
 from meanbounds.knowledge import Knowledge
 from meanbounds.simulation.environments import Bernoulli, Environment, Table
 from meanbounds.simulation.regret import Regret
@@ -274,22 +274,33 @@ class HiddenContexts:
         z, _, k, v = np.unravel_index(drawn, joint.shape)
         return {"context": _column(self.contexts)[z], "arm": _column(self.arms)[k], "reward": self.values[k, v]}
 
-    def environment(self, context: Hashable) -> Environment:
+    def environment(self, context: Hashable, *, experts: bool = False, cost: float = 0.0) -> Environment:
         """What an agent meets that sees this context only: rewards of its hidden contexts, as they occur.
+
+        With `experts` there is one more arm at the end, as for `meanbounds.EXPERT`: the experts choose, and asking them
+        costs so much.
 
         Examples
         --------
         >>> import meanbounds as mb
-        >>> mb.simulation.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]]).environment("z0").means
-        array([0.6, 0.5])
+        >>> cases = mb.simulation.HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]])
+        >>> cases.environment("z0").means, cases.environment("z0", experts=True, cost=0.1).means
+        (array([0.6, 0.5]), array([0.6 , 0.5 , 0.65]))
         """
         if context not in self.contexts:
             raise ValueError(unknown("context", context, self.contexts))
-        z = self.contexts.index(context)
+        z, shares, low, high = self.contexts.index(context), self.hidden_given_visible, self.low, self.high
+        weights, values = np.einsum("u,ukv->kv", shares[z], self.law[z]), self.values
+        if experts:
+            if np.ptp(low) or np.ptp(high):
+                raise ValueError("experts as an arm need one range of rewards for all arms")
+            choices = np.einsum("u,uk,ukv->v", shares[z], self.choices[z], self.law[z])
+            weights, values = np.vstack([weights, choices]), np.vstack([values, values[:1] - cost])
+            low, high = np.append(low, low[0] - cost), np.append(high, high[0] - cost)
         if self._two_point:
-            return Bernoulli(np.clip(self.marginal_means[z], self.low, self.high), low=self.low, high=self.high)
-        weights = np.einsum("u,ukv->kv", self.hidden_given_visible[z], self.law[z])
-        return Table(list(self.values), weights=list(weights), low=self.low, high=self.high)
+            means = np.einsum("kv,kv->k", weights / weights.sum(axis=1, keepdims=True), values)
+            return Bernoulli(np.clip(means, low, high), low=low, high=high)
+        return Table(list(values), weights=list(weights), low=low, high=high)
 
     def simulate(
         self,
@@ -307,7 +318,7 @@ class HiddenContexts:
             As for `meanbounds.simulate`; `horizon` is the number of rounds in each context.
         known
             Bounds or knowledge by context, such as bounds from the log; in a context without, agents start from
-            nothing.
+            nothing. Where `EXPERT` is the last arm, the experts are asked.
         seed
             The seed, from which those of the contexts follow.
 
@@ -323,7 +334,13 @@ class HiddenContexts:
             self.environment(context)  # refuses unknown ones
         for z, context in enumerate(self.contexts):
             own = np.random.default_rng([number, z])
-            found[context] = simulate(policies, self.environment(context), known.get(context), seed=own, **settings)
+            asked: dict[str, Any] = {}
+            if context in known:
+                bounds = Knowledge.of(known[context]).bounds
+                if EXPERT in bounds.arms:
+                    asked = {"experts": True, "cost": float(self.high[0] - bounds.high[bounds.position(EXPERT)])}
+            played = self.environment(context, **asked)
+            found[context] = simulate(policies, played, known.get(context), seed=own, **settings)
         return found
 
 
