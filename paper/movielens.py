@@ -303,7 +303,8 @@ def draw_regrets(path: Path, title: str, name: str, regrets: Mapping[tuple[str, 
         caption = draw_regret(ax, pooled(parts).select(list(POLICIES)), band="deviation")
         ax.set_title(f"{job}, {len(parts)} draws of the movies", loc="left", fontsize=10.0)
     figure.suptitle(textwrap.fill(title, 46), fontsize=11.0)
-    caption += "\nUCB, which does not use the log, is above the picture."
+    final = [f"{np.mean([part.final['UCB'].mean() for part in parts]):,.0f}" for parts in own.values()]
+    caption += f"\nNot shown: UCB, which does not use the log and ends at {' and '.join(final)}."
     words = "\n".join(textwrap.fill(line, 55) for line in caption.split("\n"))
     figure.supxlabel(words, x=0.02, ha="left", fontsize=9.0, color="#666666")
     figure.savefig(path)
