@@ -194,3 +194,12 @@ def test_graded_rewards_use_their_own_range_and_unit() -> None:
     assert "points of stars in 1,000 decisions" in read.inside("header")
     ticks = [text for path, text in read.texts if path[-1:] == ("text",)]
     assert {"1", "2", "3", "4", "5"} <= set(ticks)
+
+
+def test_the_odds_up_to_which_an_option_beats_the_experts_are_said_whatever_is_assumed() -> None:
+    for experts in (mb.Experts(), mb.Experts(odds=1.5), mb.Experts(odds=5.0)):
+        page = mb.logs.explain(log_of(BAD), experts)
+        factor = page.start.outlooks[0].odds
+        assert factor == ("aspirin", pytest.approx(2.986, abs=0.01))
+        said = Reader(page.html).inside("main")
+        assert "north: “aspirin” earns more than your experts if unrecorded facts changed the odds" in said

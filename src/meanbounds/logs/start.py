@@ -65,7 +65,7 @@ class Outlook:
         What to do, and why.
     odds
         For the option that gets there first, the factor up to which unrecorded facts may have changed the odds of a
-        choice while it is still certain to earn no less than the experts; None if there is no such option.
+        choice while it is still certain to earn no less than the experts, all else as assumed; None if there is none.
     """
 
     context: Context
@@ -164,7 +164,8 @@ class Start:
         found = {one.context: excess(self.promise, one.value, self.counts) for one in self.outlooks if one.rows}
         over = [context for context, share in found.items() if share]
         where = f" in {some([quoted(context) for context in over], 4)}" * (len(self.counts.contexts) > 1)
-        said = f"The promise allows {100 * max(found.values(), default=0.0):.3g}% more failures than your experts have"
+        most = f"{'up to ' * (len(over) > 1)}{100 * max(found.values(), default=0.0):.3g}%"
+        said = f"The promise allows {most} more failures than your experts have"
         return [f"{said}{where}; trials often allow at most {TRIALS:.0%}."] if over else []
 
     def __str__(self) -> str:
@@ -372,7 +373,7 @@ class _Limits:
             found: Floats = np.where(self.playable[place] & ~tried.impossible[:, None], tried.limits[0], -np.inf)
             return found
 
-        start, end = own.table[4], np.ones(1)
+        start, end = np.zeros(1), np.ones(1)
         if (lower(end) < level).all() or (lower(start) >= level).any():
             return None
         found = nearest(lambda v: (lower(v) >= level).any(axis=1), start, end)
