@@ -5,6 +5,7 @@
 - `glue_plays`, `glue_regret`, `uncertain_regret`: Theorem 6 and Corollary 6.1, after n rounds.
 - `asymptotic_plays`, `asymptotic_constant`, `comparison`, `lower_bound`, `arm_status`: in the long run, Table 1.
 - `log_bounds`, `linear_log_bounds`: Theorems 7 and 9.
+- `guarded_asks`: how often a promise to experts overrules a policy.
 - `regret_bounds`: the theorem that applies to each policy of a simulation, at its checkpoints.
 - `bernoulli_kl`, `bernoulli_kl_upper`: the divergence behind KL-UCB.
 """
