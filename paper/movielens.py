@@ -150,7 +150,7 @@ def main(out: Path, quick: bool) -> Sequence[Claim]:
     write_tables(out, variants, regrets)
     for name, variant in variants.items():
         for key, logs in variant.first.items():
-            draw_logs(out / f"movielens-{key}-{name}.png", f"{ratings.note}; {name}; the log keeps the {key}", logs)
+            draw_logs(out / f"movielens-{key}-{name}.png", f"{ratings.note}; {name}", f"The log keeps the {key}.", logs)
         if any(own == name for own, _ in regrets):
             draw_regrets(out / f"movielens-regret-{name}.png", f"{ratings.note}; {name}", name, regrets)
     found = claims(ratings, variants, regrets, missing)
@@ -263,7 +263,7 @@ def write_tables(
     write_csv(out / "movielens-regret.csv", "completion,occupation,draw,policy,regret", final)
 
 
-def draw_logs(path: Path, title: str, logs: Logs) -> None:
+def draw_logs(path: Path, title: str, about: str, logs: Logs) -> None:
     """A small panel for each log: bounds and means of the movies."""
     from matplotlib.figure import Figure
 
@@ -284,7 +284,7 @@ def draw_logs(path: Path, title: str, logs: Logs) -> None:
         ax.locator_params(axis="x", nbins=4)
         ax.set_title(name, loc="left", fontsize=10.0)
         ax.set_xlabel("mean reward" if ax in axes[len(logs.cases) - 2 : len(logs.cases)] else "")
-    said = [title, *(f"{name} leaves no log: {why}." for name, why in logs.without.items())]
+    said = [title, about, *(f"{name} leaves no log: {why}." for name, why in logs.without.items())]
     figure.suptitle("\n".join(textwrap.fill(text, 46) for text in said), fontsize=11.0)
     if keys:
         figure.legend(list(keys.values()), list(keys), loc="outside lower center", ncols=2, frameon=False, fontsize=9.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from scipy.stats import binom
 
 import meanbounds as mb
 from meanbounds.theory import log_bounds
-from paper import claims, finite_log, movielens, ratings, soft_impute, theorem7, transfer
+from paper import claims, finite_log, movielens, output, ratings, soft_impute, theorem7, transfer
 
 RECIPE = movielens.Recipe(penalties=(2.0, 1.0), rank=5, tolerance=1e-2, arms=6)
 TINY = {
@@ -118,6 +119,13 @@ def test_movielens_is_read_and_faults_are_named(tmp_path: Path, monkeypatch: pyt
         write_movielens(tmp_path, **{name: text})
         with pytest.raises(ValueError, match=message):
             ratings.load_movielens(tmp_path, complete=False)
+
+
+def test_the_folder_is_given_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FOLDER, "elsewhere")
+    monkeypatch.setattr(sys, "argv", ["movielens", "--out", str(tmp_path), "--movielens", str(tmp_path / "ml-1m")])
+    with pytest.raises(FileNotFoundError, match="ml-1m"):
+        output.command("", movielens.main)
 
 
 def test_made_up_ratings_have_the_shares_of_movielens() -> None:
