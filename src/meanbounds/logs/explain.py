@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from meanbounds.logs.agent import OF_BOUNDS
-from meanbounds.logs.bounds import Bounds, bounds
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.experts import Experts
+from meanbounds.logs.outlook import Outlook
 from meanbounds.logs.pictures import Row, bars, pins, swings
-from meanbounds.logs.start import Outlook, Start, start
+from meanbounds.logs.start import Start, start
 from meanbounds.logs.tipping import Tip, tipping
 from meanbounds.logs.words import Words, amount, cautions, listed, moved, name_of, quantity, quoted, some
 from meanbounds.support.optional import import_optional
@@ -25,14 +25,6 @@ __all__ = ["Page", "explain"]
 
 _ANY = Experts()
 _LINES = 6  # of a list
-_FIELDS = {
-    "errors": "wrong choices",
-    "loss": "lost by choices",
-    "gap_low": "lead of the best",
-    "gap_high": "largest difference",
-    "odds": "hidden odds",
-    "shift": "changed cases",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +73,10 @@ def explain(counts: Counts, experts: Experts = _ANY, **options: Any) -> Page:
     (True, False)
     """
     found = start(counts, experts, **options)
-    given: dict[str, Any] = {"confidence": 1.0 - OF_BOUNDS * (1.0 - found.confidence), "shift": found.shift}
-    given["arms"] = options.get("arms")
-    tips = tipping(counts, experts, contexts=[one.context for one in found.outlooks], **given)
-    return Page(_template().render(_Parts(found, bounds(counts, experts, **given), tips).all()), found)
+    level, contexts = 1.0 - OF_BOUNDS * (1.0 - found.confidence), [one.context for one in found.outlooks]
+    arms = [own.arm for own in found.outlooks[0].options]
+    tips = tipping(counts, experts, confidence=level, shift=found.shift, arms=arms, contexts=contexts)
+    return Page(_template().render(_Parts(found, tips).all()), found)
 
 
 @cache
@@ -98,14 +90,14 @@ def _template() -> Any:
 class _Parts:
     """Everything that the template shows."""
 
-    def __init__(self, found: Start, bounds: Bounds, tips: dict[Context, tuple[Tip, ...]]) -> None:
-        self.start, self.counts, self.bounds, self.tips = found, found.counts, bounds, tips
+    def __init__(self, found: Start, tips: dict[Context, tuple[Tip, ...]]) -> None:
+        self.start, self.counts, self.tips = found, found.counts, tips
         self.words, self.several = Words.of(found.counts), len(found.counts.contexts) > 1
 
     def all(self) -> dict[str, Any]:
         """The variables of the template."""
         found, counts, shown = self.start, self.counts, self.start.outlooks
-        sizes = (counts.rows, "row"), (len(counts.contexts), "context"), (len(shown[0].gain), "option")
+        sizes = (counts.rows, "row"), (len(counts.contexts), "context"), (len(shown[0].options), "option")
         pictures = [
             (
                 f"{name_of(one.context)}, {quantity(one.rows, 'row')}",
@@ -142,8 +134,8 @@ class _Parts:
         """What the bounds exclude."""
         said = []
         for one in self.start.outlooks:
-            own = self.bounds[one.context]
-            if out := [arm for arm, upper in zip(own.arms, own.upper, strict=True) if upper < own.lower.max()]:
+            most = max(own.lower for own in one.options)
+            if out := [own.arm for own in one.options if own.upper < most]:
                 said.append(f"{listed(out)}{f' in {quoted(one.context)}' * self.several}")
         if said:
             return f"By the bounds from this log, these cannot be the best option: {'; '.join(said[:4])}."
@@ -152,15 +144,13 @@ class _Parts:
 
     def _unsaid(self, one: Outlook) -> str:
         """The order of the plain averages, and how much of it the bounds confirm."""
-        means, own = self._seen(one)[0], self.bounds[one.context]
-        order = sorted((arm for arm in own.arms if means[arm] == means[arm]), key=lambda arm: -means[arm])
-        ends = {arm: (own.lower[k], own.upper[k]) for k, arm in enumerate(own.arms)}
-        pairs = [(a, b) for place, a in enumerate(order) for b in order[place + 1 :] if ends[a][0] > ends[b][1]]
-        known = some([f"{quoted(a)} above {quoted(b)}" for a, b in pairs], 3) if pairs else "nothing"
-        said = " > ".join(f"{quoted(arm)} {self.words.reward(means[arm])}" for arm in order[:_LINES])
+        order = sorted((own for own in one.options if own.rows), key=lambda own: -own.average)
+        pairs = [(a, b) for place, a in enumerate(order) for b in order[place + 1 :] if a.lower > b.upper]
+        known = some([f"{quoted(a.arm)} above {quoted(b.arm)}" for a, b in pairs], 3) if pairs else "nothing"
+        said = " > ".join(f"{quoted(own.arm)} {self.words.reward(own.average)}" for own in order[:_LINES])
         text = f"plain averages say {said}; of this order the bounds confirm {known}"
         if len(order) < 2:
-            text = f"all rows have {listed(order)}" if order else "there is not one row"
+            text = f"all rows have {quoted(order[0].arm)}" if order else "there is not one row"
         out = f". Not played, for too few rows or by name: {listed(one.unsupported)}" if one.unsupported else ""
         return self._about(one, text + out)
 
@@ -174,27 +164,18 @@ class _Parts:
             turns += [self._about(one, " if ".join(moved(tip)[::-1])) for tip in self.tips[one.context]]
         return wins + turns
 
-    def _seen(self, one: Outlook) -> tuple[dict[Any, float], dict[Any, float]]:
-        """Plain average and rows of each option, also of those that the log lacks."""
-        place, none = self.counts.position(one.context), dict.fromkeys(one.gain, 0.0)
-        means, rows = (
-            dict(zip(self.counts.arms, part[place].tolist(), strict=True))
-            for part in (self.counts.means, self.counts.count)
-        )
-        return {**dict.fromkeys(none, float("nan")), **means}, {**none, **rows}
-
     def _bars(self, one: Outlook) -> str:
-        words, own, (means, rows) = self.words, self.bounds[one.context], self._seen(one)
+        words = self.words
         drawn = [Row("your experts", *one.limits, words.reward(one.value), one.value, "experts")]
-        for arm, low, high in zip(own.arms, own.lower.tolist(), own.upper.tolist(), strict=True):
-            label = f"{words.reward(low)} to {words.reward(high)}, {quantity(rows[arm], 'row')}"
-            kind = "out" if arm in one.unsupported else "option"
-            drawn.append(Row(name_of(arm), low, high, label, means[arm], kind))
+        for own in one.options:
+            label = f"{words.reward(own.lower)} to {words.reward(own.upper)}, {quantity(own.rows, 'row')}"
+            kind = "option" if own.played else "out"
+            drawn.append(Row(name_of(own.arm), own.lower, own.upper, label, own.average, kind))
         return bars("Bounds on the mean of each option", drawn, self.counts.low, self.counts.high)
 
     def _swings(self, one: Outlook) -> str:
-        ends = {arm: (-1e3 * one.loss[arm], 1e3 * gain) for arm, gain in one.gain.items()}
-        drawn = [Row(name_of(arm), *both, self.words.span(*both)) for arm, both in ends.items()]
+        ends = [(own.arm, -1e3 * own.loss, 1e3 * own.gain) for own in one.options]
+        drawn = [Row(name_of(arm), low, high, self.words.span(low, high)) for arm, low, high in ends]
         return swings("What switching can lose and gain in 1,000 decisions", drawn)
 
     def _pins(self, one: Outlook) -> str:
@@ -211,7 +192,7 @@ class _Parts:
             given = self.start.shift if field == "shift" else getattr(self.start.experts, field)
             given = given[one.context] if isinstance(given, dict) else given
             ends = self._scaled(field, given), self._scaled(field, value)
-            rows.append(Row(f"{_FIELDS[field]}: {what}", *ends, f"{amount(field, value)} {side}"))
+            rows.append(Row(f"{field.replace('_', '-')}: {what}", *ends, f"{amount(field, value)} {side}"))
         return pins("Values at which the answer changes", rows) if rows else ""
 
     def _scaled(self, field: str, value: float) -> float:

@@ -15,20 +15,7 @@ from meanbounds.logs.values import similar
 from meanbounds.policies import Promise
 from meanbounds.support.types import Floats
 
-__all__ = [
-    "TRIALS",
-    "Words",
-    "allowed",
-    "amount",
-    "cautions",
-    "excess",
-    "listed",
-    "moved",
-    "name_of",
-    "quantity",
-    "quoted",
-    "some",
-]
+__all__ = ["TRIALS", "Words", "allowed", "cautions", "excess", "listed", "moved", "name_of", "quantity", "quoted"]
 
 _LONGEST = 60  # characters of a name
 _DROPPED, _MANY, _FEW = 0.05, 100, 2  # as in `meanbounds.logs.read`

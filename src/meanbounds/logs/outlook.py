@@ -1,0 +1,258 @@
+"""What to expect of an agent in each context of a log: gains, losses, the first decision, a conclusion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from meanbounds.agents import Agent
+from meanbounds.bounds import EXPERT, Arm
+from meanbounds.logs.agent import FEWEST, LEAST_SHARE, OF_BOUNDS, OF_GUARD, OF_VALUE
+from meanbounds.logs.assumed import WEAKEST, Assumed
+from meanbounds.logs.bounds import value
+from meanbounds.logs.claims import nearest
+from meanbounds.logs.counts import Context, Counts
+from meanbounds.logs.experts import Experts
+from meanbounds.logs.limits import as_nats, upper_limit
+from meanbounds.logs.words import Words, allowed, quantity, quoted
+from meanbounds.policies import Guarded, Promise
+from meanbounds.support.types import Booleans, Floats, Integers
+
+__all__ = ["CONCLUSIONS", "Conclusion", "Limits", "Option", "Outlook"]
+
+Conclusion = Literal["take over", "take over under a guard", "keep your experts"]
+"""What to do in a context."""
+
+CONCLUSIONS: tuple[Conclusion, ...] = get_args(Conclusion)
+
+
+class Option(NamedTuple):
+    """An option in a context, in reward units: its rows and plain average, its bounds, and whether it is played.
+
+    `gain` and `loss` are the most that it can bring more or less than the experts in a decision; a negative loss is a
+    certain gain.
+    """
+
+    arm: Arm
+    rows: int
+    average: float
+    lower: float
+    upper: float
+    gain: float
+    loss: float
+    played: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """What to expect in one context.
+
+    Attributes
+    ----------
+    context, rows, options
+        Its name, its rows in the log, and all options.
+    value, limits
+        What the experts earned on average less the cost of asking them, and limits on that.
+    first, behind, reason
+        What would be played first, `EXPERT` if the experts are asked; how many rows stand behind it; and why:
+        ``"policy"`` for what the policy wants, ``"guard"`` if it wants `wanted`, which the promise does not allow yet,
+        ``"support"`` if no option has enough rows.
+    best
+        The option to switch to: the one with the highest middle of what it can gain and lose, or the one that is
+        certain to lose least; None if none can be played.
+    odds
+        For the option that gets there first, the factor up to which unrecorded facts may have changed the odds of a
+        choice while it is still certain to earn no less than the experts, all else as assumed; None if there is none.
+    conclusion, because
+        What to do, and why.
+    """
+
+    context: Context
+    rows: int
+    options: tuple[Option, ...]
+    value: float
+    limits: tuple[float, float]
+    first: Arm
+    behind: int
+    reason: Literal["guard", "policy", "support"]
+    wanted: Arm
+    best: Option | None
+    odds: tuple[Arm, float] | None
+    conclusion: Conclusion
+    because: str
+
+    @property
+    def unsupported(self) -> list[Arm]:
+        """The options that are not played: they have too few rows, or are forbidden."""
+        return [own.arm for own in self.options if not own.played]
+
+    def first_in_words(self) -> str:
+        """What is done first, and why."""
+        why = f"by what the log makes likely, {'they do best' if self.first is EXPERT else 'it is most worth trying'}"
+        if self.reason == "support":
+            why = "no option has enough rows to be played"
+        elif self.reason == "guard":
+            why = f"the promise does not allow {quoted(self.wanted)} yet"
+        what = "ask your experts" if self.first is EXPERT else f"play {quoted(self.first)}"
+        return f"{what} ({quantity(self.behind, 'row')}): {why}"
+
+    def switching(self, words: Words) -> str:
+        """What 1,000 decisions for `best` can gain and lose, against asking the experts."""
+        gain, loss = (0.0, 0.0) if self.best is None else (1e3 * self.best.gain, 1e3 * self.best.loss)
+        if loss <= 0.0:
+            return f"gain {words.sum(-loss)} to {words.sum(gain)} {words.unit}"
+        if gain <= 0.0:
+            return f"lose {words.sum(-gain)} to {words.sum(loss)} {words.unit}"
+        return f"gain at most {words.sum(gain)}, lose at most {words.sum(loss)} {words.unit}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outlook, as JSON can hold it."""
+        found: dict[str, Any] = {**vars(self), "best": self.best and self.best.arm}
+        found |= {"options": [own._asdict() for own in self.options]}
+        return dict(_plain(found))
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What each option can gain and lose in each context, arrays (contexts, arms), in reward units."""
+
+    counts: Counts
+    assumed: Assumed
+    agent: Agent
+    lower: Floats
+    upper: Floats
+    gain: Floats
+    loss: Floats
+    value: Floats  # what the experts earned less the cost, and limits on it, (contexts,)
+    least: Floats
+    most: Floats
+    free: Floats  # what the promise allows to lose in a decision, (contexts,)
+    playable: Booleans
+
+    @classmethod
+    def of(
+        cls, counts: Counts, experts: Experts, made: Agent, promise: Promise | None, given: Mapping[str, float]
+    ) -> Limits:
+        """Compute the limits, with the shares of the error that the agent gives to them."""
+        error, shift, cost = 1.0 - given["confidence"], given["shift"], given["cost"]
+        width = counts.high - counts.low
+        names = [arm for arm in made.arms if arm is not EXPERT]
+        assumed = Assumed.of(counts, experts, confidence=1.0 - OF_BOUNDS * error, shift=shift, arms=names)
+        lower, upper = (counts.low + width * side for side in assumed.limits)
+        least, most = value(counts, confidence=1.0 - OF_VALUE * error, joint=False)
+        least, most = np.maximum(least - shift * width, counts.low), np.minimum(most + shift * width, counts.high)
+        rows, total, squares = assumed.cells.rows, assumed.cells.total, assumed.cells.squares
+        others = [part.sum(axis=1, keepdims=True) - part for part in (rows, total, squares)]
+        failures = others[0] - others[1], others[0] - 2.0 * others[1] + others[2]
+        size, nats = rows.sum(axis=1, keepdims=True), as_nats(OF_GUARD * error / (2 * len(names)))
+        gain, loss = (
+            width * (upper_limit(size, np.maximum(part, 0.0), np.maximum(square, 0.0), nats) + 2.0 * shift)
+            for part, square in (failures, (others[1], others[2]))
+        )
+        errors, lost, _, gap, *_ = assumed.table[:, :, None] * width
+        gain = np.minimum(gain, np.minimum(lost, errors * gap / width) + 2.0 * shift * width)
+        loss = np.minimum(loss, gap + 2.0 * shift * width)
+        gain = np.minimum(gain, upper - least[:, None]) + cost
+        loss = np.minimum(loss, most[:, None] - lower) - cost
+        out = np.array([[arm in never for arm in names] for never in map(made.forbidden, counts.contexts)])
+        earned = counts.value
+        free = allowed(promise, np.where(earned == earned, earned, counts.low), counts)
+        return cls(
+            counts, assumed, made, lower, upper, gain, loss, earned - cost, least - cost, most - cost, free, ~out
+        )
+
+    @cached_property
+    def concluded(self) -> Integers:
+        """The place of each context's conclusion."""
+        sure = (self.playable & (self.loss <= 0.0)).any(axis=1)
+        hopeless = ~(self.playable & (self.gain > self.free[:, None])).any(axis=1)
+        found: Integers = np.where(sure, 0, np.where(hopeless, 2, 1))
+        return found
+
+    def outlook(self, place: int) -> Outlook:
+        """What to expect in one context."""
+        counts, made, cells = self.counts, self.agent, self.assumed.cells
+        context, conclusion = counts.contexts[place], int(self.concluded[place])
+        rows, width = cells.rows[place], counts.high - counts.low
+        averages = np.where(rows > 0.0, counts.low + width * cells.total[place] / np.maximum(rows, 1.0), np.nan)
+        columns = (part[place].tolist() for part in (self.lower, self.upper, self.gain, self.loss, self.playable))
+        whole = rows.astype(int).tolist()
+        options = tuple(map(Option, self.assumed.arms, whole, averages.tolist(), *columns))
+        order = [own for own in options if own.played]
+        best = max(order, key=lambda own: (conclusion > 0) * own.gain - own.loss, default=None)
+        first, wanted = made.arms[int(made.probabilities(context).argmax())], _wanted(made, context)
+        reason: Literal["guard", "policy", "support"] = "policy"
+        if first is EXPERT:
+            reason = "support" if not order else "policy" if wanted is EXPERT else "guard"
+        odds = self._odds(place)
+        return Outlook(
+            context=context,
+            rows=sum(whole),
+            options=options,
+            value=float(self.value[place]),
+            limits=(float(self.least[place]), float(self.most[place])),
+            first=first,
+            behind=sum(own.rows for own in options if first in (own.arm, EXPERT)),
+            reason=reason,
+            wanted=wanted,
+            best=best,
+            odds=odds,
+            conclusion=CONCLUSIONS[conclusion],
+            because=self._because(place, best, odds),
+        )
+
+    def _because(self, place: int, best: Option | None, odds: tuple[Arm, float] | None) -> str:
+        conclusion, words = int(self.concluded[place]), Words.of(self.counts)
+        told = (self.assumed.table == np.array(WEAKEST)[:, None])[:5].all()
+        condition = "" if told else ", if what you assume is true"
+        if best is None:
+            return f"no option has {FEWEST} rows and {LEAST_SHARE:.0%} of the choices; include some by name to try them"
+        if conclusion == 0:
+            return f"{quoted(best.arm)} is certain to earn at least as much as your experts{condition}"
+        if conclusion == 1 and odds is None:
+            return "the log does not tell whether an option does better, not even with its averages at face value"
+        if conclusion == 1 and odds is not None:
+            change = f"unrecorded facts changed the odds of a choice by at most a factor {odds[1]:.3g}"
+            return f"{quoted(odds[0])} does better if {change}; otherwise the log does not tell"
+        if self.gain[place][self.playable[place]].max() <= 0.0:
+            return f"no option can earn more than your experts{condition}"
+        limit = f"{words.sum(1e3 * self.free[place])} {words.unit} in 1,000 decisions"
+        return f"no option can gain more than the {limit} that the promise allows to lose{condition}"
+
+    def _odds(self, place: int) -> tuple[Arm, float] | None:
+        """Up to which odds an option that can be played is certain to earn no less than the experts."""
+        own = self.assumed.at(np.array([place]))
+        level = (self.most[place] - self.counts.low) / (self.counts.high - self.counts.low)
+
+        def lower(values: Floats) -> Floats:
+            tried = own.at(np.zeros(1, dtype=np.int64), own.moved(np.full(1, 4), values))
+            found: Floats = np.where(self.playable[place] & ~tried.impossible[:, None], tried.limits[0], -np.inf)
+            return found
+
+        start, end = np.zeros(1), np.ones(1)
+        if (lower(end) < level).all() or (lower(start) >= level).any():
+            return None
+        found = nearest(lambda v: (lower(v) >= level).any(axis=1), start, end)
+        return own.arms[int(lower(found)[0].argmax())], float(1.0 / found[0])
+
+
+def _wanted(made: Agent, context: Context) -> Arm:
+    """What the agent's policy would play first without a guard."""
+    if not isinstance(made.policy, Guarded):
+        return made.arms[int(made.probabilities(context).argmax())]
+    free = Agent(made.policy.base, made.knowledge(context), seed=made.seed)
+    free.forbid(made.forbidden(context))
+    return free.arms[int(free.probabilities().argmax())]
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can hold it."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return {"expert": True} if value is EXPERT else None if value != value else value
