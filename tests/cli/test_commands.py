@@ -213,3 +213,14 @@ def test_an_interrupt_and_a_closed_pipe_have_their_exit_codes(log: Path, monkeyp
     assert process.stderr is not None
     assert process.stderr.read() == b""
     process.stderr.close()
+
+
+def test_names_that_a_terminal_lacks_are_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("arm,reward\n" + "Zürich,1\nb,0\n" * 200, encoding="utf-8")
+    command = [sys.executable, "-m", "meanbounds", "start", str(path)]
+    for encoding, name in (("ascii", "Z\\xfcrich"), ("utf-8", "Zürich")):
+        own = {**os.environ, "PYTHONIOENCODING": encoding}
+        done = subprocess.run(command, capture_output=True, check=True, env=own)
+        assert name in done.stdout.decode(encoding)
+        assert done.stderr == b""

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 from meanbounds.cli.command import Command, in_options, tell, warnings_told
 from meanbounds.support.version import __version__
@@ -31,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     2
     """
     options = make_parser().parse_args(arguments)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names that the terminal's encoding lacks
     try:
         with warnings_told():
             options.command.run(options)

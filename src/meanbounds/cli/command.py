@@ -101,7 +101,7 @@ def warnings_told() -> Iterator[None]:
         try:
             yield
         finally:
-            for said in dict.fromkeys(str(warning.message) for warning in caught):
+            for said in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)):
                 tell(f"meanbounds: caution: {in_options(said)}")
 
 

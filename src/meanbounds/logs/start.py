@@ -69,7 +69,11 @@ class Start:
         if self.promise is None:
             return "Nothing is promised: no guard keeps the agent from doing worse than your experts."
         said, words, ends = self.promise.in_words(), Words.of(self.counts), (self.counts.low, self.counts.high)
-        often = [self.promise.per_decisions(one.value, 10_000, low=ends[0], high=ends[1]) for one in self.outlooks]
+        often = [
+            self.promise.per_decisions(one.value, 10_000, low=ends[0], high=ends[1])
+            for one in self.outlooks
+            if one.rows
+        ]
         most = " to ".join(dict.fromkeys(words.sum(end) for end in (min(often), max(often))))
         rate = f"at most {most} {words.unit} fewer in 10,000 decisions"
         return f"{said[0].upper()}{said[1:]}: {rate}, with probability {self.confidence:g} in each context."
@@ -106,7 +110,7 @@ class Start:
         """What to expect, as JSON can hold it; the agent is saved apart."""
         made = {name: getattr(self, name) for name in ("conclusion", "confidence", "shift", "cost")}
         made |= {"experts": self.experts.to_dict(), "promise": self.promise and self.promise.to_dict()}
-        contexts = [one.to_dict() for one in self.outlooks]
+        contexts = [one.to_dict() for one in self.outlooks if one.rows]
         return {**made, "rows": self.counts.rows, "concluded": dict(self.concluded), "contexts": contexts}
 
     def save(self, path: str | Path) -> None:
