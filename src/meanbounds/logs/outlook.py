@@ -130,7 +130,7 @@ class Limits:
     value: Floats  # what the experts earned less the cost, and limits on it, (contexts,)
     least: Floats
     most: Floats
-    free: Floats  # what the promise allows to lose in a decision, (contexts,)
+    free: Floats  # what the promise may cost in a decision, (contexts,)
     playable: Booleans
 
     @classmethod
@@ -221,7 +221,7 @@ class Limits:
         if self.gain[place][self.playable[place]].max() <= 0.0:
             return f"no option can earn more than your experts{condition}"
         limit = f"{words.sum(1e3 * self.free[place])} {words.unit} in 1,000 decisions"
-        return f"no option can gain more than the {limit} that the promise allows to lose{condition}"
+        return f"no option can gain more than the promise may cost, {limit}{condition}"
 
     def _odds(self, place: int) -> tuple[Arm, float] | None:
         """Up to which odds an option that can be played is certain to earn no less than the experts."""

@@ -151,7 +151,7 @@ def start(
     these limits hold at once with the confidence. Then, of the options that have enough rows,
 
     - *take over* if one is certain to lose nothing;
-    - *keep your experts* if none can gain more than the promise allows to lose, or if there is none;
+    - *keep your experts* if none can gain more than the promise may cost, or if there is none;
     - *take over under a guard* otherwise: the log does not tell, and an agent can find out.
 
     Examples

@@ -172,7 +172,7 @@ def moved(tip: Tip) -> tuple[str, str]:
 
 
 def allowed(promise: Promise | None, value: Floats | float, counts: Counts) -> Floats:
-    """What a promise allows to lose in each decision in the long run, in reward units; 0 without a promise.
+    """What a promise may cost in each decision in the long run, in reward units; 0 without a promise.
 
     Examples
     --------
