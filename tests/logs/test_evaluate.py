@@ -15,9 +15,10 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 import meanbounds as mb
-from meanbounds.logs import Counts, LogError
+from meanbounds.cli import main
+from meanbounds.logs import Counts, LogError, evaluate
 from meanbounds.logs.estimates import Decisions
-from meanbounds.logs.evaluate import Evaluation, evaluate
+from meanbounds.logs.evaluation import Evaluation
 from meanbounds.support.types import Floats
 
 table: Any = Counts  # from lists
@@ -97,7 +98,7 @@ def test_estimates_equal_plain_loops(seed: int) -> None:
             assert found[name].robust == pytest.approx(naive(rows, chance)["robust"])
     assert found["agent"].value == pytest.approx(np.mean([row[2] for row in rows]))
     for value in (*found.values, *itertools.chain(*found.contexts.values())):
-        assert value.lower <= value.value <= value.upper + value.unseen
+        assert value.lower <= value.value <= value.upper
 
 
 def naive_limit(values: Floats, shifts: Sequence[float], nats: float, guess: float, least: float) -> float:
@@ -370,3 +371,22 @@ def test_bad_rows_can_be_left_out_and_are_counted() -> None:
     assert "3 rows left out: missing probability." in str(found)
     with pytest.raises(LogError, match="the agent does not know it"):
         evaluate(GOOD, {"new": mb.Agent(mb.GLUE(), {"x": mb.MeanBounds.vacuous(2)}, seed=1)}, context="z")
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = random_rows(np.random.default_rng(3), 200)
+    made, out = tmp_path / "made.csv", tmp_path / "out.json"
+    pd.DataFrame(columns(rows)).to_csv(made, index=False)
+    agent = mb.Agent(mb.GLUE(), mb.MeanBounds.vacuous(["a", "b"]), seed=1)
+    agent.save(tmp_path / "glue.json")
+    (tmp_path / "mine.json").write_text('{"c0": "a", "c1": {"b": 0.5, "c": 0.5}, "c2": {"expert": true}}')
+    given = [str(made), "--context", "context", "--log", str(made), "-o", str(out)]
+    policies = [part for name in ("glue", "mine") for part in ("--policy", str(tmp_path / f"{name}.json"))]
+    assert main(["evaluate", *given, *policies]) == 0
+    mine: Any = {"c0": "a", "c1": {"b": 0.5, "c": 0.5}, "c2": mb.EXPERT}
+    log_ = mb.logs.read(made, context="context")
+    found = evaluate(made, {"glue": agent, "mine": mine}, context="context", log=log_)
+    assert capsys.readouterr().out == f"{found}\n\nwritten: {out}\n"
+    assert json.loads(out.read_text()) == json.loads(json.dumps(found.to_dict()))
+    assert main(["evaluate", str(made), "--least", "0.9"]) == 2
+    assert "--least 0.9 is not true of these decisions" in capsys.readouterr().err

@@ -4,7 +4,8 @@ from meanbounds.logs.agent import agent, with_observed
 from meanbounds.logs.bounds import Bounds, bounds, value
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.errors import BadRows, LogError, LogWarning
-from meanbounds.logs.evaluate import Evaluation, Value, evaluate
+from meanbounds.logs.evaluate import evaluate
+from meanbounds.logs.evaluation import Evaluation, Value
 from meanbounds.logs.experts import Experts
 from meanbounds.logs.explain import Page, explain
 from meanbounds.logs.prior import prior

@@ -33,7 +33,7 @@ _LOG_WEIGHTS = _WEIGHTS - np.log(np.exp(_WEIGHTS).sum())
 _LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of q
 _OWN, _OTHER = 0.25, 1.0  # guessed variances: of rewards, and of weighted ones
 _HEAVIEST = 1e12  # weights above count as this much: less is on the safe side of every limit
-_HALVINGS = 45
+_NEWTON = 200  # steps at most; a few are usual
 _STRENGTH = 2.0  # rows that the mean of an arm over all contexts counts as in a prediction
 
 
@@ -124,20 +124,22 @@ class Decisions:
                 grown[:, place, k] = np.bincount(self.part, gains, self.parts)
         shifts = np.array([shift for _, shift in bets])[:, None]
 
-        def ruled_out(mean: Floats) -> Booleans:
-            costs = np.log1p(stakes[:, None] * np.maximum(mean[:, None, None] + shifts, 0.0))
-            gains = weights + grown - rows[:, None, None] * costs - nats
-            top = np.maximum(gains.max(axis=(1, 2)), 0.0)
-            found: Booleans = np.exp(gains - top[:, None, None]).sum(axis=(1, 2)) >= np.exp(-top)
-            return found
-
-        below, above = np.full(self.parts, least), np.ones(self.parts)
-        below = np.where(ruled_out(above), above, below)
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (below + above)
-            out = ruled_out(middle)
-            below, above = np.where(out, middle, below), np.where(out, above, middle)
-        return below
+        # The logarithm of the wealth is convex and falls in the mean, so Newton's steps stay where it is ruled out.
+        ends = np.full(self.parts, max(least, -shifts.min()))
+        found = ends if playable is None else np.where(playable, ends, max(least, -bets[0][1]))
+        for _ in range(_NEWTON):
+            mean = np.maximum(found[:, None, None] + shifts, 0.0)
+            gains = weights + grown - rows[:, None, None] * np.log1p(stakes[:, None] * mean)
+            top = gains.max(axis=(1, 2))
+            each = np.exp(gains - top[:, None, None])
+            total = each.sum(axis=(1, 2))
+            slope = rows * (each * stakes[:, None] / (1.0 + stakes[:, None] * mean)).sum(axis=(1, 2)) / total
+            over = np.maximum(top + np.log(total) - nats, 0.0)
+            step = np.divide(over, slope, out=np.zeros(self.parts), where=slope > 0.0)
+            found = np.minimum(found + step, 1.0)
+            if (step <= 1e-13).all() or (found == 1.0).all():
+                break
+        return found
 
     def estimates(self, weight: Floats, played: Floats, planned: Floats) -> dict[str, Floats]:
         """Estimates by inverse propensities and doubly robust, and how much the weights say.
@@ -223,7 +225,7 @@ class Lines:
         lower, upper = self.rows.limits(weight, self.nats, most, unseen == 0.0)
         below, above = self.rows.limits(weight, self.nats, most, unseen == 0.0, minus=True)
         found["robust"] = np.where(unseen == 0.0, found["robust"], np.nan)
-        found["value"] = np.where(unseen == 0.0, np.clip(found["robust"], lower, upper), found["ipw"])
+        found["value"] = np.clip(np.where(unseen == 0.0, found["robust"], found["ipw"]), lower, upper)
         return found | {"unseen": unseen, "lower": lower, "upper": upper, "below": below, "above": above}
 
     def _gather(self, values: Floats) -> Floats:
