@@ -313,10 +313,11 @@ class Agent(BaseAgent):
     def forbid(self, arms: Iterable[Arm], context: Context | None = None) -> None:
         """Forbid these arms in a context, and allow the others: ``agent.forbid([], context)`` allows all."""
         with self._lock:
-            row, mask = self._find(context).row, self._contexts.mask(as_list("arms", arms))
+            contexts = self._contexts
+            row, mask = contexts.rows[contexts.name(context)], contexts.mask(as_list("arms", arms))
             self._awake.clear()
             self._shared = None
-            self._contexts.forbidden[row] = mask
+            contexts.forbidden[row] = mask
 
     def forget_context(self, context: Context) -> None:
         """Erase a context with all that is known and was seen of it, for example when a person asks for it."""
@@ -375,7 +376,8 @@ class Agent(BaseAgent):
     def forbidden(self, context: Context | None = None) -> tuple[Arm, ...]:
         """The arms that are forbidden in a context."""
         with self._lock:
-            return self._contexts.names(self._contexts.forbidden[self._find(context).row])
+            contexts = self._contexts
+            return contexts.names(contexts.forbidden[contexts.rows[contexts.name(context)]])
 
     def knowledge(self, context: Context | None = None) -> Knowledge:
         """What is known of the arms in a context."""

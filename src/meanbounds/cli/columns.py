@@ -108,7 +108,7 @@ def experts_of(options: argparse.Namespace) -> Experts:
 
 def arguments(options: argparse.Namespace, counts: Counts) -> dict[str, Any]:
     """The arguments of `meanbounds.logs.start` that the options stand for."""
-    from meanbounds.logs.agent import PROMISE
+    from meanbounds.logs.log_agent import PROMISE
     from meanbounds.policies import Promise
 
     names = ("margin", "at_least", "failures", "total")

@@ -1,7 +1,7 @@
 """From a log to a decision: counts, what to assume of the experts who wrote it, bounds, and an agent."""
 
-from meanbounds.logs.agent import agent, with_observed
-from meanbounds.logs.bounds import Bounds, bounds, value
+from meanbounds.logs.log_agent import agent, with_observed
+from meanbounds.logs.log_bounds import Bounds, bounds, value
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.errors import BadRows, LogError, LogWarning
 from meanbounds.logs.evaluate import evaluate

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from meanbounds.logs.agent import OF_BOUNDS
+from meanbounds.logs.log_agent import OF_BOUNDS
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.experts import Experts
 from meanbounds.logs.outlook import Outlook

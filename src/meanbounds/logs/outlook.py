@@ -11,9 +11,9 @@ import numpy as np
 
 from meanbounds.agents import Agent
 from meanbounds.bounds import EXPERT, Arm
-from meanbounds.logs.agent import FEWEST, LEAST_SHARE, OF_BOUNDS, OF_GUARD, OF_VALUE
+from meanbounds.logs.log_agent import FEWEST, LEAST_SHARE, OF_BOUNDS, OF_GUARD, OF_VALUE
 from meanbounds.logs.assumed import WEAKEST, Assumed
-from meanbounds.logs.bounds import value
+from meanbounds.logs.log_bounds import value
 from meanbounds.logs.claims import nearest
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.experts import Experts

@@ -12,7 +12,7 @@ import numpy as np
 
 from meanbounds.agents import Agent
 from meanbounds.bounds import Arm
-from meanbounds.logs.agent import PROMISE, agent
+from meanbounds.logs.log_agent import PROMISE, agent
 from meanbounds.logs.counts import Counts
 from meanbounds.logs.experts import Experts
 from meanbounds.logs.outlook import CONCLUSIONS, Conclusion, Limits, Outlook

@@ -10,7 +10,7 @@ import numpy as np
 from meanbounds.agents import Agent
 from meanbounds.bounds import EXPERT, Arm, MeanBounds, UnknownArmError
 from meanbounds.knowledge import Knowledge, Prior
-from meanbounds.logs.bounds import bounds, value
+from meanbounds.logs.log_bounds import bounds, value
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.experts import Experts
 from meanbounds.logs.prior import prior
