@@ -11,22 +11,24 @@ import argparse
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import meanbounds as mb
 from examples.follow import Followed, averages, follow_all, rule
-from examples.page import COLOURS, code, part, picture, png, signed, table, tiles
+from examples.page import COLOURS, draw_gains, part, picture, png, signed, table, tidy, tiles
 from meanbounds.simulation import HiddenContexts
-from meanbounds.support.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROWS, PATIENTS, RUNS, SEED = 6_000, 10_000, 24, 2
-PROMISE = mb.Promise(margin=0.01)
+MARGIN = 0.01
+PROMISE = mb.Promise(margin=MARGIN)
 AGES, TREATMENTS = ["under 60", "60 and over"], ["tablets", "infusion", "waiting"]
 # The share of patients who recover, of mild and of severe cases, in either age band.
 RECOVER = [[[0.82, 0.90, 0.70], [0.42, 0.64, 0.30]], [[0.74, 0.60, 0.60], [0.30, 0.50, 0.20]]]
@@ -35,21 +37,25 @@ MIXTURE = [[0.35, 0.15], [0.30, 0.20]]
 CHOICES = [[[0.75, 0.05, 0.20], [0.15, 0.85, 0.0]], [[0.80, 0.05, 0.15], [0.15, 0.85, 0.0]]]
 CLINIC = HiddenContexts(RECOVER, MIXTURE, choices=CHOICES, contexts=AGES, arms=TREATMENTS)
 
-AGENT, NO_LOG, AVERAGES, DOCTORS = "agent with the promise", "agent without the log", "best average", "the doctors"
+AGENT, NO_LOG, AVERAGES = "agent with the promise", "agent without the log", "best average of the log"
 LINES: dict[str, dict[str, Any]] = {
     AGENT: {"color": COLOURS["blue"], "linewidth": 2.2},
     NO_LOG: {"color": COLOURS["grey"], "linestyle": (0, (4, 1.5))},
     AVERAGES: {"color": COLOURS["orange"], "linestyle": (0, (1, 1))},
 }
 
-USE = """counts = mb.logs.read("clinic.csv", context="age", arm="treatment", reward="recovered")
-agent = mb.logs.agent(counts, promise=mb.Promise(margin=0.01), seed=7)
+USE = """counts = mb.logs.read(
+    "clinic.csv", context="age",
+    arm="treatment", reward="recovered",
+)
+promise = mb.Promise(margin=0.01)
+agent = mb.logs.agent(counts, promise=promise)
 
-treatment = agent.pull("under 60")
-if treatment is mb.EXPERT:  # let the doctor choose, then tell what happened
+given = agent.pull("under 60")
+if given is mb.EXPERT:  # the doctor chooses
     agent.observe("tablets", 1.0, "under 60")
 else:
-    agent.update(treatment, 1.0, "under 60")
+    agent.update(given, 1.0, "under 60")
 """
 
 
@@ -77,7 +83,7 @@ def write_log(path: Path, rows: int = ROWS, seed: int = SEED) -> Path:
 
 def tell(log: Path, patients: int = PATIENTS, runs: int = RUNS, workers: int = 2) -> Story:
     """Read the log, and follow everybody through the same patients."""
-    counts = mb.logs.read(log, context="age", arm="treatment", reward="recovered")
+    counts = mb.logs.read(log, context="age", arm="treatment", reward="recovered", arms=TREATMENTS)
     start = mb.logs.start(counts, promise=PROMISE, seed=SEED)
     moments = np.arange(1, 101) * patients // 100
     nothing = mb.Agent(mb.OptimisticGittins(), {age: mb.MeanBounds.vacuous(TREATMENTS) for age in AGES}, seed=SEED)
@@ -92,20 +98,22 @@ def tell(log: Path, patients: int = PATIENTS, runs: int = RUNS, workers: int = 2
 
 def first_patients(counts: mb.logs.Counts, most: int = 400, wanted: int = 4) -> list[str]:
     """Let an agent decide for one patient after the other, and note when it does not ask."""
-    agent, rng, said = mb.logs.agent(counts, promise=PROMISE, seed=SEED), np.random.default_rng(SEED), []
+    agent, rng = mb.logs.agent(counts, promise=PROMISE, seed=SEED), np.random.default_rng(SEED)
+    said: list[str] = []
     for patient in range(1, most + 1):
-        z, u = np.unravel_index(rng.choice(CLINIC.probabilities.size, p=CLINIC.probabilities.ravel()), (2, 2))
+        z, u = divmod(int(rng.choice(CLINIC.probabilities.size, p=CLINIC.probabilities.ravel())), 2)
         age, treatment = AGES[z], agent.pull(AGES[z])
         if asked := treatment is mb.EXPERT:
             treatment = TREATMENTS[rng.choice(len(TREATMENTS), p=CLINIC.choices[z, u])]
-        recovered = float(rng.random() < CLINIC.means[z, u, TREATMENTS.index(treatment)])
+        recovered = float(rng.random() < CLINIC.means[z, u, TREATMENTS.index(str(treatment))])
         (agent.observe if asked else agent.update)(treatment, recovered, age)
         if not asked:
+            said = said or [f"patients 1 to {patient - 1}: the agent asks the doctors"]
             outcome = "recovered" if recovered else "did not recover"
             said.append(f"patient {patient}, {age}: the agent gives {treatment}; the patient {outcome}")
-        if len(said) == wanted:
+        if len(said) > wanted:
             break
-    return [f"patients 1 to {said[0].split()[1].rstrip(',') if said else most}: the agent asks the doctors", *said]
+    return said
 
 
 # The terminal
@@ -128,31 +136,27 @@ def show(story: Story) -> None:
     for label, row in gain_rows(story):
         print(f"    {label:24}{row[0]:>8}" + "".join(f"{cell:>14}" for cell in row[1:]))
     for label in (AGENT, NO_LOG):
-        print(f"    runs in which the {label} was once below the promised line: {story.followed[label].broken} of {runs}")
+        print(f"    the {label} was below the promised line once in {story.followed[label].broken} of {runs} runs")
 
 
 def bound_rows(story: Story) -> list[tuple[str, ...]]:
     """What the log says of each treatment: its average, its bounds, and the truth."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for z, age in enumerate(AGES):
         bounds, truth, plain = story.bounds[age], CLINIC.marginal_means[z], averages(CLINIC, story.counts)[z]
         for k, name in enumerate(TREATMENTS):
-            place = bounds.arms.index(name)
-            ends = f"{bounds.lower[place]:.0%} to {bounds.upper[place]:.0%}"
-            rows.append((age, name, f"{plain[k]:.0%}", ends, f"{truth[k]:.0%}"))
+            ends = f"{bounds.lower[k]:.0%} to {bounds.upper[k]:.0%}"
+            rows.append(("" if k else age, name, f"{plain[k]:.0%}", ends, f"{truth[k]:.0%}"))
         low, high = story.bounds.value[age]
         own = story.counts.value[story.counts.contexts.index(age)]
-        rows.append((age, "the doctors", f"{own:.0%}", f"{low:.0%} to {high:.0%}", f"{CLINIC.value[z]:.0%}"))
+        rows.append(("", "the doctors", f"{own:.0%}", f"{low:.0%} to {high:.0%}", f"{CLINIC.value[z]:.0%}"))
     return rows
 
 
 def gain_rows(story: Story) -> list[tuple[str, list[str]]]:
     """The gain of everybody at the end: in all, and by age band."""
-    found = []
-    for label, one in story.followed.items():
-        ends = one.gains[:, :, -1].mean(axis=0)
-        found.append((label, [signed(ends.sum()), *map(signed, ends)]))
-    return found
+    ends = {label: one.gains[:, :, -1].mean(axis=0) for label, one in story.followed.items()}
+    return [(label, [signed(own.sum()), *map(signed, own)]) for label, own in ends.items()]
 
 
 # The pictures
@@ -162,22 +166,18 @@ def bounds_picture(story: Story, age: str) -> Figure:
     """Bars from lower to upper bound, a cross at the average of the log, and a dot at the truth."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(3.75, 2.6), layout="constrained")
+    figure = Figure(figsize=(3.75, 2.7), layout="constrained")
     axes, z = figure.subplots(), AGES.index(age)
     bounds, (low, high) = story.bounds[age], story.bounds.value[age]
-    places = [bounds.arms.index(name) for name in TREATMENTS]
-    lower, upper = np.append(bounds.lower[places], low), np.append(bounds.upper[places], high)
-    shades = [COLOURS["pale"]] * len(places) + [COLOURS["blue"]]
-    axes.barh(range(4), upper - lower, left=lower, color=shades, height=0.5)
-    axes.barh([-9], [0.0], color=COLOURS["pale"], label="bounds")
-    axes.axvline(CLINIC.value[z], color=COLOURS["blue"], linestyle=":", linewidth=1)
-    axes.plot(averages(CLINIC, story.counts)[z], range(3), "x", color=COLOURS["orange"], markersize=7, label="average of the log")
+    axes.barh(range(3), bounds.upper - bounds.lower, 0.5, bounds.lower, color=COLOURS["pale"], label="bounds")
+    axes.barh(3, high - low, 0.5, low, color=COLOURS["blue"], label="the doctors, estimated")
+    crosses: dict[str, Any] = {"color": COLOURS["orange"], "markersize": 7, "label": "average of the log"}
+    axes.plot(averages(CLINIC, story.counts)[z], range(3), "x", **crosses)
     axes.plot([*CLINIC.marginal_means[z], CLINIC.value[z]], range(4), "o", color=COLOURS["ink"], label="truth")
     axes.set(yticks=range(4), yticklabels=[*TREATMENTS, "the doctors"], xlim=(0, 1), ylim=(3.5, -0.5))
-    axes.set_title(f"Patients {age}", loc="left", fontsize=10, fontweight="bold")
     axes.set_xticks(np.linspace(0, 1, 6), [f"{tick:.0%}" for tick in np.linspace(0, 1, 6)])
-    _plain(axes)
-    figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False, columnspacing=1.0, handletextpad=0.4)
+    tidy(axes, f"Patients {age}")
+    figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
     return figure
 
 
@@ -187,40 +187,29 @@ def gain_picture(followed: Mapping[str, Followed], ages: list[str], size: tuple[
 
     figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(1, len(ages), sharey=True, squeeze=False)[0]
-    shares = CLINIC.probabilities.sum(axis=1)
     floor = min(float(one.gains.min()) for one in followed.values())
     top = max(float(np.quantile(one.gains, 0.975, axis=0).max()) for one in followed.values())
     for axes, age in zip(panels, ages, strict=True):
         z = AGES.index(age)
-        for label, style in LINES.items():
-            gains = np.pad(followed[label].gains[:, z], ((0, 0), (1, 0)))
-            seen = np.append(0, followed[label].moments) * shares[z]
-            axes.plot(seen, gains.mean(axis=0), label=label, **style)
-            if len(gains) > 1:
-                ends = np.quantile(gains, [0.05, 0.95], axis=0)
-                axes.fill_between(seen, *ends, color=style["color"], alpha=0.15, linewidth=0)
-        axes.axhline(0.0, color=COLOURS["ink"], linewidth=1.2, label="the doctors")
-        axes.plot(seen, -PROMISE.margin * seen, color=COLOURS["blue"], linewidth=1.2, linestyle=":", label="promised line")
-        axes.set_title(f"Patients {age}", loc="left", fontsize=10, fontweight="bold")
-        axes.set(xlim=(0, seen[-1]), ylim=(1.08 * floor, 1.08 * top), xlabel="patients of this age")
-        axes.set_xticks(np.linspace(0, seen[-1], 3), [f"{tick:,.0f}" for tick in np.linspace(0, seen[-1], 3)])
-        _plain(axes)
+        seen = CLINIC.probabilities[z].sum() * followed[AGENT].moments
+        gains = {label: one.gains[:, z] for label, one in followed.items()}
+        draw_gains(axes, f"Patients {age}", seen, gains, LINES, -MARGIN, "the doctors")
+        below = np.full(2, 1.08 * floor), [0.0, -MARGIN * seen[-1]]
+        axes.fill_between([0.0, seen[-1]], *below, color=COLOURS["orange"], alpha=0.07, linewidth=0)
+        axes.set(ylim=(1.08 * floor, 1.08 * top), xlabel="patients of this age")
     panels[0].set_ylabel("recoveries gained on the doctors")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=2 if len(ages) == 1 else 3, fontsize=8, frameon=False
-    )
+    named, columns = panels[0].get_legend_handles_labels(), 2 if len(ages) == 1 else 3
+    figure.legend(*named, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
     return figure
 
 
-def _plain(axes: Any) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(labelsize=8.5)
-    axes.xaxis.label.set_size(8.5)
-    axes.yaxis.label.set_size(8.5)
-
-
 # The page
+
+
+def upper_if_right(story: Story) -> float:
+    """The upper bound of the infusion under 60 if the doctors always chose the best treatment, as they do not."""
+    wrong = mb.logs.bounds(story.counts, mb.Experts(errors=0.0))[AGES[0]]
+    return float(wrong.upper[TREATMENTS.index("infusion")])
 
 
 def parts(story: Story) -> list[str]:
@@ -252,14 +241,17 @@ def parts(story: Story) -> list[str]:
         ),
         part(
             "What bounds say",
-            f"""<p>The bounds assume nothing about the doctors ({story.bounds.experts.in_words()}). They ask: what if
-            all patients who got something else had recovered, or none of them? Add the uncertainty of {rows} rows, and
-            all bounds hold at once with probability {story.bounds.confidence:.0%}. The crosses may be anywhere inside
-            them.</p>
-            <p>The dark bar is what the doctors themselves achieve. That the log does tell, and quite precisely. Every
-            treatment may be better than the doctors or worse: the log alone cannot decide, and this is the honest
-            result. Narrower bounds need an assumption, such as <code>mb.Experts(errors=0.05)</code>: in at most 5% of
-            the cases another treatment would have been better.</p>
+            f"""<p>The bounds ask: what if all patients who got something else had recovered, or none of them? They add
+            the uncertainty of {rows} rows, and hold all at once with probability {story.bounds.confidence:.0%}. They
+            assume nothing of the doctors, and no gap between treatments: in each kind of case the best treatment may be
+            better than the others by nothing at all (<code>gap_low=0</code>) or by the whole range
+            (<code>gap_high</code> is not limited).</p>
+            <p>The dark bar is what the doctors themselves achieve, which the log tells quite precisely. Each treatment
+            may be better than that or worse: the log alone does not decide.</p>
+            <p>Narrower bounds need an assumption, and it has to be true. The paper's experts always choose what is
+            best. In this clinic another treatment would have been better in {CLINIC.errors[0]:.0%} of the cases under
+            60, and that assumption would bound the infusion by {upper_if_right(story):.0%} there, though
+            {CLINIC.marginal_means[0, 1]:.0%} would recover with it.</p>
             <p><a href="log.html">The page for the people who decide</a> says the same with the assumptions that would
             change it.</p>""",
             f"<div>{known}</div>",
@@ -269,19 +261,20 @@ def parts(story: Story) -> list[str]:
             f"""<p>The agent starts from the log, and the doctors are one of its options. It promises:
             {PROMISE.in_words()}, at any moment, in each age band with probability {story.start.confidence:.0%}. A guard
             lets it try a treatment only when the promise cannot break by it. At first that means asking:</p>
-            <ul>{"".join(f"<li>{line}</li>" for line in story.first)}</ul>{code(USE)}""",
+            <ul>{"".join(f"<li>{line}</li>" for line in story.first)}</ul><pre><code>{escape(USE)}</code></pre>""",
         ),
         part(
             "The same patients, followed",
             f"""<p>Now {patients} new patients come. Everybody meets the same ones: the doctors, an agent with the
             promise, an agent that never saw the log and cannot ask, and a rule that always gives what had the best
-            average. The lines are the mean of {runs} runs from this one log, the bands hold 90% of the runs. They count
-            expected recoveries, as the promise does; the luck of single patients is left out.</p>
+            average. The lines are the mean of {runs} runs from this one log, the bands hold 90% of the runs, and the
+            shaded region is what the promise excludes. The lines count expected recoveries, as the promise does; the
+            luck of single patients is left out.</p>
             <p><b>Under 60</b>, the infusion is better than what the doctors do. The agent with the promise finds that
-            out more slowly than the one that risks everything, and gains {signed(gains[AGENT][0])}.</p>
+            out more slowly than the one that risks everything, and gains {gains[AGENT][0]:.0f} recoveries.</p>
             <p><b>At 60 and over</b>, no treatment is as good as the doctors, who see what the agent cannot. The agent
-            with the promise goes on asking and loses {-gains[AGENT][1]:.0f}. The agent without the log cannot ask and
-            loses {-gains[NO_LOG][1]:.0f}.</p>
+            with the promise goes on asking, and its trials cost {-gains[AGENT][1]:.0f} recoveries: harm that the
+            promise allows, and limits. The agent without the log cannot ask and loses {-gains[NO_LOG][1]:.0f}.</p>
             <p>The promised line was crossed in {agent.broken} of {runs} runs with the promise, and in
             {story.followed[NO_LOG].broken} of {runs} without the log.</p>"""
             + table(("gained on the doctors", "all", *AGES), [(label, *row) for label, row in gain_rows(story)]),
@@ -306,12 +299,10 @@ def highlights(story: Story) -> str:
 def main(arguments: list[str] | None = None) -> None:
     """Tell the story in the terminal, or write its picture."""
     parser = argparse.ArgumentParser(prog="python -m examples.clinic", description="From a log to an agent.")
-    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for the log (default: demo)")
     parser.add_argument("--picture", type=Path, help="write the picture of the gains to this file, and nothing else")
-    parser.add_argument("--patients", type=int, default=PATIENTS, help=f"patients in a run (default: {PATIENTS})")
-    parser.add_argument("--runs", type=int, default=RUNS, help=f"simulated runs (default: {RUNS})")
     given = parser.parse_args(arguments)
-    story = tell(write_log(given.out / "clinic.csv"), given.patients, given.runs)
+    with TemporaryDirectory() as folder:
+        story = tell(write_log(Path(folder) / "clinic.csv"))
     if given.picture is None:
         show(story)
     else:

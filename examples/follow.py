@@ -87,9 +87,10 @@ def follow(
     ends = np.tile(np.rint(shares[:, None] * moments).astype(np.int64), (runs, 1))  # (rows, moments)
     value = np.concatenate([own.value for own in cases])
     worth = np.hstack([np.tile(cases[0].marginal_means, (runs, 1)), value[:, None]])[:, columns]
-    draw, rows = _Draw.of(cases), np.arange(len(ends))
+    draw, rows = Draw.of(cases), np.arange(len(ends))
     seen, gain, cache = Seen.empty(len(rows), len(names)), np.zeros(len(rows)), dict[str, Any]()
     keys, gains, lowest = stream(seed, rows, "policy"), np.zeros(ends.shape), np.zeros(len(rows))
+    played = np.zeros(seen.plays.shape)
     low, width, rng = known.low.min(), known.width.max(), np.random.default_rng(seed)
     ends_of_range = np.full(len(rows), low), np.full(len(rows), low + width)
     for t in range(1, int(ends.max()) + 1):
@@ -105,8 +106,8 @@ def follow(
             lowest = np.where(t <= ends[:, -1], np.minimum(lowest, gain + allowed), lowest)
         if (ends == t).any():
             gains = np.where(ends == t, gain[:, None], gains)
+            played = np.where(ends[:, -1:] == t, seen.plays / t, played)
     shape = (runs, len(contexts), -1)
-    played = seen.plays / seen.plays.sum(axis=1, keepdims=True)
     return Followed(moments, gains.reshape(shape), played.reshape(shape), lowest.reshape(shape[:2]))
 
 
@@ -135,7 +136,7 @@ def averages(cases: HiddenContexts, counts: mb.logs.Counts) -> Floats:
 
 
 @dataclass
-class _Draw:
+class Draw:
     """Draws cases for each row: what is hidden, what the experts choose, and how it goes with each option."""
 
     hidden: Floats  # (rows, hidden), as sums along the last axis like the other two
@@ -144,10 +145,10 @@ class _Draw:
     values: Floats  # (arms, values)
 
     @classmethod
-    def of(cls, cases: Sequence[HiddenContexts]) -> _Draw:
+    def of(cls, cases: Sequence[HiddenContexts]) -> Draw:
         parts = [(own.hidden_given_visible, own.choices, own.law) for own in cases]
-        sums = (np.cumsum(np.concatenate(part), axis=-1)[..., :-1] for part in zip(*parts, strict=True))
-        return cls(*sums, cases[0].values)
+        hidden, choices, law = (np.cumsum(np.concatenate(own), axis=-1)[..., :-1] for own in zip(*parts, strict=True))
+        return cls(hidden, choices, law, cases[0].values)
 
     def __call__(self, rounds: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """The reward of each arm and of the experts' choice, (rounds, rows, arms + 1), and a number for rounding.
