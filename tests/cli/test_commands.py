@@ -15,6 +15,7 @@ import pytest
 
 import meanbounds as mb
 from meanbounds import cli
+from meanbounds.bounds import UnknownArmError
 from meanbounds.cli import command
 from tests.logs.three_logs import BAD
 
@@ -213,6 +214,28 @@ def test_an_interrupt_and_a_closed_pipe_have_their_exit_codes(log: Path, monkeyp
     assert process.stderr is not None
     assert process.stderr.read() == b""
     process.stderr.close()
+
+
+@pytest.mark.parametrize("error", [KeyError("arm"), IndexError("list index out of range"), TypeError("not callable")])
+def test_bugs_are_tracebacks(error: Exception, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(mb.logs, "read", broken)
+    with pytest.raises(type(error)):
+        cli.main(["start", str(log)])
+
+
+@pytest.mark.parametrize("error", [UnknownArmError, LookupError, ValueError, OSError, ImportError])
+def test_errors_of_the_package_are_told(
+    error: type[Exception], log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise error("unknown context 'nrth', did you mean 'north'?")
+
+    monkeypatch.setattr(mb.logs, "read", refused)
+    assert cli.main(["start", str(log)]) == 2
+    assert capsys.readouterr().err == "meanbounds: unknown context 'nrth', did you mean 'north'?\n"
 
 
 def test_names_that_a_terminal_lacks_are_escaped(tmp_path: Path) -> None:

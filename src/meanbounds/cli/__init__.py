@@ -47,10 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         tell("meanbounds: not enough memory")
         return 2
-    except (ValueError, TypeError, LookupError, OSError, ArithmeticError, ImportError) as error:
-        tell(
-            f"meanbounds: {in_options(str(error.args[0] if isinstance(error, LookupError) and error.args else error))}"
-        )
+    except (ValueError, OSError, ImportError, LookupError) as error:
+        if isinstance(error, KeyError | IndexError):  # a bug: names that do not exist are plain LookupErrors
+            raise
+        tell(f"meanbounds: {in_options(str(error))}")
         return 2
     return 0
 
