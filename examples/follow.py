@@ -98,8 +98,7 @@ def follow(
             rewards, roundings = draw(CHUNK, rng)
             rewards = (rewards[..., columns] - low) / width
         arms = choose(agents[0].policy, known, seen, np.array([float(t)]), Draws(keys, t - 1), cache)
-        now = (t - 1) % CHUNK
-        seen.add(rows, arms, rewards[now, rows, arms], roundings[now])
+        seen.add(rows, arms, rewards[(t - 1) % CHUNK, rows, arms], roundings[(t - 1) % CHUNK])
         gain += worth[rows, arms] - value
         if promise is not None:
             allowed = np.min(promise.budgets(value, np.full(len(rows), float(t)), *ends_of_range), axis=0)
