@@ -100,7 +100,7 @@ def test_shift_by_hand() -> None:
     (moved,) = (tip for tip in tips if tip.field == "shift")
     assert moved.value == pytest.approx((own.lower[0] - own.upper[1]) / 2, abs=1e-6)
     assert (moved.enter, moved.leave, moved.weaker) == (("b",), (), True)
-    assert str(moved) == f"shift {moved.value:.3g} or more: 'b' can be best too"
+    assert str(moved) == f"shift {moved.value:.3g} or more: “b” can be best too"
 
 
 def test_some_contexts_keep_the_confidence_of_all() -> None:
@@ -114,7 +114,7 @@ def test_some_contexts_keep_the_confidence_of_all() -> None:
 
 def test_words_and_nothing_to_say() -> None:
     tip = Tip("x", "gap_low", 0.25, weaker=False, enter=("a",), leave=("b", "c"))
-    assert str(tip) == "gap_low 0.25 or more: 'a' can be best too, 'b' and 'c' can no longer be best"
+    assert str(tip) == "gap_low 0.25 or more: “a” can be best too, and “b” and “c” can no longer be best"
     alone = table([None], ["a"], [[10]], [[5]], [[5]])
     assert tipping(alone, Experts(errors=0.1)) == {None: ()}
     with pytest.raises(mb.BoundsError, match="contradicts"):

@@ -144,7 +144,7 @@ class Assumed:
         start, end = self.table[:5, 0], np.array(WEAKEST[:5])
 
         def holds(values: Floats) -> Booleans:
-            return ~self.at(np.zeros(5, dtype=np.int64), self.moved(every, values)).impossible
+            return ~self.moved(np.zeros(5, dtype=np.int64), every, values).impossible
 
         possible = (start != end) & holds(end)
         found = nearest(holds, start, end)
@@ -155,11 +155,11 @@ class Assumed:
             words.append(f"{FIELDS[field]} of {word} {number:.4g}")
         return words
 
-    def moved(self, fields: Integers, values: Floats) -> Floats:
-        """A table with a column for each entry: this context, or these contexts, with one field at another value."""
-        table = np.broadcast_to(self.table, (6, fields.size)).copy()
-        table[fields, np.arange(fields.size)] = values
-        return table
+    def moved(self, places: Integers, fields: Integers, values: Floats) -> Assumed:
+        """Some contexts, each with one field at another value."""
+        table = self.table[:, places]
+        table[fields, np.arange(places.size)] = values
+        return self.at(places, table)
 
     def in_units(self, field: int, number: float) -> float:
         """A number of the table as the user gives it."""
@@ -192,15 +192,12 @@ def _listed(counts: Counts, arms: Iterable[Arm] | None) -> tuple[tuple[Arm, ...]
     names = counts.arms
     if arms is not None:
         names = MeanBounds.vacuous(as_list("arms", arms)).arms
-        places = {arm: place for place, arm in enumerate(names)}
         for k, arm in enumerate(counts.arms):
-            if arm not in places and counts.count[:, k].any():
+            if arm not in names and counts.count[:, k].any():
                 raise BoundsError(f"arm {arm!r} has rows in the log, and is not among arms={shown(list(names))}")
-        into = [(places[arm], k) for k, arm in enumerate(counts.arms) if arm in places]
-        wider = [np.zeros((len(counts.contexts), len(names))) for _ in parts]
-        for new, old in zip(wider, parts, strict=True):
-            for place, k in into:
-                new[:, place] = old[:, k]
-        parts = wider
+        own = [k for k, arm in enumerate(counts.arms) if arm in names]
+        wider = np.zeros((len(parts), len(counts.contexts), len(names)))
+        wider[:, :, [names.index(counts.arms[k]) for k in own]] = np.array(parts)[:, :, own]
+        parts = [*wider]
     weighted = np.array(parts[3:]) if len(parts) > 3 else None
     return names, Cells(parts[0], parts[1], parts[2], weighted, 1.0 if least is None else least)

@@ -111,7 +111,7 @@ def claimed(cells: Cells, table: Floats, nats: float) -> tuple[Floats, Floats, I
     """
     arms = cells.rows.shape[1]
     size = max(1, _AT_ONCE // (arms * (arms + 1)))
-    starts = range(0, len(cells.rows), size)
+    starts = range(0, max(1, len(cells.rows)), size)
     parts = [_part(cells.at(slice(z, z + size)), table[:, z : z + size], nats) for z in starts]
     lower, upper, refuted = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return lower, upper, refuted

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from meanbounds.logs.log_agent import OF_BOUNDS
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.experts import Experts
+from meanbounds.logs.log_agent import OF_BOUNDS
 from meanbounds.logs.outlook import Outlook
 from meanbounds.logs.pictures import Row, bars, pins, swings
 from meanbounds.logs.start import Start, start
 from meanbounds.logs.tipping import Tip, tipping
-from meanbounds.logs.words import Words, amount, cautions, listed, moved, name_of, quantity, quoted, some
+from meanbounds.logs.words import Words, amount, cautions, condition, listed, name_of, quantity, quoted, some
 from meanbounds.support.optional import import_optional
 from meanbounds.support.saving import write_atomically
 from meanbounds.support.version import __version__
@@ -158,10 +158,11 @@ class _Parts:
         """Tipping values in sentences: first what would let an option beat the experts."""
         wins, turns = [], []
         for one in self.start.outlooks:
+            tips = self.tips[one.context]
             if one.odds is not None:
                 change = f"unrecorded facts changed the odds of a choice by at most a factor {one.odds[1]:.3g}"
                 wins.append(self._about(one, f"{quoted(one.odds[0])} earns more than your experts if {change}"))
-            turns += [self._about(one, " if ".join(moved(tip)[::-1])) for tip in self.tips[one.context]]
+            turns += [self._about(one, f"{tip.change} if {condition(tip.field, tip.value)} {tip.side}") for tip in tips]
         return wins + turns
 
     def _bars(self, one: Outlook) -> str:
@@ -182,9 +183,8 @@ class _Parts:
         """Tipping values on one scale, from the strongest assumption to none; empty if there are none."""
         drawn = []
         for tip in self.tips[one.context]:
-            side = "or more" if tip.weaker != (tip.field == "gap_low") else "or less"
             what = f"{listed(tip.enter)} can win" if tip.enter else f"{listed(tip.leave)} is out"
-            drawn.append((tip.field, tip.value, side, what))
+            drawn.append((tip.field, tip.value, tip.side, what))
         if one.odds is not None:
             drawn.insert(0, ("odds", one.odds[1], "or less", f"{quoted(one.odds[0])} beats experts"))
         rows = []

@@ -10,9 +10,9 @@ import numpy as np
 from meanbounds.agents import Agent
 from meanbounds.bounds import EXPERT, Arm, MeanBounds, UnknownArmError
 from meanbounds.knowledge import Knowledge, Prior
-from meanbounds.logs.log_bounds import bounds, value
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.experts import Experts
+from meanbounds.logs.log_bounds import bounds, value
 from meanbounds.logs.prior import prior
 from meanbounds.policies import Guarded, OptimisticGittins, Policy, Promise
 from meanbounds.support.checks import as_flag, as_float, as_list, shown, unknown, within

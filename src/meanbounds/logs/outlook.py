@@ -11,13 +11,13 @@ import numpy as np
 
 from meanbounds.agents import Agent
 from meanbounds.bounds import EXPERT, Arm
-from meanbounds.logs.log_agent import FEWEST, LEAST_SHARE, OF_BOUNDS, OF_GUARD, OF_VALUE
-from meanbounds.logs.assumed import WEAKEST, Assumed
-from meanbounds.logs.log_bounds import value
+from meanbounds.logs.assumed import FIELDS, WEAKEST, Assumed
 from meanbounds.logs.claims import nearest
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.experts import Experts
 from meanbounds.logs.limits import as_nats, upper_limit
+from meanbounds.logs.log_agent import FEWEST, LEAST_SHARE, OF_BOUNDS, OF_GUARD, OF_VALUE
+from meanbounds.logs.log_bounds import value
 from meanbounds.logs.words import Words, allowed, quantity, quoted
 from meanbounds.policies import Guarded, Promise
 from meanbounds.support.types import Booleans, Floats, Integers
@@ -225,11 +225,11 @@ class Limits:
 
     def _odds(self, place: int) -> tuple[Arm, float] | None:
         """Up to which odds an option that can be played is certain to earn no less than the experts."""
-        own = self.assumed.at(np.array([place]))
+        assumed, here = self.assumed, np.array([place])
         level = (self.most[place] - self.counts.low) / (self.counts.high - self.counts.low)
 
         def lower(values: Floats) -> Floats:
-            tried = own.at(np.zeros(1, dtype=np.int64), own.moved(np.full(1, 4), values))
+            tried = assumed.moved(here, np.full(1, FIELDS.index("odds")), values)
             found: Floats = np.where(self.playable[place] & ~tried.impossible[:, None], tried.limits[0], -np.inf)
             return found
 
@@ -237,7 +237,7 @@ class Limits:
         if (lower(end) < level).all() or (lower(start) >= level).any():
             return None
         found = nearest(lambda v: (lower(v) >= level).any(axis=1), start, end)
-        return own.arms[int(lower(found)[0].argmax())], float(1.0 / found[0])
+        return assumed.arms[int(lower(found)[0].argmax())], float(1.0 / found[0])
 
 
 def _wanted(made: Agent, context: Context) -> Arm:

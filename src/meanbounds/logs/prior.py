@@ -9,8 +9,7 @@ import numpy as np
 from meanbounds.bounds import Arm
 from meanbounds.divergence import kl
 from meanbounds.knowledge import Prior
-from meanbounds.logs.assumed import Assumed
-from meanbounds.logs.claims import claimed
+from meanbounds.logs.assumed import WEAKEST, Assumed
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.experts import Experts
 from meanbounds.support.checks import as_float
@@ -134,9 +133,6 @@ def _rows(assumed: Assumed) -> Floats:
 
 def _for_any_expert(assumed: Assumed) -> tuple[Floats, Floats]:
     """The bounds without any assumption: an expected mean outside would contradict them."""
-    nothing = Experts().numbers(assumed.contexts, 1.0)
-    lower, upper, _ = claimed(assumed.cells, nothing, assumed.nats)
-    shift = assumed.table[5][:, None]
-    lower, upper = np.clip(lower - shift, 0.0, 1.0), np.clip(upper + shift, 0.0, 1.0)
-    empty = ~assumed.cells.rows.any(axis=1, keepdims=True) | (lower > upper)
-    return np.where(empty, 0.0, lower), np.where(empty, 1.0, upper)
+    nothing = np.repeat(np.array(WEAKEST)[:, None], len(assumed.contexts), axis=1)
+    nothing[5] = assumed.table[5]
+    return assumed.at(np.arange(len(assumed.contexts)), nothing).limits

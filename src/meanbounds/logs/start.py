@@ -12,9 +12,9 @@ import numpy as np
 
 from meanbounds.agents import Agent
 from meanbounds.bounds import Arm
-from meanbounds.logs.log_agent import PROMISE, agent
 from meanbounds.logs.counts import Counts
 from meanbounds.logs.experts import Experts
+from meanbounds.logs.log_agent import PROMISE, agent
 from meanbounds.logs.outlook import CONCLUSIONS, Conclusion, Limits, Outlook
 from meanbounds.logs.words import TRIALS, Words, excess, listed, name_of, quantity, quoted, some
 from meanbounds.policies import Promise

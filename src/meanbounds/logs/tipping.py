@@ -12,6 +12,7 @@ from meanbounds.logs.assumed import FIELDS, WEAKEST, Assumed
 from meanbounds.logs.claims import nearest
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.experts import Experts
+from meanbounds.logs.words import listed
 from meanbounds.support.checks import as_list
 from meanbounds.support.types import Booleans, Floats, Integers
 
@@ -42,7 +43,7 @@ class Tip:
     --------
     >>> import meanbounds as mb
     >>> print(mb.logs.Tip("old", "errors", 0.1234, weaker=True, enter=("heparin",), leave=()))
-    errors 0.123 or more: 'heparin' can be best too
+    errors 0.123 or more: “heparin” can be best too
     """
 
     context: Context
@@ -52,11 +53,19 @@ class Tip:
     enter: tuple[Arm, ...]
     leave: tuple[Arm, ...]
 
-    def __str__(self) -> str:
-        above = self.weaker != (self.field == "gap_low")
+    @property
+    def side(self) -> str:
+        """On which side of the value the options are others: ``"or more"`` or ``"or less"``."""
+        return "or more" if self.weaker != (self.field == "gap_low") else "or less"
+
+    @property
+    def change(self) -> str:
+        """Which options enter and leave, in words."""
         ends = ((self.enter, "can be best too"), (self.leave, "can no longer be best"))
-        said = [f"{' and '.join(map(repr, arms))} {what}" for arms, what in ends if arms]
-        return f"{self.field} {self.value:.3g} or {'more' if above else 'less'}: {', '.join(said)}"
+        return ", and ".join(f"{listed(arms)} {what}" for arms, what in ends if arms)
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.value:.3g} {self.side}: {self.change}"
 
 
 def tipping(
@@ -96,85 +105,53 @@ def tipping(
     >>> counts = mb.logs.Counts([None], ["tPA", "heparin", "watch"], count, total, total)
     >>> for tip in mb.logs.tipping(counts, mb.logs.Experts(errors=0.05, gap_low=0.3))[None]:
     ...     print(tip)
-    errors 0.122 or more: 'heparin' can be best too
-    gap_low 0.189 or less: 'heparin' can be best too
-    shift 0.0471 or more: 'heparin' can be best too
+    errors 0.122 or more: “heparin” can be best too
+    gap_low 0.189 or less: “heparin” can be best too
+    shift 0.0471 or more: “heparin” can be best too
     """
     assumed = Assumed.of(counts, experts, confidence=confidence, shift=shift, arms=arms)
     chosen = assumed.contexts if contexts is None else as_list("contexts", contexts)
     assumed = assumed.at(np.array([counts.position(context) for context in chosen], dtype=np.int64))
     assumed.refuse_contradictions()
-    size = len(assumed.contexts)
-    fields, places = np.repeat(np.arange(6), size), np.tile(np.arange(size), 6)
-    base = _Moves(assumed, fields, places)
-    strongest = np.stack([np.zeros(size), np.zeros(size), assumed.table[3], assumed.table[2], *np.ones((1, size))])
-    start, weakest = assumed.table[fields, places], np.array(WEAKEST)[fields]
+    weakest = np.repeat(np.array(WEAKEST)[:, None], len(chosen), axis=1)
     nearly = np.abs(weakest - _NEARLY)  # a field that assumes nothing leaves its share of the error to the others
-    ends = {
-        True: np.where((start == weakest) | (fields == 5), weakest, nearly),
-        False: np.vstack([strongest, np.zeros((1, size))]).ravel(),
-    }
-    found: dict[Context, list[Tip]] = {context: [] for context in assumed.contexts}
-    for weaker, end in ends.items():
-        for tip in base.tips(weaker, end):
-            found[tip.context].append(tip)
-    return {context: tuple(tips) for context, tips in found.items()}
+    nearly[5] = WEAKEST[5]
+    strongest = np.zeros(weakest.shape)
+    strongest[2], strongest[3], strongest[4] = assumed.table[3], assumed.table[2], 1.0
+    tips = [
+        *_tips(assumed, True, np.where(assumed.table == weakest, weakest, nearly)),
+        *_tips(assumed, False, strongest),
+    ]
+    return {context: tuple(tip for tip in tips if tip.context == context) for context in assumed.contexts}
 
 
-@dataclass(frozen=True, eq=False)
-class _Moves:
-    """Every pair of a field and a context: what that field can move to, all pairs at once."""
+def _tips(assumed: Assumed, weaker: bool, ends: Floats) -> list[Tip]:
+    """The tip of each pair of a field and a context on the way to its end, where there is one; all pairs at once."""
+    fields, places = (part.ravel() for part in np.indices(ends.shape))
+    start, end, before = assumed.table.ravel(), ends.ravel(), _possible(assumed)[places]
 
-    assumed: Assumed
-    fields: Integers
-    places: Integers
+    def at(pairs: Integers, values: Floats) -> Assumed:
+        return assumed.moved(places[pairs], fields[pairs], values)
 
-    def tips(self, weaker: bool, end: Floats) -> list[Tip]:
-        """The tip of each pair on the way to this end, where there is one."""
-        table = self.assumed.table
-        start = table[self.fields, self.places]
-        before = self._at(start).possible
-        moves = np.flatnonzero(start != end)
-        if not moves.size:
-            return []
-        own = _Moves(self.assumed, self.fields[moves], self.places[moves])
-        start, end, before = start[moves], end[moves], before[moves]
-        impossible = own._at(end).wrong
-        if impossible.any():
-            some = _Moves(self.assumed, own.fields[impossible], own.places[impossible])
-            end[impossible] = nearest(lambda v: ~some._at(v).wrong, end[impossible], start[impossible])
-        changed = (own._at(end).possible != before).any(axis=1)
-        own = _Moves(self.assumed, own.fields[changed], own.places[changed])
-        start, end, before = start[changed], end[changed], before[changed]
-        if not changed.any():
-            return []
-        value = nearest(lambda v: (own._at(v).possible != before).any(axis=1), start, end)
-        return [
-            own._tip(*parts, weaker)
-            for parts in zip(range(len(value)), value, before, own._at(value).possible, strict=True)
-        ]
+    def differs(pairs: Integers, values: Floats) -> Booleans:
+        return np.asarray((_possible(at(pairs, values)) != before[pairs]).any(axis=1))
 
-    def _at(self, values: Floats) -> _Decision:
-        table = self.assumed.table[:, self.places].copy()
-        table[self.fields, np.arange(self.places.size)] = values
-        return _Decision.of(self.assumed.at(self.places, table))
-
-    def _tip(self, place: int, value: float, before: Booleans, after: Booleans, weaker: bool) -> Tip:
-        arms, field = self.assumed.arms, int(self.fields[place])
-        enter, leave = (tuple(arms[k] for k in np.flatnonzero(side)) for side in (after & ~before, before & ~after))
-        context = self.assumed.contexts[self.places[place]]
-        return Tip(context, FIELDS[field], self.assumed.in_units(field, value), weaker, enter, leave)
+    pairs = np.flatnonzero(start != end)
+    wrong = pairs[at(pairs, end[pairs]).impossible]
+    end[wrong] = nearest(lambda v: ~at(wrong, v).impossible, end[wrong], start[wrong])
+    pairs = pairs[differs(pairs, end[pairs])]
+    values = nearest(lambda v: differs(pairs, v), start[pairs], end[pairs])
+    tips = []
+    for pair, value, after in zip(pairs.tolist(), values.tolist(), _possible(at(pairs, values)), strict=True):
+        changes = after & ~before[pair], before[pair] & ~after
+        enter, leave = (tuple(assumed.arms[k] for k in np.flatnonzero(side)) for side in changes)
+        field, context = int(fields[pair]), assumed.contexts[places[pair]]
+        tips.append(Tip(context, FIELDS[field], assumed.in_units(field, value), weaker, enter, leave))
+    return tips
 
 
-@dataclass(frozen=True)
-class _Decision:
-    """Which arms can be best, contexts x arms, and in which contexts the log contradicts what is assumed."""
-
-    possible: Booleans
-    wrong: Booleans
-
-    @classmethod
-    def of(cls, assumed: Assumed) -> _Decision:
-        lower, upper = assumed.limits
-        best = lower.max(axis=1, keepdims=True)
-        return cls((upper > best) | (lower == best), assumed.impossible)
+def _possible(assumed: Assumed) -> Booleans:
+    """Which arms can be best, contexts x arms."""
+    lower, upper = assumed.limits
+    best = lower.max(axis=1, keepdims=True)
+    return np.asarray((upper > best) | (lower == best))

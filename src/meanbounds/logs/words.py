@@ -10,12 +10,11 @@ import numpy as np
 
 from meanbounds.bounds import EXPERT, Arm
 from meanbounds.logs.counts import Context, Counts
-from meanbounds.logs.tipping import Tip
 from meanbounds.logs.values import similar
 from meanbounds.policies import Promise
 from meanbounds.support.types import Floats
 
-__all__ = ["TRIALS", "Words", "allowed", "cautions", "excess", "listed", "moved", "name_of", "quantity", "quoted"]
+__all__ = ["TRIALS", "Words", "allowed", "cautions", "condition", "excess", "listed", "name_of", "quantity", "quoted"]
 
 _LONGEST = 60  # characters of a name
 _DROPPED, _MANY, _FEW = 0.05, 100, 2  # as in `meanbounds.logs.read`
@@ -157,18 +156,15 @@ def amount(field: str, value: float) -> str:
     return f"{100 * value:.3g}%" if field in ("errors", "shift") else f"{value:.3g}"
 
 
-def moved(tip: Tip) -> tuple[str, str]:
-    """The condition and the consequence of a tipping value.
+def condition(field: str, value: float) -> str:
+    """A value of an assumption in a sentence.
 
     Examples
     --------
-    >>> " -> ".join(moved(Tip("old", "errors", 0.1234, weaker=True, enter=("heparin",), leave=())))
-    'the share of cases in which another option would have been better is 12.3% or more -> “heparin” can be best too'
+    >>> condition("errors", 0.1234)
+    'the share of cases in which another option would have been better is 12.3%'
     """
-    side = "more" if tip.weaker != (tip.field == "gap_low") else "less"
-    ends = ((tip.enter, "can be best too"), (tip.leave, "can no longer be best"))
-    change = ", and ".join(f"{listed(arms)} {what}" for arms, what in ends if arms)
-    return f"{_NOUNS[tip.field]} is {amount(tip.field, tip.value)} or {side}", change
+    return f"{_NOUNS[field]} is {amount(field, value)}"
 
 
 def allowed(promise: Promise | None, value: Floats | float, counts: Counts) -> Floats:
