@@ -34,19 +34,11 @@ _SPARK = Dialect("Spark", quote="`", text="STRING", matches="RLIKE")
 _NO_EXTENSIONS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}  # of DuckDB
 _MEMORY = "1GB"  # of DuckDB; larger groupings go to disk
 _KINDS = {  # of columns, by the beginning of their types in DuckDB and Spark
-    "varchar": "text",
-    "string": "text",
-    "char": "text",
-    "enum": "text",
-    "bool": "boolean",
-    "decimal": "number",
-    "float": "number",
-    "double": "number",
-    "date": "time",
-    "timestamp": "time",
-    "json": "json",
+    **dict.fromkeys(("varchar", "string", "char", "enum"), "text"),
+    **dict.fromkeys(("decimal", "float", "double"), "number"),
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint", "hugeint", "utinyint", "usmallint", "uint"), "whole"),
     **dict.fromkeys(("ubigint", "uhugeint"), "whole"),
+    **{"bool": "boolean", "date": "time", "timestamp": "time", "json": "json"},
 }
 _POSTGRES_KINDS = {  # by the numbers that PostgreSQL gives its own types
     **{16: "boolean", 20: "whole", 21: "whole", 23: "whole", 700: "number", 701: "number", 1700: "number"},
@@ -68,24 +60,12 @@ _REMEDIES = {  # advice that goes with words of an engine
 
 @dataclass(frozen=True)
 class Log:
-    """A log that is open in some engine.
-
-    Attributes
-    ----------
-    dialect
-        How the engine spells SQL.
-    table
-        The SQL after FROM.
-    columns
-        All columns, by name.
-    run
-        Runs a query and returns its rows.
-    """
+    """A log that is open in some engine."""
 
     dialect: Dialect
-    table: str
+    table: str  # the SQL after FROM
     columns: dict[str, Column]
-    run: Callable[[str], list[Any]]
+    run: Callable[[str], list[Any]]  # from a query to its rows
 
     def column(self, name: str) -> Column:
         """A column; if there is none of this name, a LogError that names the closest one."""
@@ -97,16 +77,9 @@ class Log:
 
 @contextmanager
 def open_log(source: Any, engine: str | None, connection: Any, wanted: Sequence[str], whole: bool) -> Iterator[Log]:
-    """Open a log, and close it at the end.
+    """Open a log, and close it at the end; source, engine and connection are as for `meanbounds.logs.read`.
 
-    Parameters
-    ----------
-    source, engine, connection
-        See `meanbounds.logs.read`.
-    wanted
-        The columns that will be counted.
-    whole
-        Whether other columns are needed too, because a condition may name them.
+    `wanted` are the columns that will be counted; others are needed too (`whole`) if a condition may name them.
 
     Examples
     --------

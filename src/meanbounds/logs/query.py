@@ -22,34 +22,16 @@ _NUMBER = "^[+-]?([0-9]{1,200}[.]?[0-9]{0,200}|[.][0-9]{1,200})([eE][+-]?0{0,9}[
 
 @dataclass(frozen=True)
 class Dialect:
-    """The words in which engines differ.
+    """The words in which engines differ."""
 
-    Attributes
-    ----------
-    engine
-        Its name, for messages.
-    quote
-        The sign around names.
-    text, double
-        Its types of text and of floats with 64 bits.
-    matches
-        The operator that compares a text with a regular expression.
-    careful_cast
-        The cast of a text that looks like a number: one that gives NULL where it cannot, if there is one.
-    sum
-        The sum of floats that loses least.
-    overflows
-        Whether a number that is too large, or a division by 0, is an error.
-    """
-
-    engine: str
-    quote: str = '"'
+    engine: str  # its name, for messages
+    quote: str = '"'  # around names
     text: str = "TEXT"
-    double: str = "DOUBLE"
-    matches: str = "~"
-    careful_cast: str = "TRY_CAST"
-    sum: str = "SUM"
-    overflows: bool = False
+    double: str = "DOUBLE"  # the type of floats with 64 bits
+    matches: str = "~"  # compares a text with a regular expression
+    careful_cast: str = "TRY_CAST"  # of a text that looks like a number: NULL where it cannot, if there is such a cast
+    sum: str = "SUM"  # of floats, the one that loses least
+    overflows: bool = False  # whether a number that is too large, or a division by 0, is an error
 
     def name(self, *parts: str) -> str:
         """Quote a name, of several parts if it has a schema.

@@ -21,9 +21,7 @@ WORDS = dict.fromkeys(("true", "yes", "t", "y"), 1.0) | dict.fromkeys(("false", 
 """Words that are numbers, in small letters."""
 
 _MISSING = frozenset(("", "NA", "N/A", "n/a", "NaN", "nan", "<NA>", "NaT", "NULL", "null"))  # in a column of names
-_NO_NUMBER = frozenset(
-    ("", "na", "n/a", "nan", "<na>", "nat", "null", "none", "+nan", "-nan")
-)  # of numbers, casefolded
+_NO_NUMBER = frozenset(("", "na", "n/a", "nan", "<na>", "nat", "null", "none", "+nan", "-nan"))  # casefolded
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?")
 _COMMA = re.compile(r"[+-]?\d*,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
@@ -37,14 +35,8 @@ _ABOVE = re.compile(r"(over|above|more than|at least|>=?|≥)\s*(?=\d)")
 def numbers(written: Sequence[str | None], *, commas: bool = False) -> list[float | None]:
     """The number that each text is: None if it is missing, and NaN if it is something else.
 
-    The words True, yes, T and Y are 1, and False, no, F and N are 0, in small letters or large.
-
-    Parameters
-    ----------
-    written
-        The texts; None stands for NULL.
-    commas
-        Whether 0,5 is a half: see `uses_commas`. A text with a point is no number then.
+    None stands for NULL. The words True, yes, T and Y are 1, and False, no, F and N are 0, in small letters or large.
+    With `commas` 0,5 is a half, and a text with a point is no number: see `uses_commas`.
 
     Examples
     --------
