@@ -150,8 +150,8 @@ def test_plain_averages_and_bounds_are_compared() -> None:
 @pytest.mark.parametrize(
     ("counts", "caution"),
     [
-        (binary([1, 0], [1, 0]), "The log has 1 row, which says next to nothing."),
-        (binary([50], [20]), "All rows have the option “a”: the log says nothing about any other."),
+        (binary([1, 0], [1, 0]), "The log has 1 row, which says next to nothing: is this the whole log?"),
+        (binary([50], [20]), "All rows have the option “a”, so the log says nothing about any other: is"),
         (
             made([[1, 0]] * 3_000, [[1, 0]] * 3_000, contexts=[f"c{k}" for k in range(3_000)]),
             "3,000 contexts have 3,000 rows, less than 2 each",

@@ -266,14 +266,14 @@ def test_dropped_rows_are_remembered_and_warned_of_once() -> None:
 def test_cautions_of_logs_that_say_little() -> None:
     with cautioned("The log has 1 row"):
         logs.read({"arm": ["a"], "reward": [1]})
-    with cautioned("All rows have the arm 'a'", "List all arms with arms="):
+    with cautioned("All rows have the option “a”", "List all options with arms="):
         logs.read({"arm": ["a", "a"], "reward": [1, 0]})
     with cautioned():
         logs.read({"arm": ["a", "a"], "reward": [1, 0]}, arms=["a", "b"])
     many = {"id": [f"p{row}" for row in range(3000)], "arm": ["a", "b"] * 1500, "reward": [0, 1] * 1500}
-    with cautioned("3,000 contexts have 3,000 rows, less than 2 each", "'id' may name each row"):
+    with cautioned("3,000 contexts have 3,000 rows, less than 2 each", "“id” may name each row"):
         logs.read(many, context="id")
-    with cautioned("The arms 'a' and 'a ' are counted apart, and 1 more pair like this"):
+    with cautioned("The options “a” and “a␣” are counted apart (and 1 more pair like this)"):
         logs.read({"arm": ["a", "a ", "B", "b"], "reward": [1, 0, 1, 0]})
 
 

@@ -16,7 +16,7 @@ from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
 from meanbounds.support.types import Floats
 
-__all__ = ["Context", "Counts", "check_range"]
+__all__ = ["Context", "Counts", "check_columns", "check_least", "check_range"]
 
 Context = str | tuple[str, ...] | None
 """The name of a context: a text, one for each of several columns, or None where a log has no context column."""
@@ -265,6 +265,12 @@ class Counts(Saved):
             return cls(**{**data, "contexts": contexts})
         except (TypeError, ValueError, AttributeError) as error:
             raise saved.wrong(str(error)) from None
+
+
+def check_columns(names: Sequence[Any]) -> None:
+    """Refuse names of columns that are not different texts."""
+    if not all(isinstance(name, str) and name and names.count(name) == 1 for name in names):
+        raise LogError(f"context, arm, reward and probability must be different columns; got {shown(names)}")
 
 
 def check_range(low: Any, high: Any) -> tuple[float, float]:

@@ -12,15 +12,15 @@ import numpy as np
 from meanbounds.agents import Agent
 from meanbounds.bounds import EXPERT, Arm
 from meanbounds.logs.assumed import check_confidence
-from meanbounds.logs.counts import Context, Counts, check_least, check_range
+from meanbounds.logs.counts import Context, Counts, check_columns, check_least, check_range
 from meanbounds.logs.engines import open_log
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.estimates import Decisions, Lines
 from meanbounds.logs.evaluation import LINES, Evaluation, Value
 from meanbounds.logs.limits import as_nats
 from meanbounds.logs.query import LEAST, Question
-from meanbounds.logs.read import _refusal
-from meanbounds.logs.tally import Groups, _by_value, _contexts
+from meanbounds.logs.read import refusal
+from meanbounds.logs.tally import Groups, by_value, contexts_of
 from meanbounds.logs.values import arm_names, in_order
 from meanbounds.logs.words import quantity, quoted, some
 from meanbounds.support.checks import as_mapping, check_choice, is_whole, shown, within
@@ -115,15 +115,14 @@ def evaluate(
     columns = () if context is None else (context,) if isinstance(context, str) else tuple(context)
     wanted = [*columns, arm, reward, probability]
     check_choice("on_bad", on_bad, ("error", "drop"))
-    if not all(isinstance(name, str) and name and wanted.count(name) == 1 for name in wanted):
-        raise LogError(f"context, arm, reward and probability must be different columns; got {shown(wanted)}")
+    check_columns(wanted)
     with open_log(decisions, engine, connection, wanted, whole=where is not None) as opened:
         *keys, earned, chance = (opened.column(name) for name in wanted)
         question = Question(opened.dialect, opened.table, tuple(keys), earned, low, high, chance, LEAST, where)
         answer = sorted(opened.run(question.by_value(_MOST + 1)), key=str)  # sums that are always the same
     if len(answer) > _MOST:
         raise LogError(f"more than {_MOST:,} combinations of values: evaluate one period at a time, with where=")
-    groups, pending, dropped = _checked(_by_value(question, answer), question, on_bad)
+    groups, pending, dropped = _checked(by_value(question, answer), question, on_bad)
     table = _Table.of(groups, expert, low, high)
     rarest = float(table.rows.probability.min())
     if least is not None and rarest < check_least(least) * (1.0 - 1e-9):
@@ -148,7 +147,7 @@ def _checked(groups: Groups, question: Question, on_bad: str) -> tuple[Groups, i
     kinds = [kind.replace("propensity", "probability") for kind in groups.kind]
     bad = replace(groups, kind=["" if own else kind for own, kind in zip(late, kinds, strict=True)]).bad(question)
     if bad.number and on_bad == "error":
-        raise LogError(_refusal(bad) + _ADVICE * ("probability" in "".join(bad.kinds)), bad=bad)
+        raise LogError(refusal(bad) + _ADVICE * ("probability" in "".join(bad.kinds)), bad=bad)
     if all(kinds):
         said = "has a reward yet: wait for one" if any(late) else "is left: look at where= and on_bad="
         raise LogError(f"no decision {said}")
@@ -192,7 +191,7 @@ class _Table:
     def of(cls, groups: Groups, expert: str | None, low: float, high: float) -> _Table:
         """Put good groups in order; the experts are the last arm."""
         good = np.array([not kind for kind in groups.kind], dtype=bool)
-        contexts, context = _contexts(groups.keys[:-1], good)
+        contexts, context = contexts_of(groups.keys[:-1], good)
         codes, names = groups.keys[-1].codes[good], groups.keys[-1].names
         present = {names[code] for code in np.unique(codes)}
         asked = set() if expert is None else present & {expert, str(EXPERT)}

@@ -14,6 +14,7 @@ from meanbounds.logs.experts import Experts
 from meanbounds.logs.log_agent import OF_BOUNDS
 from meanbounds.logs.outlook import Outlook
 from meanbounds.logs.pictures import Row, bars, pins, swings
+from meanbounds.logs.read import LOUD
 from meanbounds.logs.start import Start, start
 from meanbounds.logs.tipping import Tip, tipping
 from meanbounds.logs.words import Words, amount, cautions, condition, listed, name_of, quantity, quoted, some
@@ -98,22 +99,16 @@ class _Parts:
         """The variables of the template."""
         found, counts, shown = self.start, self.counts, self.start.outlooks
         sizes = (counts.rows, "row"), (len(counts.contexts), "context"), (len(shown[0].options), "option")
-        pictures = [
-            (
-                f"{name_of(one.context)}, {quantity(one.rows, 'row')}",
-                self._bars(one),
-                self._pins(one),
-                self._swings(one),
-            )
-            for one in shown
-        ]
+        draws = self._bars, self._pins, self._swings
+        titles = [f"{name_of(one.context)}, {quantity(one.rows, 'row')}" for one in shown]
+        pictures = [(title, *(draw(one) for draw in draws)) for title, one in zip(titles, shown, strict=True)]
         left = len(counts.contexts) - len(shown)
         return {
             "start": found,
             "words": self.words,
             "conclusion": found.in_words().removesuffix("."),
             "assumed": "" if found.experts == _ANY else found.experts.in_words(),
-            "cautions": [*cautions(counts), *found.warnings()],
+            "cautions": [*self._dropped(), *cautions(counts), *found.warnings()],
             "sizes": ", ".join(quantity(*size) for size in sizes),
             "lead": [self._about(shown[0], shown[0].because), self._excluded()],
             "largest": f" in {quoted(shown[0].context)}, the largest context" * self.several,
@@ -129,6 +124,13 @@ class _Parts:
     def _about(self, one: Outlook, text: str) -> str:
         """A sentence about a context, with its name if there are several."""
         return f"{name_of(one.context)}: {text}." if self.several else f"{text[:1].upper()}{text[1:]}."
+
+    def _dropped(self) -> list[str]:
+        """How many rows were left out, in a sentence."""
+        counts, left = self.counts, sum(self.counts.dropped.values())
+        kinds = some([f"{name_of(kind)} ({number:,})" for kind, number in counts.dropped.items()])
+        many = ". That is many: find out why before you rely on the rest" * (left > LOUD * (left + counts.rows))
+        return [f"{left:,} of {quantity(left + counts.rows, 'row')} left out: {kinds}{many}."] if left else []
 
     def _excluded(self) -> str:
         """What the bounds exclude."""

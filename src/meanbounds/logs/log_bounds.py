@@ -12,6 +12,7 @@ from meanbounds.logs.assumed import Assumed, check_confidence
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.experts import Experts, where
 from meanbounds.logs.limits import as_nats, lower_limit, upper_limit
+from meanbounds.logs.words import quantity
 from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
 from meanbounds.support.types import Floats
@@ -47,7 +48,7 @@ class Bounds(dict[Context, MeanBounds], Saved):
     >>> first, second = (mb.logs.Counts([None], ["tPA", "watch"], count, [[s, 160]], [[s, 160]]) for s in (480, 510))
     >>> both = mb.logs.bounds(first) & mb.logs.bounds(second)
     >>> both
-    Bounds(1 context, 2 arms, 2000 rows, confidence 0.9: nothing is assumed of the experts)
+    Bounds(1 context, 2 arms, 2,000 rows, confidence 0.9: nothing is assumed of the experts)
     >>> both[None].lower.round(2)
     array([0.46, 0.13])
     """
@@ -68,9 +69,7 @@ class Bounds(dict[Context, MeanBounds], Saved):
 
     def __repr__(self) -> str:
         arms = len(next(iter(self.values()))) if self else 0
-        parts = [
-            f"{n} {word}{'s' * (n != 1)}" for n, word in ((len(self), "context"), (arms, "arm"), (self.rows, "row"))
-        ]
+        parts = map(quantity, (len(self), arms, self.rows), ("context", "arm", "row"))
         said = f"confidence {self.confidence:.6g}: {self.experts.in_words()}"
         return f"Bounds({', '.join(parts)}, {said})"
 

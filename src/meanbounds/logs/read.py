@@ -7,18 +7,19 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from meanbounds.bounds import Arm
-from meanbounds.logs.counts import Counts, check_least, check_range
+from meanbounds.logs.counts import Counts, check_columns, check_least, check_range
 from meanbounds.logs.engines import open_log
 from meanbounds.logs.errors import BadRows, LogError, LogWarning
 from meanbounds.logs.query import LEAST, Question
 from meanbounds.logs.tally import Groups, count_groups
-from meanbounds.logs.values import similar
+from meanbounds.logs.words import cautions, quantity
 from meanbounds.support.checks import check_choice, shown
 
-__all__ = ["read"]
+__all__ = ["LOUD", "read", "refusal"]
 
-_LOUD = 0.05  # share of the rows from which on dropping them is warned of
-_MANY = 100  # contexts from which on too few rows in each are warned of
+LOUD = 0.05
+"""The share of the rows from which on dropping them is warned of."""
+
 _ADVICE = {
     "missing context": "empty fields, NULL, NaN and NA are missing; if NA is a name in this log, write another name",
     "missing arm": "empty fields, NULL, NaN and NA are missing; if NA is a name in this log, write another name",
@@ -127,9 +128,7 @@ def read(
     """
     columns = () if context is None else (context,) if isinstance(context, str) else tuple(context)
     wanted = [*columns, arm, reward, *([] if propensity is None else [propensity])]
-    for name in wanted:
-        if not isinstance(name, str) or not name or wanted.count(name) > 1:
-            raise LogError(f"context, arm, reward and propensity must be different columns; got {shown(wanted)}")
+    check_columns(wanted)
     low, high = check_range(low, high)
     check_choice("on_bad", on_bad, ("error", "drop"))
     if least is not None and propensity is None:
@@ -137,22 +136,14 @@ def read(
     if where is not None and not (isinstance(where, str) and where.strip()):
         raise LogError(f"where must be a condition in SQL, or None; got {shown(where)}")
     with open_log(source, engine, connection, wanted, whole=where is not None) as log:
-        found = [log.column(name) for name in wanted]
-        question = Question(
-            log.dialect,
-            log.table,
-            tuple(found[: len(columns) + 1]),
-            found[len(columns) + 1],
-            low,
-            high,
-            None if propensity is None else found[-1],
-            LEAST if least is None else check_least(least),
-            where,
-        )
+        keys, earned = tuple(log.column(name) for name in (*columns, arm)), log.column(reward)
+        chance = None if propensity is None else log.column(propensity)
+        smallest = LEAST if least is None else check_least(least)
+        question = Question(log.dialect, log.table, keys, earned, low, high, chance, smallest, where)
         groups = count_groups(log, question)
     bad = groups.bad(question)
     if bad.number and on_bad == "error":
-        raise LogError(_refusal(bad), bad=bad)
+        raise LogError(refusal(bad), bad=bad)
     if bad.number == bad.rows:
         why = f" that can be counted; dropped: {_listed(bad)}. {bad.range_advice}" if bad.rows else ""
         why = why or (" that fulfil where=" if where else "")
@@ -160,8 +151,8 @@ def read(
     if arms is None:
         arms = _categories(source, arm)
     counts = groups.counts(question, columns, arms, least, dict(bad.kinds))
-    if cautions := _cautions(counts, groups, bad):
-        warnings.warn(LogWarning(" ".join(cautions), bad=bad if bad.number else None), stacklevel=2)
+    if said := [*_losses(groups, bad), *cautions(counts)]:
+        warnings.warn(LogWarning(" ".join(said), bad=bad if bad.number else None), stacklevel=2)
     return counts
 
 
@@ -172,60 +163,37 @@ def _categories(source: Any, arm: str) -> list[Any] | None:
     return names if names and all(isinstance(name, str | int) for name in names) else None
 
 
-def _refusal(bad: BadRows) -> str:
+def refusal(bad: BadRows) -> str:
     """Which kinds of bad rows there are, with one of each, and what to do."""
     lines = []
     for kind, number in bad.kinds.items():
         shown_row = ", ".join(f"{name}={value!r}" for name, value in bad.examples[kind].items())
         advice = f" ({_ADVICE[kind]})" if kind in _ADVICE else ""
-        lines.append(f"  {kind}: {_number(number, 'row')} ({_percent(number / bad.rows)}), such as {shown_row}{advice}")
+        lines.append(
+            f"  {kind}: {quantity(number, 'row')} ({_percent(number / bad.rows)}), such as {shown_row}{advice}"
+        )
     head = f"{bad.number:,} of {bad.rows:,} rows ({_percent(bad.share)}) cannot be counted:\n"
     correct = "Otherwise correct" if bad.range_advice else "Correct"
     last = f'{correct} the log, or leave such rows out with on_bad="drop".'
     return head + ";\n".join(lines) + ".\n" + f"{bad.range_advice}\n".lstrip() + last
 
 
-def _cautions(counts: Counts, groups: Groups, bad: BadRows) -> list[str]:
-    """What the user may not have meant."""
+def _losses(groups: Groups, bad: BadRows) -> list[str]:
+    """Rows that are not counted, where the user may not have meant that."""
     found = []
-    if bad.share > _LOUD:
+    if bad.share > LOUD:
         share = f"{bad.number:,} of {bad.rows:,} rows ({_percent(bad.share)})"
         found.append(f"{share} were dropped: {_listed(bad)}. {bad.range_advice}".rstrip())
     if groups.unknown:
         found.append(
-            f"where= is NULL for {_number(groups.unknown, 'row')}, as with a missing date, which it leaves out: add IS "
-            "NULL or IS NOT NULL to the condition to say what you mean."
+            f"where= is NULL for {quantity(groups.unknown, 'row')}, as with a missing date, which it leaves out: add "
+            "IS NULL or IS NOT NULL to the condition to say what you mean."
         )
-    contexts, arms = len(counts.contexts), len(counts.arms)
-    if counts.rows == 1:
-        found.append("The log has 1 row, which says next to nothing: is this the whole log?")
-    elif arms == 1:
-        found.append(
-            f"All rows have the arm {counts.arms[0]!r}, so the log says nothing about any other: is {counts.arm!r} the "
-            "right column? List all arms with arms= if there are more."
-        )
-    if contexts >= _MANY and counts.rows < 2 * contexts:
-        found.append(
-            f"{contexts:,} contexts have {counts.rows:,} rows, less than 2 each, which is too few to learn from: "
-            f"{' and '.join(map(repr, counts.columns))} may name each row. Choose columns with fewer values, or group "
-            "them (ages in bands)."
-        )
-    for key, what in zip(groups.keys, [*["contexts"] * len(counts.columns), "arms"], strict=True):
-        if pairs := similar(sorted(key.names)):
-            one, other = pairs[0]
-            more = f", and {_number(len(pairs) - 1, 'more pair')} like this" if len(pairs) > 1 else ""
-            found.append(
-                f"The {what} {one!r} and {other!r} are counted apart{more}: if they are the same, correct the log."
-            )
     return found
 
 
 def _listed(bad: BadRows) -> str:
-    return "; ".join(f"{kind}, {_number(number, 'row')}" for kind, number in bad.kinds.items())
-
-
-def _number(size: int, word: str) -> str:
-    return f"{size:,} {word}" + "s" * (size != 1)
+    return "; ".join(f"{kind}, {quantity(number, 'row')}" for kind, number in bad.kinds.items())
 
 
 def _percent(share: float) -> str:

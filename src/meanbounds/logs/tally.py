@@ -15,7 +15,7 @@ from meanbounds.logs.query import ABOVE, BELOW, GOOD, LEAST, ODD, Column, Questi
 from meanbounds.logs.values import arm_names, in_order, labels, natural_order, numbers, uses_commas
 from meanbounds.support.types import Booleans, Floats, Integers
 
-__all__ = ["Groups", "count_groups"]
+__all__ = ["Groups", "by_value", "contexts_of", "count_groups"]
 
 _FEW = 256  # different values among some rows, up to which a column is counted value by value
 _MOST = 1_000_000  # combinations that are taken from an engine
@@ -36,7 +36,7 @@ def count_groups(log: Log, question: Question) -> Groups:
     if few:
         rows = log.run(question.by_value(_MOST + 1))
         if len(rows) <= _MOST:
-            return _by_value(question, rows)
+            return by_value(question, rows)
     question = replace(question, commas=frozenset(commas))
     rows = [] if log.dialect.overflows else log.run(question.by_sums(_MOST + 1, clean=True))
     first = len(question.keys) + 1
@@ -104,7 +104,7 @@ class Groups:
     ) -> Counts:
         """Put the good groups in the order of contexts and arms."""
         good = np.array([not kind for kind in self.kind], dtype=np.bool_)
-        contexts, rows = _contexts(self.keys[:-1], good)
+        contexts, rows = contexts_of(self.keys[:-1], good)
         own = self.keys[-1]
         places = own.codes[good]
         order = in_order((own.names[code] for code in np.unique(places)), arms)
@@ -121,24 +121,12 @@ class Groups:
             return wide.reshape(shape)
 
         count, total, squares, *weighted = map(added, (self.rows, *self.sums))
-        return Counts(
-            contexts,
-            tuple(arm_names(order)),
-            count,
-            total,
-            squares,
-            question.low,
-            question.high,
-            columns,
-            question.keys[-1].name,
-            question.reward.name,
-            dropped,
-            np.array(weighted) if weighted else None,
-            least,
-        )
+        names, ends = (question.keys[-1].name, question.reward.name), (question.low, question.high)
+        known, arms = np.array(weighted) if weighted else None, tuple(arm_names(order))
+        return Counts(contexts, arms, count, total, squares, *ends, columns, *names, dropped, known, least)
 
 
-def _contexts(keys: Sequence[Codes], good: Booleans) -> tuple[tuple[Context, ...], Integers]:
+def contexts_of(keys: Sequence[Codes], good: Booleans) -> tuple[tuple[Context, ...], Integers]:
     """The contexts of the good groups in natural order, and the place of each group's own."""
     if not keys:
         return (None,), np.zeros(int(good.sum()), dtype=np.int64)
@@ -189,7 +177,7 @@ def _outside(what: str, below: bool, low: float) -> str:
     return "propensity is not above 0" if low == LEAST else f"propensity below least={low:g}"
 
 
-def _by_value(question: Question, rows: list[Any]) -> Groups:
+def by_value(question: Question, rows: list[Any]) -> Groups:
     """Judge groups that have one reward and one propensity each."""
     size = len(question.keys)
     columns, unknown = _known_columns(rows, size, size + 3 + (question.propensity is not None), -1)

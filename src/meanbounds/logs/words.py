@@ -17,7 +17,7 @@ from meanbounds.support.types import Floats
 __all__ = ["TRIALS", "Words", "allowed", "cautions", "condition", "excess", "listed", "name_of", "quantity", "quoted"]
 
 _LONGEST = 60  # characters of a name
-_DROPPED, _MANY, _FEW = 0.05, 100, 2  # as in `meanbounds.logs.read`
+_MANY = 100  # contexts from which on too few rows in each are warned of
 TRIALS = 0.14
 """How many more failures trials often allow of a treatment that should be no worse, as a share."""
 
@@ -79,13 +79,6 @@ def quantity(size: float, word: str) -> str:
 class Words:
     """How texts about one log write its rewards.
 
-    Attributes
-    ----------
-    decimals
-        Digits after the point of a mean reward.
-    unit
-        What a sum of rewards counts.
-
     Examples
     --------
     >>> import meanbounds as mb
@@ -94,8 +87,8 @@ class Words:
     ('0.75', '31', 'successes')
     """
 
-    decimals: int
-    unit: str
+    decimals: int  # of a mean reward
+    unit: str  # what a sum of rewards counts
 
     @classmethod
     def of(cls, counts: Counts) -> Words:
@@ -119,26 +112,28 @@ class Words:
 
 
 def cautions(counts: Counts) -> list[str]:
-    """What makes a log say little, each in a sentence.
+    """What makes a log say little, and what to do, each in a sentence or two.
 
     Examples
     --------
     >>> import meanbounds as mb
     >>> cautions(mb.logs.Counts([None], ["a", "a "], [[1, 0]], [[1, 0]], [[1, 0]]))[0]
-    'The log has 1 row, which says next to nothing.'
+    'The log has 1 row, which says next to nothing: is this the whole log?'
     """
-    found, contexts, left = [], len(counts.contexts), sum(counts.dropped.values())
-    if left:
-        kinds = some([f"{name_of(kind)} ({number:,})" for kind, number in counts.dropped.items()])
-        many = ". That is many: find out why before you rely on the rest" * (left > _DROPPED * (left + counts.rows))
-        found.append(f"{left:,} of {quantity(left + counts.rows, 'row')} left out: {kinds}{many}.")
+    found, contexts = [], len(counts.contexts)
     if counts.rows == 1:
-        found.append("The log has 1 row, which says next to nothing.")
-    if len(counts.arms) == 1:
-        found.append(f"All rows have the option {quoted(counts.arms[0])}: the log says nothing about any other.")
-    if contexts >= _MANY and counts.rows < _FEW * contexts:
-        size = f"{contexts:,} contexts have {quantity(counts.rows, 'row')}, less than {_FEW} each"
-        found.append(f"{size}, which is too few to learn from: choose columns with fewer values, or group them.")
+        found.append("The log has 1 row, which says next to nothing: is this the whole log?")
+    elif len(counts.arms) == 1:
+        found.append(
+            f"All rows have the option {quoted(counts.arms[0])}, so the log says nothing about any other: is "
+            f"{quoted(counts.arm)} the right column? List all options with arms= if there are more."
+        )
+    if contexts >= _MANY and counts.rows < 2 * contexts:
+        found.append(
+            f"{contexts:,} contexts have {quantity(counts.rows, 'row')}, less than 2 each, which is too few to learn "
+            f"from: {listed(counts.columns)} may name each row. Choose columns with fewer values, or group them (ages "
+            f"in bands)."
+        )
     names = {"options": [str(arm) for arm in counts.arms]}
     for place, column in enumerate(counts.columns):
         values = {own[place] if isinstance(own, tuple) else str(own) for own in counts.contexts}
