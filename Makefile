@@ -6,7 +6,7 @@ BIN := .venv/bin
 
 install: .venv/.all  ## the package with its extras, into .venv
 
-demo: .venv/.all  ## from bounds to decisions, with a picture, into demo/
+demo: .venv/.all  ## from a log to decisions, with pictures, into demo/
 	$(BIN)/python -m examples.demo --out demo
 
 test: .venv/.dev lint  ## linters, types, import rules, every test
