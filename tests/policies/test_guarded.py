@@ -177,8 +177,8 @@ def broken(case: str, promise: mb.Promise, runs: int, rounds: int) -> int:
         now = (reward == 1.0) | (late == 0.0) | (arms == 2)
         seen.add(rows[now], arms[now], reward[now], 0.0 * reward[now])
         waiting.setdefault(t + int(late), []).append((rows[~now], arms[~now]))
-        (allowed,) = promise.budgets(np.full(runs, value), np.full(runs, float(t)), np.zeros(runs), np.ones(runs))
-        crossed |= earned < t * value - allowed - 1e-9
+        allowed = promise.budgets(np.full(runs, value), np.full(runs, float(t)), np.zeros(runs), np.ones(runs))
+        crossed |= earned < t * value - np.min(allowed, axis=0) - 1e-9
     assert pulls[:, :2].sum() > 0.0
     return int(crossed.sum())
 
