@@ -27,13 +27,14 @@ from meanbounds.support.types import Booleans, Floats
 ROOT, ROWS, STEP, SEED = Path(__file__).parent.parent, (20_000, 5000), 100, 1
 HEAD = """# Two real trials
 
-Agents replace experts who see more than a log records. For every option, age and severity the chance of each outcome
-is that of a randomised trial, and only experts see severity (Killip class, consciousness). Which option is best in a
-small group is partly chance, and here the truth. Experts choose *right*, the best for age and severity; *err in 20%*,
-and take any; by *habit* take the worst on average in 60%; follow *wrong ideas*, guesses of means that are off by 0.15;
-*reserve the best* for the sicker (90% of these, 60% of others). Each age has its own agent and budget, at 95%.
-Gains are sums over ages; negative ones are harm, which a promise limits and does not exclude. *Worst moment*: how far
-below the experts any run ever was. *Broken*: for how many runs and ages the sum of means was ever below the promise.
+Agents replace experts who see more than a log records. The chance of each outcome, by option, age and severity, is that
+of a randomised trial; only experts see severity (Killip class, consciousness). What is best in a small group is partly
+chance, and here the truth. Experts choose *right*; *err in 20%*, and take any; by *habit* take the worst on average in
+60%; follow *wrong ideas*, guesses off by 0.15; or *reserve the best* for the sicker (90% of these, 60% of others). Each
+age has its own agent and budget, at 95%. Gains are sums over ages, with a standard error. *Worst moment*: how far below
+the experts any run ever was. *Broken*: for how many runs and ages the sum of means was ever below the promise. Negative
+numbers are harm: where experts are right, agents do harm as long as they run, and only a total ends it, with nearly all
+gain. A share of failures limits little where failures are common, as after a stroke.
 
 ![Gain on the experts over time](images/trials.png)
 """
@@ -157,9 +158,7 @@ def play(
     moments = np.rint(np.arange(STEP, decisions + 1, STEP)[:, None] * rounds / decisions).astype(np.int64)
     shape = len(EXPERTS), runs, len(cases.contexts)
     gain = np.take_along_axis(gains, moments, axis=0).T.reshape(*shape, -1).sum(axis=2).astype(np.float64)
-    return Played(
-        gain, broken.reshape(shape), asked.reshape(shape).sum(axis=(1, 2)) / rounds[: shape[1] * shape[2]].sum()
-    )
+    return Played(gain, broken.reshape(shape), asked.reshape(shape).sum(axis=(1, 2)) * len(EXPERTS) / rounds.sum())
 
 
 def jobs(trials: Iterable[str], runs: int) -> list[tuple[Any, int, Any]]:
@@ -179,7 +178,7 @@ def cell(gain: Floats, first: int) -> str:
 
 
 def table(head: list[Any], rows: list[Any]) -> str:
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in [head, ["---:"] * len(head), *rows]) + "\n"
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in [head, ["---"] * len(head), *rows]) + "\n"
 
 
 def tables(name: str, trial: Trial, results: Results, first: int) -> str:
