@@ -83,20 +83,9 @@ class Cells:
 def claimed(cells: Cells, table: Floats, nats: float) -> tuple[Floats, Floats, Integers]:
     """Lower and upper bounds on each mean, contexts x arms, and where a check refutes what is assumed.
 
-    Parameters
-    ----------
-    cells
-        What was counted.
-    table
-        What is assumed in each context, as `Experts.numbers` returns it.
-    nats
-        Minus the logarithm of the probability with which the bounds of one arm in one context may fail; `EXACT` for a
-        log that is taken as infinite.
-
-    Returns
-    -------
-    Bounds in units of the range, which can lie outside [0, 1] or cross; and `GAP_LOW` or `WEIGHTS` for the arms whose
-    check fails, else 0.
+    The rows of `table` are as `Experts.numbers` returns them. `nats` are minus the logarithm of the probability with
+    which the bounds of one arm in one context may fail; `EXACT` takes the log as infinite. Bounds are in units of the
+    range, and can lie outside [0, 1] or cross. The last array is `GAP_LOW` or `WEIGHTS` where a check fails, else 0.
 
     Examples
     --------
@@ -153,10 +142,10 @@ def _part(cells: Cells, table: Floats, nats: float) -> tuple[Floats, Floats, Int
     if (judged & far).any():
         refuted[(_of_gap(cells, gap, check) + wrong * gap < -1e-9) & judged & far] = GAP_LOW
     if cells.weighted is not None:
-        least, most = _by_propensity(cells, lower_of["weighted"], upper_of["weighted"])
+        least, most = _by_propensity(cells, cells.weighted, lower_of["weighted"], upper_of["weighted"])
         lower, upper = np.maximum(lower, least), np.minimum(upper, most)
         if nats > EXACT:
-            refuted[_of_weights(cells, check)] = WEIGHTS
+            refuted[_of_weights(cells, cells.weighted, check)] = WEIGHTS
     return lower, upper, refuted
 
 
@@ -238,9 +227,8 @@ def _by_odds(cells: Cells, inverse: Floats, nats: Floats) -> Floats:
     return share * mean + (1.0 - share) * elsewhere
 
 
-def _by_propensity(cells: Cells, lower_nats: Floats, upper_nats: Floats) -> tuple[Floats, Floats]:
+def _by_propensity(cells: Cells, sums: Floats, lower_nats: Floats, upper_nats: Floats) -> tuple[Floats, Floats]:
     """Both limits by known propensities: the best over the centres c. Nothing is said of arms without rows."""
-    sums = np.zeros((5, *cells.rows.shape)) if cells.weighted is None else cells.weighted
     ones, total, square_ones, square_total, squares = sums
     n, least = cells.rows.sum(axis=1, keepdims=True), cells.least
     lower, upper = np.zeros(ones.shape), np.ones(ones.shape)
@@ -262,9 +250,8 @@ def _of_gap(cells: Cells, gap: Floats, nats: Floats) -> Floats:
     return _limit(upper_limit, n, cells.total - gap * cells.rows, second, -gap, nats)
 
 
-def _of_weights(cells: Cells, nats: Floats) -> Booleans:
+def _of_weights(cells: Cells, sums: Floats, nats: Floats) -> Booleans:
     """Whether one over the propensity of k does not have the mean 1 over all rows, 0 where another arm was chosen."""
-    sums = np.zeros((5, *cells.rows.shape)) if cells.weighted is None else cells.weighted
     unit = cells.rows.sum(axis=1, keepdims=True), cells.least * sums[0], cells.least**2 * sums[2]
     low, high = (limit(*unit, nats + log(2.0)) for limit in (lower_limit, upper_limit))
     return (cells.rows > 0.0) & ((low > cells.least) | (high < cells.least))

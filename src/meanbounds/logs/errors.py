@@ -32,8 +32,6 @@ class BadRows:
     >>> bad = BadRows(200, {"reward above range": 150, "missing arm": 10}, seen=(1.0, 5.0))
     >>> bad.number, bad.share
     (160, 0.8)
-    >>> bad.range_advice
-    'The rewards go from 1 to 5, and the range is 0 to 1. If 1 to 5 is their scale, give low=1, high=5.'
     """
 
     rows: int
@@ -81,7 +79,15 @@ class BadRows:
         return said
 
 
-class LogError(ValueError):
+class _OfRows(Exception):  # noqa: N818
+    """A message that may be about rows that cannot be counted."""
+
+    def __init__(self, message: str, *, bad: BadRows | None = None) -> None:
+        super().__init__(message)
+        self.bad = bad
+
+
+class LogError(_OfRows, ValueError):
     """A log that cannot be counted as it is; the message says what is wrong, where, and what to do.
 
     Attributes
@@ -104,20 +110,9 @@ class LogError(ValueError):
     Counts(2 rows, 1 context, 2 arms, rewards in [1, 4])
     """
 
-    def __init__(self, message: str, *, bad: BadRows | None = None) -> None:
-        super().__init__(message)
-        self.bad = bad
 
-
-class LogWarning(UserWarning):
+class LogWarning(_OfRows, UserWarning):
     """Something about a log that you may not have meant, such as a context for every row.
 
-    Attributes
-    ----------
-    bad
-        The rows that were dropped, as a `BadRows`, if the warning is about such rows; else None.
+    `bad` holds the rows that were dropped, as a `BadRows`, if the warning is about such rows; else it is None.
     """
-
-    def __init__(self, message: str, *, bad: BadRows | None = None) -> None:
-        super().__init__(message)
-        self.bad = bad

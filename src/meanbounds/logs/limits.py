@@ -50,26 +50,13 @@ def upper_limit(rows: ArrayLike, total: ArrayLike, squares: ArrayLike, nats: Arr
 
 
 def lower_limit(rows: ArrayLike, total: ArrayLike, squares: ArrayLike, nats: ArrayLike) -> Floats:
-    """A number that the mean is below with probability at most ``exp(-nats)``; see `upper_limit`.
-
-    Examples
-    --------
-    >>> from meanbounds.logs.limits import as_nats, lower_limit
-    >>> round(float(lower_limit(100, 50, 50, as_nats(0.05))), 3)
-    0.367
-    """
+    """A number that the mean is below with probability at most ``exp(-nats)``; see `upper_limit`."""
     rows, total, squares = (np.asarray(part, dtype=float) for part in (rows, total, squares))
     return 1.0 - upper_limit(rows, rows - total, rows - 2.0 * total + squares, nats)
 
 
 def as_nats(failure: float) -> float:
-    """Minus the logarithm of a probability of failure; the limits add nats where failures share a probability.
-
-    Examples
-    --------
-    >>> round(as_nats(0.05), 3)
-    2.996
-    """
+    """Minus the logarithm of a probability of failure; the limits add nats where failures share a probability."""
     if not 0.0 < failure < 1.0:
         raise ValueError(f"a probability of failure is between 0 and 1; got {failure!r}")
     return -log(failure)

@@ -15,11 +15,7 @@ from meanbounds.logs.experts import Experts
 from meanbounds.support.checks import as_float
 from meanbounds.support.types import Floats
 
-__all__ = ["CORRELATION", "STRONGEST", "WAIT", "prior"]
-
-CORRELATION = 0.5
-STRONGEST = 8.0
-WAIT = 10.0
+__all__ = ["prior"]
 
 _RIGHT = Experts(errors=0.0)
 _INSIDE = 1e-9  # of the range: a prior's mean is at least this far from its ends
@@ -31,9 +27,9 @@ def prior(
     counts: Counts,
     experts: Experts = _RIGHT,
     *,
-    strongest: float = STRONGEST,
-    wait: float = WAIT,
-    correlation: float = CORRELATION,
+    strongest: float = 8.0,
+    wait: float = 10.0,
+    correlation: float = 0.5,
     confidence: float = 0.95,
     shift: float = 0.0,
     arms: Iterable[Arm] | None = None,
