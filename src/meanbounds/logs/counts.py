@@ -9,14 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from meanbounds.bounds import Arm
+from meanbounds.bounds import EXPERT, Arm
 from meanbounds.logs.errors import LogError
 from meanbounds.support.checks import as_float, as_floats, as_list, as_whole, fits_range, is_whole, shown, unknown
 from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
 from meanbounds.support.types import Floats
 
-__all__ = ["Context", "Counts", "check_columns", "check_least", "check_range"]
+__all__ = ["Context", "Counts", "check_columns", "check_least", "check_range", "plain"]
 
 Context = str | tuple[str, ...] | None
 """The name of a context: a text, one for each of several columns, or None where a log has no context column."""
@@ -168,6 +168,11 @@ class Counts(Saved):
     def _positions(self) -> dict[Context, int]:
         return {name: place for place, name in enumerate(self.contexts)}
 
+    @property
+    def _sums(self) -> Floats:
+        """All that is added up, (sums, contexts, arms)."""
+        return np.stack([self.count, self.total, self.squares, *([] if self.weighted is None else self.weighted)])
+
     def select(self, contexts: Sequence[Context]) -> Self:
         """The counts of some contexts, in this order; dropped rows belong to none of them.
 
@@ -179,10 +184,8 @@ class Counts(Saved):
         Counts(3 rows, 1 context, 1 arm, rewards in [0, 1])
         """
         places = [self.position(context) for context in as_list("contexts", contexts)]
-        changed: dict[str, Any] = {name: getattr(self, name)[places] for name in _SUMS}
-        if self.weighted is not None:
-            changed["weighted"] = self.weighted[:, places]
-        return replace(self, contexts=tuple(self.contexts[place] for place in places), dropped={}, **changed)
+        names = tuple(self.contexts[place] for place in places)
+        return replace(self, contexts=names, dropped={}, **_named(self._sums[:, places]))
 
     def __add__(self, other: Counts) -> Self:
         """Add the counts of two logs with the same columns and range; contexts and arms are those of either.
@@ -206,26 +209,13 @@ class Counts(Saved):
         text = any(isinstance(arm, str) for arm in (*self.arms, *other.arms))
         own, its = ([str(arm) if text else arm for arm in part.arms] for part in (self, other))
         contexts, arms = list(dict.fromkeys((*self.contexts, *other.contexts))), list(dict.fromkeys((*own, *its)))
-        shape = len(contexts), len(arms)
-        places = [
-            np.ix_(_places(contexts, part.contexts), _places(arms, names))
-            for part, names in ((self, own), (other, its))
-        ]
-
-        def added(mine: Floats, its: Floats) -> Floats:
-            both = np.zeros(shape)
-            both[places[0]] += mine
-            both[places[1]] += its
-            return both
-
-        sums = {name: added(getattr(self, name), getattr(other, name)) for name in _SUMS}
-        weighted = None
-        if self.weighted is not None and other.weighted is not None:
-            weighted = np.array([added(*both) for both in zip(self.weighted, other.weighted, strict=True)])
+        sums = np.zeros((len(self._sums), len(contexts), len(arms)))
+        for part, names in ((self, own), (other, its)):
+            sums[np.ix_(range(len(sums)), _places(contexts, part.contexts), _places(arms, names))] += part._sums
         kinds = {**self.dropped, **other.dropped}
         dropped = {kind: self.dropped.get(kind, 0) + other.dropped.get(kind, 0) for kind in kinds}
-        changed: dict[str, Any] = {"contexts": contexts, "arms": arms, "weighted": weighted, "dropped": dropped, **sums}
-        return replace(self, **changed)
+        changed: dict[str, Any] = {"contexts": contexts, "arms": arms, "dropped": dropped}
+        return replace(self, **changed, **_named(sums))
 
     def __repr__(self) -> str:
         def number(size: int, word: str) -> str:
@@ -248,29 +238,34 @@ class Counts(Saved):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists that JSON can hold; `from_dict` is the inverse."""
-        data = {part.name: getattr(self, part.name) for part in fields(self)}
-        for name, value in data.items():
-            if isinstance(value, np.ndarray):
-                data[name] = value.tolist()
-        data["contexts"] = [list(name) if isinstance(name, tuple) else name for name in self.contexts]
-        return {**data, "arms": list(self.arms), "columns": list(self.columns), "dropped": dict(self.dropped)}
+        return {part.name: plain(getattr(self, part.name)) for part in fields(self)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Make the counts that `to_dict` described."""
         names = [part.name for part in fields(cls)]
         saved = Entries("Counts", data, names[:5], names[5:])
-        contexts = [tuple(name) if isinstance(name, list) else name for name in saved.list("contexts")]
         try:
-            return cls(**{**data, "contexts": contexts})
+            return cls(**data)
         except (TypeError, ValueError, AttributeError) as error:
             raise saved.wrong(str(error)) from None
 
 
-def check_columns(names: Sequence[Any]) -> None:
-    """Refuse names of columns that are not different texts."""
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it: arrays and tuples as lists, NaN as None, the experts as a mapping."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return {"expert": True} if value is EXPERT else None if value != value else value
+
+
+def check_columns(names: Sequence[Any], last: str) -> None:
+    """Refuse names of columns that are not different texts; `last` is what the last of them holds."""
     if not all(isinstance(name, str) and name and names.count(name) == 1 for name in names):
-        raise LogError(f"context, arm, reward and probability must be different columns; got {shown(names)}")
+        raise LogError(f"context, arm, reward and {last} must be different columns; got {shown(names)}")
 
 
 def check_range(low: Any, high: Any) -> tuple[float, float]:
@@ -287,6 +282,11 @@ def check_least(least: Any) -> float:
     if not 0.0 < value <= 1.0:
         raise LogError(f"least, the least propensity that is possible, must be above 0 and at most 1; got {value:g}")
     return value
+
+
+def _named(sums: Floats) -> dict[str, Any]:
+    """The fields of `Counts` for all that is added up."""
+    return {**dict(zip(_SUMS, sums, strict=False)), "weighted": sums[len(_SUMS) :] if len(sums) > len(_SUMS) else None}
 
 
 def _array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:

@@ -115,14 +115,15 @@ def evaluate(
     columns = () if context is None else (context,) if isinstance(context, str) else tuple(context)
     wanted = [*columns, arm, reward, probability]
     check_choice("on_bad", on_bad, ("error", "drop"))
-    check_columns(wanted)
+    check_columns(wanted, "probability")
     with open_log(decisions, engine, connection, wanted, whole=where is not None) as opened:
         *keys, earned, chance = (opened.column(name) for name in wanted)
         question = Question(opened.dialect, opened.table, tuple(keys), earned, low, high, chance, LEAST, where)
         answer = sorted(opened.run(question.by_value(_MOST + 1)), key=str)  # sums that are always the same
     if len(answer) > _MOST:
         raise LogError(f"more than {_MOST:,} combinations of values: evaluate one period at a time, with where=")
-    groups, pending, dropped = _checked(by_value(question, answer), question, on_bad)
+    groups = by_value(question, answer)
+    pending, dropped = _checked(groups, question, on_bad)
     table = _Table.of(groups, expert, low, high)
     rarest = float(table.rows.probability.min())
     if least is not None and rarest < check_least(least) * (1.0 - 1e-9):
@@ -141,8 +142,8 @@ def evaluate(
     return Evaluation(found[0][0], contexts, int(table.rows.count.sum()), pending, dropped, low, high, confidence)
 
 
-def _checked(groups: Groups, question: Question, on_bad: str) -> tuple[Groups, int, dict[str, int]]:
-    """Refuse or count bad rows; the groups, how many rows are pending, and how many are left out by kind."""
+def _checked(groups: Groups, question: Question, on_bad: str) -> tuple[int, dict[str, int]]:
+    """Refuse or count bad rows: how many are pending, and how many are left out by kind."""
     late = [kind == "missing reward" for kind in groups.kind]
     kinds = [kind.replace("propensity", "probability") for kind in groups.kind]
     bad = replace(groups, kind=["" if own else kind for own, kind in zip(late, kinds, strict=True)]).bad(question)
@@ -152,7 +153,7 @@ def _checked(groups: Groups, question: Question, on_bad: str) -> tuple[Groups, i
         said = "has a reward yet: wait for one" if any(late) else "is left: look at where= and on_bad="
         raise LogError(f"no decision {said}")
     unknown_rows = {"where= is NULL": groups.unknown} if groups.unknown else {}
-    return groups, int(groups.rows[late].sum()), {**bad.kinds, **unknown_rows}
+    return int(groups.rows[late].sum()), {**bad.kinds, **unknown_rows}
 
 
 def _play(name: str, policy: Any, context: Context) -> Mapping[Any, float]:

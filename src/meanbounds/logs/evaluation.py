@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from meanbounds.logs.counts import Context
+from meanbounds.logs.counts import Context, plain
 from meanbounds.logs.words import name_of, quantity, quoted, some
 from meanbounds.support.checks import unknown
 
@@ -136,11 +136,10 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON can hold it."""
-        data = {**vars(self), "dropped": dict(self.dropped), "conclusion": self.conclusion(), "notes": self.notes()}
-        data["values"] = [dict(vars(one)) for one in self.values]
-        named = [(list(name) if isinstance(name, tuple) else name, own) for name, own in self.contexts.items()]
-        data["contexts"] = [{"context": name, "values": [dict(vars(one)) for one in own]} for name, own in named]
-        return data
+        data = {**vars(self), "conclusion": self.conclusion(), "notes": self.notes()}
+        data["values"] = [vars(one) for one in self.values]
+        data["contexts"] = [{"context": name, "values": [*map(vars, own)]} for name, own in self.contexts.items()]
+        return dict(plain(data))
 
     def _number(self, value: float, sign: str = "") -> str:
         return f"{value:{sign}.{min(12, max(0, 2 - math.floor(math.log10(self.high - self.low))))}f}"

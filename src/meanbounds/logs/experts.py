@@ -10,12 +10,12 @@ from typing import Any, Self
 import numpy as np
 
 from meanbounds.bounds import BoundsError
-from meanbounds.logs.counts import Context
+from meanbounds.logs.counts import Context, plain
 from meanbounds.support.checks import as_float, as_mapping, shown, unknown
 from meanbounds.support.saving import Saved
 from meanbounds.support.types import Floats
 
-__all__ = ["ByContext", "Experts", "where"]
+__all__ = ["ANYONE", "ByContext", "Experts", "where"]
 
 ByContext = float | Mapping[Context, float]
 """One number for all contexts, or one for each."""
@@ -156,8 +156,7 @@ class Experts(Saved):
         data: dict[str, Any] = {}
         for name, value in vars(self).items():
             if isinstance(value, Mapping):
-                pairs = [[list(c) if isinstance(c, tuple) else c, part] for c, part in value.items()]
-                data[name] = [[context, None if part == inf else part] for context, part in pairs]
+                data[name] = [[plain(context), None if part == inf else part] for context, part in value.items()]
             elif value != _VACUOUS[name]:
                 data[name] = value
         return data
@@ -180,14 +179,7 @@ class Experts(Saved):
 
 
 def where(context: Context) -> str:
-    """How a message names a context.
-
-    Examples
-    --------
-    >>> from meanbounds.logs.experts import where
-    >>> where(("north", "old")), where(None)
-    ("context ('north', 'old')", 'the log')
-    """
+    """How a message names a context."""
     return "the log" if context is None else f"context {context!r}"
 
 
@@ -237,3 +229,7 @@ def _amount(given: ByContext, times: float = 1.0) -> str:
     values = list(given.values()) if isinstance(given, Mapping) else [given]
     ends = dict.fromkeys(f"{times * end:.6g}" for end in (min(values), max(values)))
     return " to ".join(ends)
+
+
+ANYONE = Experts()
+"""Nothing is assumed."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from meanbounds.logs.counts import Context, Counts
-from meanbounds.logs.experts import Experts
+from meanbounds.logs.experts import ANYONE, Experts
 from meanbounds.logs.log_agent import OF_BOUNDS
 from meanbounds.logs.outlook import Outlook
 from meanbounds.logs.pictures import Row, bars, pins, swings
@@ -24,7 +24,6 @@ from meanbounds.support.version import __version__
 
 __all__ = ["Page", "explain"]
 
-_ANY = Experts()
 _LINES = 6  # of a list
 
 
@@ -51,7 +50,7 @@ class Page:
         return self.html
 
 
-def explain(counts: Counts, experts: Experts = _ANY, **options: Any) -> Page:
+def explain(counts: Counts, experts: Experts = ANYONE, **options: Any) -> Page:
     """Write a page for the people who decide, from the log of their experts.
 
     Its first screen concludes. Then it shows what the log says, what it cannot say, what would have to be true for
@@ -107,7 +106,7 @@ class _Parts:
             "start": found,
             "words": self.words,
             "conclusion": found.in_words().removesuffix("."),
-            "assumed": "" if found.experts == _ANY else found.experts.in_words(),
+            "assumed": "" if found.experts == ANYONE else found.experts.in_words(),
             "cautions": [*self._dropped(), *cautions(counts), *found.warnings()],
             "sizes": ", ".join(quantity(*size) for size in sizes),
             "lead": [self._about(shown[0], shown[0].because), self._excluded()],

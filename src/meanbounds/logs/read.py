@@ -128,7 +128,7 @@ def read(
     """
     columns = () if context is None else (context,) if isinstance(context, str) else tuple(context)
     wanted = [*columns, arm, reward, *([] if propensity is None else [propensity])]
-    check_columns(wanted)
+    check_columns(wanted, "propensity")
     low, high = check_range(low, high)
     check_choice("on_bad", on_bad, ("error", "drop"))
     if least is not None and propensity is None:

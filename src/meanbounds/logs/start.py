@@ -13,7 +13,7 @@ import numpy as np
 from meanbounds.agents import Agent
 from meanbounds.bounds import Arm
 from meanbounds.logs.counts import Counts
-from meanbounds.logs.experts import Experts
+from meanbounds.logs.experts import ANYONE, Experts
 from meanbounds.logs.log_agent import PROMISE, agent
 from meanbounds.logs.outlook import CONCLUSIONS, Conclusion, Limits, Outlook
 from meanbounds.logs.words import TRIALS, Words, excess, listed, name_of, quantity, quoted, some
@@ -23,7 +23,6 @@ from meanbounds.support.checks import as_whole
 __all__ = ["Start", "start"]
 
 _PRINTED = 6  # contexts in the text for a terminal
-_ANY = Experts()
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +67,10 @@ class Start:
         """The promise as a sentence, with what it allows."""
         if self.promise is None:
             return "Nothing is promised: no guard keeps the agent from doing worse than your experts."
-        said, words, ends = self.promise.in_words(), Words.of(self.counts), (self.counts.low, self.counts.high)
-        often = [
-            self.promise.per_decisions(one.value, 10_000, low=ends[0], high=ends[1])
-            for one in self.outlooks
-            if one.rows
-        ]
+        said, words = self.promise.in_words(), Words.of(self.counts)
+        earned = [one.value for one in self.outlooks if one.rows]
+        ends = {"low": self.counts.low, "high": self.counts.high}
+        often = [self.promise.per_decisions(value, 10_000, **ends) for value in earned]
         most = " to ".join(dict.fromkeys(words.sum(end) for end in (min(often), max(often))))
         rate = f"at most {most} {words.unit} fewer in 10,000 decisions"
         return f"{said[0].upper()}{said[1:]}: {rate}, with probability {self.confidence:g} in each context."
@@ -120,7 +117,7 @@ class Start:
 
 def start(
     counts: Counts,
-    experts: Experts = _ANY,
+    experts: Experts = ANYONE,
     *,
     shift: float = 0.0,
     promise: Promise | None = PROMISE,

@@ -11,14 +11,13 @@ from meanbounds.bounds import Arm
 from meanbounds.logs.assumed import FIELDS, WEAKEST, Assumed
 from meanbounds.logs.claims import nearest
 from meanbounds.logs.counts import Context, Counts
-from meanbounds.logs.experts import Experts
+from meanbounds.logs.experts import ANYONE, Experts
 from meanbounds.logs.words import listed
 from meanbounds.support.checks import as_list
 from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = ["Tip", "tipping"]
 
-_ANY = Experts()
 _NEARLY = 1e-9  # how far from assuming nothing a field stays that is given
 
 
@@ -38,12 +37,6 @@ class Tip:
         Whether this value assumes less. Beyond it, away from what is assumed, the options stay others.
     enter, leave
         Options that can be best at this value and not under what is assumed; options that no longer can.
-
-    Examples
-    --------
-    >>> import meanbounds as mb
-    >>> print(mb.logs.Tip("old", "errors", 0.1234, weaker=True, enter=("heparin",), leave=()))
-    errors 0.123 or more: “heparin” can be best too
     """
 
     context: Context
@@ -70,7 +63,7 @@ class Tip:
 
 def tipping(
     counts: Counts,
-    experts: Experts = _ANY,
+    experts: Experts = ANYONE,
     *,
     confidence: float = 0.95,
     shift: float = 0.0,
