@@ -252,6 +252,8 @@ def test_confidence_and_shift_are_checked(wrong: Any) -> None:
         value(log_of, confidence=wrong)
     with pytest.raises(ValueError, match=r"shift is a total variation distance, from 0 to 1; got -0.1"):
         bounds(log_of, shift=-0.1)
+    with pytest.raises(ValueError, match="shift is a total variation distance"):
+        value(log_of, shift=-0.1)
     with pytest.raises(TypeError, match=r"counts must be those of a log, from meanbounds.logs.read"):
         bounds([[1, 2]])  # type: ignore[arg-type]
 
@@ -272,6 +274,8 @@ def test_value_by_rows() -> None:
     for _ in range(20):
         rows = random_rows(rng, 3, int(rng.choice([1, 30, 400])))
         lower, upper = value(counted(rows, 3), confidence=0.9)
+        moved = value(counted(rows, 3), confidence=0.9, shift=0.1)
+        np.testing.assert_allclose(moved, (np.maximum(lower - 0.1, 0.0), np.minimum(upper + 0.1, 1.0)))
         y = [reward for _, reward in rows]
         assert lower[0] == pytest.approx(naive_lower(y, 0.0, log(20.0)), abs=1e-9)
         assert upper[0] == pytest.approx(naive_upper(y, 0.0, log(20.0)), abs=1e-9)

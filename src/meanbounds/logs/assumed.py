@@ -20,7 +20,7 @@ from meanbounds.logs.limits import as_nats
 from meanbounds.support.checks import as_float, as_list, shown
 from meanbounds.support.types import Booleans, Floats, Integers
 
-__all__ = ["FIELDS", "WEAKEST", "Assumed", "check_confidence"]
+__all__ = ["FIELDS", "WEAKEST", "Assumed", "check_confidence", "check_shift"]
 
 FIELDS = ("errors", "loss", "gap_low", "gap_high", "odds", "shift")
 """The rows of the table of `Assumed`; odds are there as one over odds."""
@@ -56,9 +56,7 @@ class Assumed:
             raise TypeError(f"counts must be those of a log, from meanbounds.logs.read; got {shown(counts)}")
         if not isinstance(experts, Experts):
             raise TypeError(f"experts must be an object such as Experts(errors=0.05); got {shown(experts)}")
-        level, moved = check_confidence(confidence), as_float("shift", shift)
-        if not 0.0 <= moved <= 1.0:
-            raise ValueError(f"shift is a total variation distance, from 0 to 1; got {moved:g}")
+        level, moved = check_confidence(confidence), check_shift(shift)
         if counts.weighted is not None and counts.least is None:
             warnings.warn(
                 "the log has propensities, but bounds do not use them: read it with least=, the least propensity that "
@@ -174,6 +172,14 @@ def check_confidence(given: Any) -> float:
     if not 0.0 < level < 1.0:
         raise ValueError(f"confidence is a probability between 0 and 1, such as 0.95; got {shown(given)}")
     return level
+
+
+def check_shift(given: Any) -> float:
+    """Read how far hidden cases may have changed."""
+    moved = as_float("shift", given)
+    if not 0.0 <= moved <= 1.0:
+        raise ValueError(f"shift is a total variation distance, from 0 to 1; got {moved:g}")
+    return moved
 
 
 def _rounded(number: float, *, up: bool) -> float:

@@ -11,7 +11,7 @@ from meanbounds.agents import Agent
 from meanbounds.bounds import EXPERT, Arm, MeanBounds, UnknownArmError
 from meanbounds.knowledge import Knowledge, Prior
 from meanbounds.logs.counts import Context, Counts
-from meanbounds.logs.experts import Experts
+from meanbounds.logs.experts import ANYONE, Experts
 from meanbounds.logs.log_bounds import bounds, value
 from meanbounds.logs.prior import prior
 from meanbounds.policies import Guarded, OptimisticGittins, Policy, Promise
@@ -19,17 +19,7 @@ from meanbounds.support.checks import as_flag, as_float, as_list, shown, unknown
 from meanbounds.support.streams import Seed
 from meanbounds.support.types import Booleans
 
-__all__ = [
-    "FEWEST",
-    "LEAST_SHARE",
-    "OF_BOUNDS",
-    "OF_GUARD",
-    "OF_VALUE",
-    "PROMISE",
-    "agent",
-    "supported",
-    "with_observed",
-]
+__all__ = ["FEWEST", "LEAST_SHARE", "OF_BOUNDS", "OF_GUARD", "OF_VALUE", "PROMISE", "agent", "with_observed"]
 
 PROMISE = Promise(margin=0.01)
 """What an agent of a log promises unless it is told otherwise."""
@@ -37,7 +27,6 @@ PROMISE = Promise(margin=0.01)
 FEWEST, LEAST_SHARE = 30, 0.02
 """An option with fewer rows in a context, or a smaller share of its choices, has too little support to be played."""
 
-_ANY = Experts()
 _TRUST = 0.99  # in bounds that rest on what is assumed of experts
 OF_BOUNDS, OF_VALUE, OF_GUARD = 0.25, 0.25, 0.5
 """The shares of the probability that something fails: bounds, limits on what the experts earn, the guard."""
@@ -48,7 +37,7 @@ Arms = Iterable[Arm] | Mapping[Context, Iterable[Arm]]
 
 def agent(
     counts: Counts,
-    experts: Experts = _ANY,
+    experts: Experts = ANYONE,
     *,
     shift: float = 0.0,
     policy: Policy | None = None,
@@ -123,10 +112,10 @@ def agent(
         raise ValueError(f"cost is what asking the experts costs, in reward units, at least 0; got {shown(cost)}")
     error = 1.0 - as_float("confidence", confidence)
     found = bounds(counts, experts, confidence=1.0 - OF_BOUNDS * error, shift=shift, arms=arms)
-    assumes = experts != _ANY
+    assumes = experts != ANYONE
     expected = prior(counts, experts if assumes else Experts(errors=0.0), arms=arms)
     sure = (_TRUST if assumes else 1.0) if trust is None else trust
-    least, most = value(counts, confidence=1.0 - OF_VALUE * error, joint=False)
+    least, most = value(counts, confidence=1.0 - OF_VALUE * error, joint=False, shift=shift)
     plays: Policy = OptimisticGittins(f="t + 1000") if policy is None else policy
     if promise is not None and not alone:
         plays = Guarded(plays, promise, confidence=1.0 - OF_GUARD * error, ask=ask)
@@ -136,7 +125,7 @@ def agent(
         limits, likely = found[context], expected[context]
         if not alone:
             row = counts.unit[0][place].sum(), counts.count[place].sum()
-            limits, likely = _with_experts(limits, likely, row, (least[place], most[place]), price, shift)
+            limits, likely = _with_experts(limits, likely, row, (least[place], most[place]), price)
         known[context] = Knowledge(
             limits,
             prior=likely if plays.takes_prior else None,
@@ -144,7 +133,7 @@ def agent(
             assumption=experts.in_words() if assumes and sure < 1.0 and len(found) > 1 else None,
         )
     made = Agent(plays, known.get(None, known), seed=seed, floor=floor)
-    backed = supported(counts, names)
+    backed = _supported(counts, names)
     for place, context in enumerate(counts.contexts):
         wanted, never = (_mask(given, context, counts, names) for given in (include, forbid))
         out = ~(backed[place] | wanted) | never
@@ -181,35 +170,23 @@ def with_observed(counts: Counts, agent: Agent) -> Counts:
     return counts + replace(counts, arms=arms, count=count, total=total, squares=squares, dropped={}, weighted=None)
 
 
-def supported(counts: Counts, arms: Iterable[Arm] | None = None) -> Booleans:
-    """Which options have enough rows in each context to be played, (contexts, arms); `arms` as for `agent`.
-
-    Examples
-    --------
-    >>> import meanbounds as mb
-    >>> count = [[600, 40, 20]]
-    >>> counts = mb.logs.Counts(["north"], ["tPA", "watch", "new"], count, count, count)
-    >>> mb.logs.agent(counts).forbidden("north"), mb.logs.agent(counts, include=["new"]).forbidden("north")
-    (('new',), ())
-    """
-    names = counts.arms if arms is None else tuple(arms)
-    rows = np.zeros((len(counts.contexts), len(names)))
-    rows[:, [names.index(arm) for arm in counts.arms]] = counts.count
-    enough: Booleans = (rows >= FEWEST) & (rows >= LEAST_SHARE * rows.sum(axis=1, keepdims=True))
-    return enough
+def _supported(counts: Counts, arms: tuple[Arm, ...]) -> Booleans:
+    """Which options have enough rows in each context to be played, (contexts, arms)."""
+    rows = np.zeros((len(counts.contexts), len(arms)))
+    own = [k for k, arm in enumerate(counts.arms) if arm in arms]
+    rows[:, [arms.index(counts.arms[k]) for k in own]] = counts.count[:, own]
+    return np.asarray((rows >= FEWEST) & (rows >= LEAST_SHARE * rows.sum(axis=1, keepdims=True)))
 
 
 def _with_experts(
-    bounds: MeanBounds, prior: Prior, row: tuple[float, float], limits: tuple[float, float], cost: float, shift: float
+    bounds: MeanBounds, prior: Prior, row: tuple[float, float], limits: tuple[float, float], cost: float
 ) -> tuple[MeanBounds, Prior]:
     """Bounds and prior with the experts as one more arm: what they earn, less the cost of asking them."""
     low, high = float(bounds.low[0]), float(bounds.high[0])
     total, count = row
-    moved = shift * (high - low)
-    lower, upper = max(low, limits[0] - moved) - cost, min(high, limits[1] + moved) - cost
     grown = MeanBounds(
-        [*bounds.lower, lower],
-        [*bounds.upper, upper],
+        [*bounds.lower, limits[0] - cost],
+        [*bounds.upper, limits[1] - cost],
         arms=[*bounds.arms, EXPERT],
         low=[*bounds.low, low - cost],
         high=[*bounds.high, high - cost],

@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
-from meanbounds.logs.assumed import Assumed, check_confidence
-from meanbounds.logs.counts import Context, Counts
-from meanbounds.logs.experts import Experts, where
+from meanbounds.logs.assumed import Assumed, check_confidence, check_shift
+from meanbounds.logs.counts import Context, Counts, plain
+from meanbounds.logs.experts import ANYONE, Experts, where
 from meanbounds.logs.limits import as_nats, lower_limit, upper_limit
 from meanbounds.logs.words import quantity
 from meanbounds.support.entries import Entries
@@ -18,8 +18,6 @@ from meanbounds.support.saving import Saved
 from meanbounds.support.types import Floats
 
 __all__ = ["Bounds", "bounds", "value"]
-
-_ANY = Experts()
 
 
 class Bounds(dict[Context, MeanBounds], Saved):
@@ -89,10 +87,9 @@ class Bounds(dict[Context, MeanBounds], Saved):
                     f"{where(context)}, {error}. Assumed: {(self.experts & other.experts).in_words()}"
                 ) from None
         for context in self.value.keys() & other.value.keys():
-            pair = self.value[context], other.value[context]
-            limits[context] = max(one[0] for one in pair), min(one[1] for one in pair)
-            if limits[context][0] > limits[context][1]:
-                limits[context] = min(one[0] for one in pair), max(one[1] for one in pair)
+            lows, highs = zip(self.value[context], other.value[context], strict=True)
+            apart = max(lows) > min(highs)
+            limits[context] = (min(lows), max(highs)) if apart else (max(lows), min(highs))
         return Bounds(
             found,
             experts=self.experts & other.experts,
@@ -105,15 +102,11 @@ class Bounds(dict[Context, MeanBounds], Saved):
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists that JSON can hold; `from_dict` is the inverse."""
         contexts = [
-            {
-                "context": list(context) if isinstance(context, tuple) else context,
-                "bounds": own.to_dict(),
-                "value": list(self.value[context]) if context in self.value else None,
-            }
+            {"context": context, "bounds": own.to_dict(), "value": self.value.get(context)}
             for context, own in self.items()
         ]
         said = {"confidence": self.confidence, "shift": self.shift, "rows": self.rows}
-        return {"experts": self.experts.to_dict(), **said, "contexts": contexts}
+        return {"experts": self.experts.to_dict(), **said, "contexts": plain(contexts)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -135,7 +128,7 @@ class Bounds(dict[Context, MeanBounds], Saved):
 
 def bounds(
     counts: Counts,
-    experts: Experts = _ANY,
+    experts: Experts = ANYONE,
     *,
     confidence: float = 0.95,
     shift: float = 0.0,
@@ -189,9 +182,7 @@ def bounds(
     assumed.refuse_contradictions()
     low, high = counts.low, counts.high
     lower, upper = (low + (high - low) * side for side in assumed.limits)
-    moved = assumed.table[5, 0] * (high - low)
-    least, most = value(counts, confidence=confidence)
-    limits = np.maximum(least - moved, low).tolist(), np.minimum(most + moved, high).tolist()
+    limits = (side.tolist() for side in value(counts, confidence=confidence, shift=shift))
     return Bounds(
         dict(zip(counts.contexts, _made(assumed.arms, lower, upper, low, high), strict=True)),
         experts=experts,
@@ -202,11 +193,12 @@ def bounds(
     )
 
 
-def value(counts: Counts, *, confidence: float = 0.95, joint: bool = True) -> tuple[Floats, Floats]:
+def value(counts: Counts, *, confidence: float = 0.95, joint: bool = True, shift: float = 0.0) -> tuple[Floats, Floats]:
     """Limit the experts' mean reward in each context: lower and upper limits, arrays (contexts,) in reward units.
 
     With `joint` all limits hold at once with this confidence, otherwise those of each context by themselves; both for a
-    number of rows that was fixed in advance. A context without rows gets the ends of the range.
+    number of rows that was fixed in advance. A context without rows gets the ends of the range. Each limit moves
+    outwards by `shift`, as in `bounds`.
 
     Examples
     --------
@@ -219,8 +211,10 @@ def value(counts: Counts, *, confidence: float = 0.95, joint: bool = True) -> tu
     total, squares = counts.unit
     nats = as_nats((1.0 - check_confidence(confidence)) / (2.0 * (len(counts.contexts) if joint else 1)))
     sums = counts.count.sum(axis=1), total.sum(axis=1), squares.sum(axis=1), nats
-    lower, upper = (counts.low + (counts.high - counts.low) * limit(*sums) for limit in (lower_limit, upper_limit))
-    return np.maximum(lower, counts.low), np.minimum(upper, counts.high)
+    low, width = counts.low, counts.high - counts.low
+    lower, upper = (low + width * limit(*sums) for limit in (lower_limit, upper_limit))
+    moved = check_shift(shift) * width
+    return np.maximum(lower - moved, low), np.minimum(upper + moved, counts.high)
 
 
 def _made(arms: tuple[Arm, ...], lower: Floats, upper: Floats, low: float, high: float) -> Sequence[MeanBounds]:

@@ -13,7 +13,7 @@ from meanbounds.agents import Agent
 from meanbounds.bounds import EXPERT, Arm
 from meanbounds.logs.assumed import FIELDS, WEAKEST, Assumed
 from meanbounds.logs.claims import nearest
-from meanbounds.logs.counts import Context, Counts
+from meanbounds.logs.counts import Context, Counts, plain
 from meanbounds.logs.experts import Experts
 from meanbounds.logs.limits import as_nats, upper_limit
 from meanbounds.logs.log_agent import FEWEST, LEAST_SHARE, OF_BOUNDS, OF_GUARD, OF_VALUE
@@ -113,7 +113,7 @@ class Outlook:
         """The outlook, as JSON can hold it."""
         found: dict[str, Any] = {**vars(self), "best": self.best and self.best.arm}
         found |= {"options": [own._asdict() for own in self.options]}
-        return dict(_plain(found))
+        return dict(plain(found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +143,7 @@ class Limits:
         names = [arm for arm in made.arms if arm is not EXPERT]
         assumed = Assumed.of(counts, experts, confidence=1.0 - OF_BOUNDS * error, shift=shift, arms=names)
         lower, upper = (counts.low + width * side for side in assumed.limits)
-        least, most = value(counts, confidence=1.0 - OF_VALUE * error, joint=False)
-        least, most = np.maximum(least - shift * width, counts.low), np.minimum(most + shift * width, counts.high)
+        least, most = value(counts, confidence=1.0 - OF_VALUE * error, joint=False, shift=shift)
         rows, total, squares = assumed.cells.rows, assumed.cells.total, assumed.cells.squares
         others = [part.sum(axis=1, keepdims=True) - part for part in (rows, total, squares)]
         failures = others[0] - others[1], others[0] - 2.0 * others[1] + others[2]
@@ -247,12 +246,3 @@ def _wanted(made: Agent, context: Context) -> Arm:
     free = Agent(made.policy.base, made.knowledge(context), seed=made.seed)
     free.forbid(made.forbidden(context))
     return free.arms[int(free.probabilities().argmax())]
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON can hold it."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return {"expert": True} if value is EXPERT else None if value != value else value
