@@ -431,6 +431,20 @@ def plain_arms(arms: Iterable[Arm]) -> list[Any]:
     return [{"expert": True} if arm is EXPERT else arm for arm in arms]
 
 
+def check_expert(arms: Sequence[Arm], low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+    """Refuse a range of `EXPERT` that is not the whole range of the others, moved down by what asking costs."""
+    if EXPERT not in arms or len(arms) == 1:
+        return
+    k = arms.index(EXPERT)
+    ends = low[k], high[k], np.delete(low, k).min(), np.delete(high, k).max()
+    cost, slack = ends[3] - ends[1], 1e-9 * (np.abs(ends).max() + ends[3] - ends[2])
+    if abs(ends[2] - ends[0] - cost) > slack or cost < -slack:
+        raise BoundsError(
+            f"EXPERT has the range [{ends[0]:g}, {ends[1]:g}]: experts earn what options do, from {ends[2]:g} to "
+            f"{ends[3]:g}, less what asking them costs, so give them that range moved down by the cost"
+        )
+
+
 def share_of_range(arm: Arm, reward: Any, low: float, high: float) -> float:
     """A reward of an arm in units of its range; refused if it lies outside."""
     value = reward if type(reward) is float and low <= reward <= high else within(reward, low, high)

@@ -177,6 +177,9 @@ class Seen:
         The rewards rounded at random to 0 or 1, summed: what a Beta posterior counts (Agrawal and Goyal, 2012).
     pending
         How many pulls wait for their reward; None if none do.
+    aside
+        Of an agent that may ask experts, shape (rows, 3, arms): pulls that were given up, rewards that answered no pull
+        of the agent, and the sum of these; None for none.
     others
         For a budget that contexts share: the sums of `Guarded.account` over the other contexts; else None.
 
@@ -191,12 +194,19 @@ class Seen:
     array([[nan, 7.5]])
     """
 
-    __slots__ = ("_actual", "ones", "others", "pending", "plays", "squares", "total")
+    __slots__ = ("_actual", "aside", "ones", "others", "pending", "plays", "squares", "total")
 
     def __init__(
-        self, plays: Floats, total: Floats, squares: Floats, ones: Floats, pending: Floats | None = None
+        self,
+        plays: Floats,
+        total: Floats,
+        squares: Floats,
+        ones: Floats,
+        pending: Floats | None = None,
+        aside: Floats | None = None,
     ) -> None:
         self.plays, self.total, self.squares, self.ones, self.pending = plays, total, squares, ones, pending
+        self.aside = aside
         self.others: Floats | None = None
         self._actual: Seen | None = None
 

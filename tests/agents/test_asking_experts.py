@@ -46,7 +46,7 @@ def test_expert_is_no_name_in_saved_agents() -> None:
     assert data["arms"] == ["a", "b", {"expert": True}]
     assert mb.Agent.from_dict(data).arms[2] is mb.EXPERT
     data["chosen"] = [[1.0, 0.0, 0.0]]
-    with pytest.raises(ValueError, match="lacks chosen_total"):
+    with pytest.raises(ValueError, match="lacks lost, foreign"):
         mb.Agent.from_dict(data)
 
 
@@ -73,6 +73,74 @@ def test_reasons() -> None:
     assert {one.reason for one in found if one.arm is mb.EXPERT} == {"ask"}
     assert {one.probability for one in found} == {0.5}
     assert stats.binomtest(sum(one.arm is mb.EXPERT for one in found), 200, 0.5).pvalue > 1e-6
+
+
+def slack(one: mb.Agent, mean: float, value: float, cancels: Any, decisions: int = 600) -> float:
+    """The least that the sum of means was ever above the promised line of 0.01, where `cancels` gives up some pulls."""
+    rng, earned, least = np.random.default_rng(4), 0.0, 0.0
+    for t in range(1, decisions + 1):
+        arm = one.pull()
+        reward = float(rng.random() < (value if arm is mb.EXPERT else mean))
+        earned += value if arm is mb.EXPERT else mean
+        least = min(least, earned - (value - 0.01) * t)
+        if cancels(arm, reward):
+            one.cancel(arm)
+        elif arm is mb.EXPERT:
+            one.observe("b", reward)
+        else:
+            one.update(arm, reward)
+    return least
+
+
+@pytest.mark.filterwarnings("ignore:the experts do worse")
+@pytest.mark.parametrize(
+    "cancels", [lambda arm, reward: arm == "a" and not reward, lambda arm, reward: arm is mb.EXPERT and bool(reward)]
+)
+def test_pulls_that_were_given_up_remain_decisions(cancels: Any) -> None:
+    known = mb.MeanBounds([0.0, 0.0, 0.85], [1.0, 0.1, 0.95], arms=NAMES)
+    assert slack(agent(known, mb.Promise(margin=0.01)), 0.5, 0.9, cancels) >= -1e-9
+
+
+@pytest.mark.parametrize("told", ["b", mb.EXPERT])
+def test_rewards_that_answer_no_pull_pay_for_nothing(told: Any) -> None:
+    known = mb.MeanBounds([0.0, 0.0, 0.88], [1.0, 1.0, 0.92], arms=NAMES)
+    one = agent(known, mb.Promise(margin=0.01))
+    for _ in range(500):
+        one.update(told, 1.0 if told == "b" else 0.9, pulled=False)
+    one.forbid(["b"])
+    assert slack(one, 0.5, 0.9, lambda arm, reward: False, 300) >= -1e-9
+
+
+def test_experts_have_the_range_of_the_options() -> None:
+    with pytest.raises(mb.BoundsError, match="moved down by the cost"):
+        mb.Agent(mb.GLUE(), mb.MeanBounds([0, 0, 0.8], [1, 10, 0.9], arms=NAMES, low=0, high=[1, 10, 1]))
+
+
+def test_more_arms_under_a_guard() -> None:
+    one = agent()
+    one.add(mb.MeanBounds([0.9], [1.0], arms=["c"]))
+    assert one.decide()[1:] == ("c", 1.0, "policy")
+    with pytest.raises(mb.BoundsError, match="range"):
+        one.add(mb.MeanBounds([0.9], [1.5], arms=["d"], high=2.0))
+
+
+def test_floor_leaves_out_experts_who_are_not_eligible() -> None:
+    sure = mb.MeanBounds([0.95, 0.0, 0.6], [1.0, 0.5, 0.9], arms=NAMES)
+    one = mb.Agent(Guarded(mb.GLUE(), mb.Promise(margin=0.01)), sure, seed=1, floor=0.2)
+    assert {one.pull(eligible=["a", "b"]) for _ in range(50)} == {"a"}
+    one.retire(mb.EXPERT)
+    assert {one.pull() for _ in range(50)} == {"a"}
+
+
+def test_probabilities_of_draws_sum_to_one_to_rounding() -> None:
+    known = mb.MeanBounds([0.5, 0.5, 0.1], [0.9, 0.9, 0.4], arms=NAMES)
+    one = mb.Agent(Guarded(mb.ThompsonSampling(), mb.Promise(margin=0.5)), known, seed=1)
+    for n in range(60):
+        arm = one.decide().arm
+        if arm is mb.EXPERT:
+            one.observe("a", float(n % 3 == 0))
+        else:
+            one.update(arm, float(n % 10 < 7))
 
 
 def test_floor_is_spread_over_what_the_promise_allows() -> None:

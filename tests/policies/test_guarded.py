@@ -104,6 +104,15 @@ def known_of(lower: float) -> mb.MeanBounds:
     return bounds([lower, 0.0, 0.2], [1.0, 1.0, 0.3])
 
 
+def test_answers_of_experts_that_have_not_come_count_as_the_highest() -> None:
+    """Deaths are known at once, survival later: 100 answers are failures, and 900 have not come."""
+    known, arm = Known.of([mb.Knowledge(bounds([0.0, 0.0, 0.5], [1.0, 1.0, 0.95]))]), np.array([0])
+    for ask in (0.0, 0.05):
+        guarded = Guarded(Always(), mb.Promise(margin=0.01), ask=ask)
+        assert guarded.allows(known, statistics([300, 0, 100], [180, 0, 0]), arm)
+        assert not guarded.allows(known, statistics([300, 0, 100], [180, 0, 0], [0, 0, 900]), arm)
+
+
 def test_late_rewards_count_as_the_lowest() -> None:
     known, arm = Known.of([mb.Knowledge(bounds([0.0, 0.0, 0.4], [1.0, 1.0, 0.6]))]), np.array([0])
     guarded = Guarded(Always(), mb.Promise(margin=0.01))

@@ -15,6 +15,7 @@ from meanbounds.agents.contexts import (
     CHOSEN,
     CHOSEN_SQUARES,
     CHOSEN_TOTAL,
+    LOST,
     ONES,
     PENDING,
     PLAYS,
@@ -46,6 +47,7 @@ _FORMAT = 1
 _AWAKE = 1024  # contexts that are kept ready for use
 _OFFERS = 64  # sets of eligible arms that are kept ready in each
 _BLOCK = 64  # random numbers that are computed at a time
+_CANCELLED = np.array([-float(n == PENDING) + float(n == LOST) for n in range(CHOSEN_SQUARES + 1)])  # one pull
 _SILENT = 10_000  # pulls without a reward in between, after which an agent warns
 
 
@@ -136,7 +138,8 @@ class Agent(BaseAgent):
             Where; required if the agent has contexts.
         eligible
             The arms that may be chosen now; all by default. Those that are retired or forbidden are left out. Only the
-            bounds of the rest count: an arm that is not eligible excludes no other.
+            bounds of the rest count: an arm that is not eligible excludes no other. For a promise to experts it may
+            depend on the context and on the past, and on nothing else of the case.
         pending
             Whether pulls without a reward ``"count"`` as if each had returned the arm's mean so far; ``"ignore"`` waits
             for the rewards. By default they count for the policies that this never made worse, such as `GLUE`.
@@ -231,14 +234,16 @@ class Agent(BaseAgent):
         arm, one = contexts.arms[k], x
         if 0.0 < x < 1.0:
             one = float(own.rounding() < x)
-        plays, total, squares, _, pending, _, *_ = own.seen[:, k].tolist()
+        plays, total, squares, _, pending, *_ = own.seen[:, k].tolist()
         answered = 0.0
         if pulled is True or as_flag("pulled", pulled):
             if pending:
                 answered = 1.0
             else:
                 self._warn_unasked(arm, level=5)
-        change, column = np.array((1.0, x, x * x, one, -answered, 0.0, 0.0, 0.0, 0.0)), own.seen[:, k]
+        foreign = 1.0 - answered
+        change = np.array((1.0, x, x * x, one, -answered, 0.0, 0.0, foreign, foreign * x, 0.0, 0.0, 0.0))
+        column = own.seen[:, k]
         sums = plays + 1.0, total + x, squares + x * x
         found = self._watch.look(own.known, own.row, k, *sums, pending - answered)
         if found is not None:
@@ -257,13 +262,17 @@ class Agent(BaseAgent):
         contexts.ledgers, self._silent = ledgers, 0
 
     def cancel(self, arm: Arm, context: Context | None = None) -> None:
-        """Give up one pull of this arm that waits for a reward, which will never come."""
+        """Give up one pull of this arm that waits for a reward, which will never come.
+
+        To a promise it remains a decision, of an option with the lowest reward or of experts with the highest.
+        """
         with self._lock:
             own, k = self._find(context), self._contexts.place(arm)
             if not own.seen[PENDING, k]:
                 raise ValueError(f"no pull of arm {arm!r} waits for a reward")
             self._moved.add(own.row)
-            own.seen[PENDING, k] -= 1.0
+            column = own.seen[:, k]
+            column += _CANCELLED
             own.waiting, self._silent = own.waiting - 1.0, 0
 
     def know(self, known: MeanBounds | Knowledge | Mapping[Any, MeanBounds | Knowledge]) -> None:
@@ -297,8 +306,9 @@ class Agent(BaseAgent):
             for arm in given.bounds.arms:
                 if arm in self._contexts.position:
                     raise BoundsError(f"there is an arm {arm!r} already; give the new one another name")
-            self.policy.check_known(given)
             contexts = self._contexts.with_arms(given)
+            for row in list(contexts.rows.values())[:1]:
+                self.policy.check_known(contexts.knowledge(row))
             self._awake.clear()
             self._shared = None
             self._contexts = contexts
@@ -320,7 +330,10 @@ class Agent(BaseAgent):
             contexts.forbidden[row] = mask
 
     def forget_context(self, context: Context) -> None:
-        """Erase a context with all that is known and was seen of it, for example when a person asks for it."""
+        """Erase a context with all that is known and was seen of it, for example when a person asks for it.
+
+        What it lost against the experts is erased, too: a promise does not cover contexts that were forgotten.
+        """
         with self._lock:
             own = self._find(context)
             if own.context is None:
@@ -583,7 +596,7 @@ class Agent(BaseAgent):
                 level=4,
             )
         self._moved.add(own.row)
-        both = own.seen[PENDING:CHOSEN, k]
+        both = own.seen[PENDING:LOST, k]
         both += 1.0
         own.pulls, own.waiting, self._silent = own.pulls + 1, own.waiting + 1.0, self._silent + 1
 

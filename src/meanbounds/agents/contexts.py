@@ -10,7 +10,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from meanbounds.bounds import EXPERT, Arm, BoundsError, MeanBounds, UnknownArmError, plain_arms
+from meanbounds.bounds import (
+    EXPERT,
+    Arm,
+    BoundsError,
+    MeanBounds,
+    UnknownArmError,
+    check_expert,
+    plain_arms,
+)
 from meanbounds.evidence import Ledger
 from meanbounds.knowledge import Knowledge, Prior
 from meanbounds.known import Known, Seen
@@ -27,13 +35,15 @@ Context = str | tuple[str, ...]
 # (the first is 1; 0 for none).
 KNOWN = ("lower", "upper", "trust", "prior_mean", "prior_strength", "assumption")
 LOWER, UPPER, TRUST, MEAN, STRENGTH, ASSUMPTION = range(6)
-# What was seen: statistics in units of the range, how many pulls wait for a reward, and how many there were; then what
-# the experts chose when they were asked, and how it went.
-SEEN = ("plays", "total", "squares", "ones", "pending", "pulls", "chosen", "chosen_total", "chosen_squares")
-PLAYS, TOTAL, SQUARES, ONES, PENDING, PULLS, CHOSEN, CHOSEN_TOTAL, CHOSEN_SQUARES = range(9)
+# What was seen: statistics in units of the range, how many pulls wait for a reward, and how many there were; then how
+# many pulls were given up, the rewards that answered no pull and their sum, and what experts chose when they were asked.
+SEEN = ("plays", "total", "squares", "ones", "pending", "pulls")
+PLAYS, TOTAL, SQUARES, ONES, PENDING, PULLS = range(6)
+ASKED = ("lost", "foreign", "foreign_total", "chosen", "chosen_total", "chosen_squares")
+LOST, FOREIGN, FOREIGN_TOTAL, CHOSEN, CHOSEN_TOTAL, CHOSEN_SQUARES = range(6, 12)
 
 _DEFAULTS = {"trust": 1.0, "prior_mean": 0.0, "prior_strength": 0.0, "assumption": 0.0}
-_NEEDED = ("arms", "low", "high", "retired", "contexts", "rows", "size", "lower", "upper", "used", *SEEN[:CHOSEN])
+_NEEDED = ("arms", "low", "high", "retired", "contexts", "rows", "size", "lower", "upper", "used", *SEEN)
 _MOST = 10**7  # rows of a saved agent: more would not fit in memory
 _CELLS = 10**8  # the same, times arms
 _SLACK = 1e-9  # of sums of rounded numbers
@@ -62,13 +72,14 @@ class Contexts:
 
     def __post_init__(self) -> None:
         self.position = {arm: k for k, arm in enumerate(self.arms)}
+        check_expert(self.arms, self.low, self.high)
         self.ends = list(zip(self.low.tolist(), self.high.tolist(), strict=True))
 
     @classmethod
     def empty(cls, like: MeanBounds, rows: int = 0) -> Self:
         """No context yet, and so many rows; the arms and their ranges are those of these bounds."""
         arms = len(like)
-        known, seen = np.zeros((rows, len(KNOWN), arms)), np.zeros((rows, len(SEEN), arms))
+        known, seen = np.zeros((rows, len(KNOWN), arms)), np.zeros((rows, len(SEEN) + len(ASKED), arms))
         forbidden, retired = np.zeros((rows, arms), dtype=np.bool_), np.zeros(arms, dtype=np.bool_)
         return cls(like.arms, like.low, like.high, known, seen, forbidden, retired)
 
@@ -193,7 +204,8 @@ class Contexts:
     @staticmethod
     def statistics(seen: Floats) -> Seen:
         """Rows of what was seen, for policies."""
-        return Seen(*seen[:, :PULLS].swapaxes(0, 1))
+        plays, total, squares, ones, pending = seen[:, :PULLS].swapaxes(0, 1)
+        return Seen(plays, total, squares, ones, pending, seen[:, LOST:CHOSEN])
 
     def moved(self, rows: list[int], ledgers: list[Ledger], known: Floats, seen: Floats) -> list[Ledger]:
         """The ledgers if this were known and seen in these rows."""
@@ -261,15 +273,14 @@ class Contexts:
             data["assumptions"] = {ledger.name: ledger.sums.tolist() for ledger in self.ledgers}
         if self.forbidden[rows].any():
             data["forbidden"] = [list(self.names(mask)) for mask in self.forbidden[rows]]
-        seen = zip(SEEN, self.seen[rows[used]].swapaxes(0, 1), strict=True)
-        asked = bool(self.seen[:, CHOSEN].any())
-        kept = {name: values.tolist() for name, values in seen if asked or name in SEEN[:CHOSEN]}
-        return data | {"used": used.tolist()} | kept
+        names = (*SEEN, *ASKED) if self.seen[:, LOST:].any() else SEEN
+        seen = zip(names, self.seen[rows[used]].swapaxes(0, 1), strict=False)
+        return data | {"used": used.tolist()} | {name: values.tolist() for name, values in seen}
 
     @classmethod
     def from_dict(cls, what: str, data: Any) -> Self:
         """Make the contexts that `to_dict` described; every entry is checked."""
-        saved = Entries(what, data, _NEEDED, (*_DEFAULTS, *SEEN[CHOSEN:], "assumptions", "forbidden"))
+        saved = Entries(what, data, _NEEDED, (*_DEFAULTS, *ASKED, "assumptions", "forbidden"))
         try:
             like = MeanBounds.vacuous(saved.list("arms"), low=saved.list("low"), high=saved.list("high"))
             names = [tuple(name) if isinstance(name, list) else name for name in saved.list("contexts")]
@@ -329,24 +340,24 @@ class Contexts:
             raise saved.wrong("used must hold numbers that differ")
         shape = (len(used), len(self.arms))
         plays, ones, pending, pulls = (saved.wholes(name, shape) for name in ("plays", "ones", "pending", "pulls"))
-        sums = [(plays, saved.numbers("total", shape), saved.numbers("squares", shape))]
-        if any(name in saved for name in SEEN[CHOSEN:]):
-            missing = [name for name in SEEN[CHOSEN:] if name not in saved]
+        columns = [plays, saved.numbers("total", shape), saved.numbers("squares", shape), ones, pending, pulls]
+        fine = (ones <= plays) & (pending <= pulls)
+        asked = list(np.zeros((len(ASKED), *shape)))
+        if any(name in saved for name in ASKED):
+            missing = [name for name in ASKED if name not in saved]
             if missing:
                 raise saved.wrong(f"it lacks {', '.join(missing)}")
-            counts = saved.wholes("chosen", shape)
-            sums.append((counts, saved.numbers("chosen_total", shape), saved.numbers("chosen_squares", shape)))
-        fine = (ones <= plays) & (pending <= pulls)
-        for count, total, squares in sums:
+            asked = [np.asarray((saved.numbers if "_" in name else saved.wholes)(name, shape), float) for name in ASKED]
+            fine &= (asked[0] + pending <= pulls) & (asked[1] <= plays) & (asked[2] >= 0.0) & (asked[2] <= asked[1])
+        for count, total, squares in (columns[:3], asked[3:]):
             slack = _SLACK * (1.0 + count)
             fine &= (total >= 0.0) & (squares >= 0.0) & (total <= count + slack) & (squares <= total + slack)
             fine &= total**2 <= count * (squares + slack) + slack
         for place, k in np.argwhere(~fine)[:1].tolist():
-            given = {name: saved[name][place][k] for name in SEEN if name in saved}
+            given = {name: saved[name][place][k] for name in (*SEEN, *ASKED) if name in saved}
             where = f"context {saved['contexts'][used[place]]!r}, arm {self.arms[k]!r}"
             raise saved.wrong(f"{where}: no rewards in its range give {given}")
-        chosen = sums[1] if len(sums) > 1 else np.zeros((3, *shape))
-        self.seen[[rows[place] for place in used]] = np.stack([*sums[0], ones, pending, pulls, *chosen], axis=1)
+        self.seen[[rows[place] for place in used]] = np.stack([*columns, *asked], axis=1)
 
 
 def read_knowledge(known: Any) -> dict[Context | None, Knowledge]:

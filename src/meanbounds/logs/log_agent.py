@@ -11,6 +11,7 @@ from meanbounds.agents import Agent
 from meanbounds.bounds import EXPERT, Arm, MeanBounds, UnknownArmError
 from meanbounds.knowledge import Knowledge, Prior
 from meanbounds.logs.counts import Context, Counts
+from meanbounds.logs.errors import LogError
 from meanbounds.logs.experts import ANYONE, Experts
 from meanbounds.logs.log_bounds import bounds, value
 from meanbounds.logs.prior import prior
@@ -27,6 +28,7 @@ PROMISE = Promise(margin=0.01)
 FEWEST, LEAST_SHARE = 30, 0.02
 """An option with fewer rows in a context, or a smaller share of its choices, has too little support to be played."""
 
+_STRONGEST = 1e9  # rows that the experts' prior counts: more change nothing
 _TRUST = 0.99  # in bounds that rest on what is assumed of experts
 OF_BOUNDS, OF_VALUE, OF_GUARD = 0.25, 0.25, 0.5
 """The shares of the probability that something fails: bounds, limits on what the experts earn, the guard."""
@@ -107,9 +109,15 @@ def agent(
     alone = not as_flag("expert", expert)
     if alone and promise not in (None, PROMISE):
         raise ValueError("expert=False leaves nobody to ask, so nothing can be promised: leave out the promise")
+    if ask and (alone or promise is None):
+        raise ValueError(
+            f"ask={shown(ask)} is a part of a promise to the experts, and nothing is promised: leave it out"
+        )
     price = within(cost, 0.0, np.inf)
     if price is None or (alone and price):
         raise ValueError(f"cost is what asking the experts costs, in reward units, at least 0; got {shown(cost)}")
+    if not counts.rows:
+        raise LogError("the log has no rows: there is nothing to start from")
     error = 1.0 - as_float("confidence", confidence)
     found = bounds(counts, experts, confidence=1.0 - OF_BOUNDS * error, shift=shift, arms=arms)
     assumes = experts != ANYONE
@@ -193,7 +201,7 @@ def _with_experts(
     )
     mean = low + (high - low) * (total + 1.0) / (count + 2.0) - cost
     means, strengths = np.broadcast_to(prior.mean, len(bounds)), np.broadcast_to(prior.strength, len(bounds))
-    return grown, Prior([*means, mean], [*strengths, count + 2.0])
+    return grown, Prior([*means, mean], [*strengths, min(count + 2.0, _STRONGEST)])
 
 
 def _mask(given: Arms, context: Context, counts: Counts, arms: tuple[Arm, ...]) -> Booleans:

@@ -68,20 +68,25 @@ class Start:
         if self.promise is None:
             return "Nothing is promised: no guard keeps the agent from doing worse than your experts."
         said, words = self.promise.in_words(), Words.of(self.counts)
-        earned = [one.value for one in self.outlooks if one.rows]
+        earned = [one.value + self.cost for one in self.outlooks if one.rows]
         ends = {"low": self.counts.low, "high": self.counts.high}
         often = [self.promise.per_decisions(value, 10_000, **ends) for value in earned]
         most = " to ".join(dict.fromkeys(words.sum(end) for end in (min(often), max(often))))
         rate = f"at most {most} {words.unit} fewer in 10,000 decisions"
+        rate += f" than they earn less the cost of asking, {self.cost:g} each" * (self.cost > 0.0)
         return f"{said[0].upper()}{said[1:]}: {rate}, with probability {self.confidence:g} in each context."
 
     def warnings(self) -> list[str]:
         """What the promise allows that may be too much, in a sentence."""
-        found = {one.context: excess(self.promise, one.value, self.counts) for one in self.outlooks if one.rows}
+        earned = {one.context: one.value + self.cost for one in self.outlooks if one.rows}
+        found = {context: excess(self.promise, own, self.counts, self.cost) for context, own in earned.items()}
         over = [context for context, share in found.items() if share]
         where = f" in {some([quoted(context) for context in over], 4)}" * (len(self.counts.contexts) > 1)
-        most = f"{'up to ' * (len(over) > 1)}{100 * max(found.values(), default=0.0):.3g}%"
-        said = f"The promise allows {most} more failures than your experts have"
+        share = 100.0 * max(found.values(), default=0.0)
+        most = (
+            "failures where your experts have none" if share == np.inf else f"{share:.3g}% more failures than they have"
+        )
+        said = f"The promise{' and the cost of asking' * (self.cost > 0.0)} allow{'s' * (not self.cost)} {'up to ' * (len(over) > 1)}{most}"
         return [f"{said}{where}; trials often allow at most {TRIALS:.0%}."] if over else []
 
     def __str__(self) -> str:
@@ -93,7 +98,9 @@ class Start:
             low, high = map(words.reward, one.limits)
             lines.append(f"\n{name_of(one.context)} ({quantity(one.rows, 'row')}): {one.conclusion}")
             lines.append(f"  why      {one.because}")
-            lines.append(f"  experts  earn {words.reward(one.value)} ({low} to {high})")
+            lines.append(
+                f"  experts  earn {words.reward(one.value)} ({low} to {high}){' after the cost' * (self.cost > 0.0)}"
+            )
             lines.append(f"  first    {one.first_in_words()}")
             if one.best is not None:
                 lines.append(f"  switch   to {quoted(one.best.arm)}, in 1,000 decisions: {one.switching(words)}")

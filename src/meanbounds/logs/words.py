@@ -179,8 +179,10 @@ def allowed(promise: Promise | None, value: Floats | float, counts: Counts) -> F
     return np.round(np.array(found) / many, 7).reshape(earned.shape)
 
 
-def excess(promise: Promise | None, value: float, counts: Counts) -> float:
+def excess(promise: Promise | None, value: float, counts: Counts, cost: float = 0.0) -> float:
     """How many more failures a promise allows, as a share of those of the experts; 0 up to what trials often allow.
+
+    `value` is what they earn before the cost of asking; it is infinite where they never fail.
 
     Examples
     --------
@@ -189,5 +191,6 @@ def excess(promise: Promise | None, value: float, counts: Counts) -> float:
     >>> [round(excess(mb.Promise(**one), 0.93, counts), 3) for one in ({"at_least": 0.98}, {"failures": TRIALS})]
     [0.266, 0.0]
     """
-    share = float(allowed(promise, value, counts)) / max(counts.high - value, 1e-9 * (counts.high - counts.low))
+    lost, failures = float(allowed(promise, value, counts)) + (cost if promise else 0.0), counts.high - value
+    share = lost / failures if failures > 1e-9 * (counts.high - counts.low) else (np.inf if lost else 0.0)
     return share if share > TRIALS * (1.0 + 1e-6) else 0.0

@@ -61,14 +61,18 @@ class Guarded(Policy):
     Conservative bandits (Wu, Shariff, Lattimore and Szepesvari, 2016), with one limit on the sum in place of one for
     each option. Whatever depends on the past chooses the options, the mean of their rewards has an e-process
     (`meanbounds.evidence.log_e`): by Jensen's inequality the average mean takes the place of a common one. C is the
-    larger of the sum of lower bounds and of the smallest sum that the e-process does not refute. A reward that has not
-    come counts as the lowest one: which rewards are late may depend on them. The value of the experts is limited by
-    their bound and by a mixture over Beta(1/2, 1/2), which holds at all times too. v only enters in the plays of
-    options: for an ask, it stands on both sides.
+    larger of the sum of lower bounds and of the smallest sum that the e-process does not refute. The value of the
+    experts is limited by their bound and by a mixture over Beta(1/2, 1/2), which holds at all times too. v only enters
+    in the plays of options: for an ask, it stands on both sides.
+
+    Which rewards are late, or never come, may depend on what they are: one that has not come counts as the lowest for
+    an option, and as the highest for the experts. Rewards that answer no pull of the agent do not count. What is
+    `eligible` may depend on the recorded context and on the past, and on nothing else of the case: otherwise the cases
+    that the experts get are not like the others.
 
     Examples
     --------
-    Nobody has tried the options yet, so the guard asks the experts, and allows one play for about 1 / 0.05 questions:
+    Nobody has tried the options yet, so the guard asks the experts. At first 0.6 / 0.05 decisions pay for one play:
 
     >>> import meanbounds as mb
     >>> known = mb.MeanBounds([0.0, 0.0, 0.6], [1.0, 1.0, 0.6], arms=["new", "old", mb.EXPERT])
@@ -138,7 +142,7 @@ class Guarded(Policy):
         found = self.base.checked_probabilities(known, seen, t, _own(cache)) * (1.0 - self.ask)
         found = np.where(self._allowed(known, seen, found.any(axis=0)), found, 0.0)
         found[:, expert] = 0.0
-        found[:, expert] = 1.0 - found.sum(axis=1)
+        found[:, expert] = np.maximum(0.0, 1.0 - found.sum(axis=1))
         self._check_expert(known, found[:, expert] < 1e-12)
         return found
 
@@ -146,6 +150,8 @@ class Guarded(Policy):
         """The experts, and the options that the promise allows now."""
         possible = np.broadcast_to(known.without_doubted.possible, seen.plays.shape).copy()
         possible[:, self._expert(known)] = True
+        if known.eligible is not None:
+            possible &= known.eligible
         return possible & self._allowed(known, seen, possible.any(axis=0))
 
     def _allowed(self, known: Known, seen: Seen, arms: Any) -> Booleans:
@@ -182,17 +188,23 @@ class Guarded(Policy):
         they are certain to have earned; and what each limit needs with so many `more` plays.
         """
         expert, seen = self._expert(known), seen.actual
-        low, high, sure = self._limits(known)
-        pulls = seen.plays if seen.pending is None else seen.plays + seen.pending
-        rounds = pulls.sum(axis=1)
-        plays = rounds - pulls[:, expert]
-        size = plays if seen.pending is None else plays - (seen.pending.sum(axis=1) - seen.pending[:, expert])
+        low, _, sure = self._limits(known)
+        plays, total = seen.plays, seen.total
+        late = np.zeros(plays.shape) if seen.pending is None else seen.pending
+        if seen.aside is not None:  # pulls that were given up stay, and rewards of others do not count
+            plays, total = plays - seen.aside[:, 1], total - seen.aside[:, 2]
+            late = late + seen.aside[:, 0]
+        pulls = plays + late
+        rounds, own = pulls.sum(axis=1), plays.sum(axis=1) - plays[:, expert]
+        played = rounds - pulls[:, expert]
         base, width = self._scales(known)
-        wins = base * seen.plays + width * seen.total
         bounds = known.without_doubted
-        upper, lower = self._value(bounds, seen, expert, cache), np.maximum(low, bounds.lower[:, expert])
-        needs = self.promise.needs(plays + more, rounds + more, upper, lower, low, high)
-        return np.array([wins.sum(axis=1), size, plays, (pulls * sure).sum(axis=1), *needs])
+        upper = self._value(bounds, seen.plays[:, expert], seen.total[:, expert], late[:, expert], expert, cache)
+        lower = np.maximum(bounds.low, bounds.lower)[:, expert]
+        ends = low, known.low[:, expert], known.high[:, expert]
+        needs = self.promise.needs(played + more, rounds + more, upper, lower, *ends)
+        earned = (base * plays + width * total).sum(axis=1)
+        return np.array([earned, own, played, (pulls * sure).sum(axis=1), *needs])
 
     def why(self, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None = None) -> str:
         """Why one row asks the experts: ``"ask"`` at random, ``"guard"``, or ``"policy"`` if the policy wants to."""
@@ -219,12 +231,14 @@ class Guarded(Policy):
         low, high = known.low[:, options].min(axis=1), known.high[:, options].max(axis=1)
         return low, high, np.where(options, known.without_doubted.lower - low[:, None], 0.0)
 
-    def _value(self, sure: Known, seen: Seen, expert: int, cache: Cache | None) -> Floats:
+    def _value(
+        self, sure: Known, plays: Floats, wins: Floats, late: Floats, expert: int, cache: Cache | None
+    ) -> Floats:
         """An upper limit on the experts' value in each row; the cache holds the last one."""
-        if self.pooled:
-            return np.broadcast_to(sure.upper[:, expert], len(seen.plays))
-        plays, wins = seen.plays[:, expert], seen.total[:, expert]
         low, width, bound = sure.low[:, expert], sure.width[:, expert], sure.upper[:, expert]
+        if self.pooled:
+            return np.broadcast_to(bound, len(plays))
+        plays, wins = plays + late, wins + late  # an answer that has not come may be the best possible one
         before = None if cache is None else cache.get("value")
         if before is not None and (before[0] == plays).all() and (before[1] == wins).all():
             return before[2]
@@ -241,7 +255,7 @@ class Guarded(Policy):
         else:
             found = bound if len(bound) == len(plays) else np.broadcast_to(bound, plays.shape)
         if cache is not None:
-            cache["value"] = plays.copy(), wins.copy(), found
+            cache["value"] = plays, wins, found
         return found
 
     @staticmethod

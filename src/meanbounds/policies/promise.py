@@ -69,27 +69,29 @@ class Promise(Saved):
 
     def budgets(self, value: Floats, rounds: Floats, low: Floats, high: Floats) -> list[Floats]:
         """What each limit allows to lose in so many decisions, if the experts earn this value in each."""
-        needs = self.needs(np.zeros_like(rounds), rounds, value, value, low, high)
+        needs = self.needs(np.zeros_like(rounds), rounds, value, value, low, low, high)
         ends = [0.0] * len(needs) if self.total is None else [*[0.0] * (len(needs) - 1), self.total]
         return [end - own for end, own in zip(ends, needs, strict=True)]
 
     def needs(
-        self, plays: Floats, rounds: Floats, upper: Floats, lower: Floats, low: Floats, high: Floats
+        self, plays: Floats, rounds: Floats, upper: Floats, lower: Floats, bottom: Floats, low: Floats, high: Floats
     ) -> list[Floats]:
-        """What options must have earned in so many plays, above `low`, so that each limit holds after these rounds.
+        """What options must have earned in so many plays, above `bottom`, so that each limit holds after these rounds.
 
-        `upper` and `lower` are limits on the experts' value; `total` is not taken off, so that contexts can be added.
+        `upper` and `lower` are limits on the experts' value, which lies between `low` and `high`. `total` is not taken
+        off, so that contexts can be added.
         """
-        found = {}
+        found, need = {}, plays * (upper - bottom)
         if self.margin is not None:
-            found["margin"] = plays * (upper - low) - self.margin * rounds
+            found["margin"] = need - self.margin * rounds
         if self.at_least is not None:
-            share = plays - (1.0 - self.at_least) * rounds
-            found["at_least"] = share * (np.where(share < 0.0, lower, upper) - low)
+            share = (1.0 - self.at_least) * rounds
+            value = np.where(plays < share, lower, upper)
+            found["at_least"] = plays * (value - bottom) - share * (value - low)
         if self.failures is not None:
-            found["failures"] = plays * (upper - low) - self.failures * (high - upper) * rounds
+            found["failures"] = need - self.failures * (high - upper) * rounds
         if self.total is not None:
-            found["total"] = plays * (upper - low)
+            found["total"] = need
         return list(found.values())
 
     def per_decisions(self, value: float, decisions: int, *, low: float = 0.0, high: float = 1.0) -> float:

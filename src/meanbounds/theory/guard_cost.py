@@ -48,7 +48,7 @@ def guarded_asks(
 
     Notes
     -----
-    After n plays of options and N questions the guard overrules only if ``B(N + n + 1) > (n + 1) v - C``. The options
+    After n plays of options and N questions the guard overrules only if ``B(N + n + 1) < (n + 1) v - C``. The options
     have earned at least ``n best - regret(n)`` in the mean. Their rewards, and with them C, are below that by at most
     twice ``h(n)``, the least ``(log(1 / error) - log w_s + n s^2 / 8) / s`` over the stakes s of the e-process, with
     their weights w_s, by Hoeffding's lemma once for each direction. With a promise that allows b a decision that leaves
@@ -64,17 +64,23 @@ def guarded_asks(
     >>> round(mb.theory.guarded_asks(guarded, value=0.7, best=0.75, horizon=100_000))
     2720
     """
-    rounds = np.unique(np.geomspace(1, as_whole("horizon", horizon), 4000).round())
+    most = as_whole("horizon", horizon)
     v, top, span = as_float("value", value), as_float("best", best), as_float("high", high) - as_float("low", low)
-    lost = regret(rounds) if callable(regret) else as_float("regret", regret)
     # Each direction has half of the error that the guard has for what options earned.
     levels = log(8.0 / (3.0 * (1.0 - guarded.confidence))) - LOG_WEIGHTS
-    near = ((levels + rounds[:, None] * STAKES**2 / 8.0) / STAKES).min(axis=1)
-    need = (rounds + 1.0) * (v - low) - rounds * (top - low) + lost + 2.0 * span * near
-    ends = (np.array([own]) for own in (v, 1.0, low, high))
-    each = [float(own[0]) for own in guarded.promise.budgets(*ends)]
-    if guarded.promise.total is not None:
-        each[-1] = inf if (need <= guarded.promise.total).all() else 0.0
-    with np.errstate(divide="ignore"):
-        found = max(float((need / own - rounds - 1.0).max()) if own else inf for own in each)
+    each = [float(own) for own in guarded.promise.budgets(*(np.array(own) for own in (v, 1.0, low, high)))]
+
+    def asked(rounds: Floats) -> Floats:
+        lost = regret(rounds) if callable(regret) else as_float("regret", regret)
+        near = ((levels + rounds[:, None] * STAKES**2 / 8.0) / STAKES).min(axis=1)
+        need = (rounds + 1.0) * (v - low) - rounds * (top - low) + lost + 2.0 * span * near
+        found = [need / own - rounds - 1.0 for own in each]
+        if guarded.promise.total is not None:
+            found[-1] = np.where(need <= guarded.promise.total, -inf, inf)
+        return np.max(found, axis=0)
+
+    rounds = np.unique(np.geomspace(1, most, 4000).round())
+    place = int(asked(rounds).argmax())
+    ends = rounds[max(place - 1, 0)], rounds[min(place + 1, len(rounds) - 1)]
+    found = float(asked(np.unique(np.linspace(*ends, 4000).round())).max())
     return min(float(horizon), max(0.0, found + 1.0))
