@@ -213,3 +213,16 @@ def test_names_cannot_command_a_terminal() -> None:
 def test_a_misspelled_argument_is_refused() -> None:
     with pytest.raises(TypeError, match="marign"):
         mb.logs.start(binary([600, 400], [0.8, 0.5]), marign=0.1)
+
+
+def test_the_cost_of_asking_is_named() -> None:
+    """With 93% successes, 14% of the failures and a cost of 0.05 there may be (0.0098 + 0.05) / 0.07 more failures."""
+    counts = mb.logs.Counts((None,), ("a", "b"), [[1000, 1000]], [[930, 930]], [[930, 930]])
+    found = mb.logs.start(counts, promise=mb.Promise(failures=0.14), cost=0.05)
+    assert "less the cost of asking, 0.05 each" in found.promised()
+    assert "98 successes fewer" in found.promised()
+    assert "The promise to your experts and the cost of asking allow 85.4% more failures" in found.warnings()[0]
+    sure = mb.logs.Counts((None,), ("a", "b"), [[100, 100]], [[100, 100]], [[100, 100]])
+    assert "allows failures where they have none" in mb.logs.start(sure).warnings()[0]
+    with pytest.raises(ValueError, match="belongs to a promise"):
+        mb.logs.agent(counts, promise=None, ask=0.1)

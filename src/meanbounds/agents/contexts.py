@@ -36,7 +36,7 @@ Context = str | tuple[str, ...]
 KNOWN = ("lower", "upper", "trust", "prior_mean", "prior_strength", "assumption")
 LOWER, UPPER, TRUST, MEAN, STRENGTH, ASSUMPTION = range(6)
 # What was seen: statistics in units of the range, how many pulls wait for a reward, and how many there were; then how
-# many pulls were given up, the rewards that answered no pull and their sum, and what experts chose when they were asked.
+# many pulls were given up, the rewards that answered no pull and their sum, and what experts chose when asked.
 SEEN = ("plays", "total", "squares", "ones", "pending", "pulls")
 PLAYS, TOTAL, SQUARES, ONES, PENDING, PULLS = range(6)
 ASKED = ("lost", "foreign", "foreign_total", "chosen", "chosen_total", "chosen_squares")

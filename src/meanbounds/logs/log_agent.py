@@ -111,7 +111,7 @@ def agent(
         raise ValueError("expert=False leaves nobody to ask, so nothing can be promised: leave out the promise")
     if ask and (alone or promise is None):
         raise ValueError(
-            f"ask={shown(ask)} is a part of a promise to the experts, and nothing is promised: leave it out"
+            f"ask={shown(ask)} belongs to a promise, and nothing is promised to the experts: leave it out"
         )
     price = within(cost, 0.0, np.inf)
     if price is None or (alone and price):

@@ -82,11 +82,11 @@ class Start:
         found = {context: excess(self.promise, own, self.counts, self.cost) for context, own in earned.items()}
         over = [context for context, share in found.items() if share]
         where = f" in {some([quoted(context) for context in over], 4)}" * (len(self.counts.contexts) > 1)
-        share = 100.0 * max(found.values(), default=0.0)
-        most = (
-            "failures where your experts have none" if share == np.inf else f"{share:.3g}% more failures than they have"
-        )
-        said = f"The promise{' and the cost of asking' * (self.cost > 0.0)} allow{'s' * (not self.cost)} {'up to ' * (len(over) > 1)}{most}"
+        share, several = max(found.values(), default=0.0), "up to " * (len(over) > 1)
+        most = f"{several}{100.0 * share:.3g}% more failures than they have"
+        most = "failures where they have none" if share == np.inf else most
+        who = "and the cost of asking allow" if self.cost else "allows"
+        said = f"The promise to your experts {who} {most}"
         return [f"{said}{where}; trials often allow at most {TRIALS:.0%}."] if over else []
 
     def __str__(self) -> str:
@@ -98,9 +98,8 @@ class Start:
             low, high = map(words.reward, one.limits)
             lines.append(f"\n{name_of(one.context)} ({quantity(one.rows, 'row')}): {one.conclusion}")
             lines.append(f"  why      {one.because}")
-            lines.append(
-                f"  experts  earn {words.reward(one.value)} ({low} to {high}){' after the cost' * (self.cost > 0.0)}"
-            )
+            after = " after the cost of asking" * (self.cost > 0.0)
+            lines.append(f"  experts  earn {words.reward(one.value)} ({low} to {high}){after}")
             lines.append(f"  first    {one.first_in_words()}")
             if one.best is not None:
                 lines.append(f"  switch   to {quoted(one.best.arm)}, in 1,000 decisions: {one.switching(words)}")
