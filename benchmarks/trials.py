@@ -44,6 +44,7 @@ KEPT = {"margin 0.01": (0.01,), "14% of failures": (None, None, 0.14), "14%, 30 
 PROMISES = {"at least 98%": mb.Promise(at_least=0.98)} | {name: mb.Promise(*given) for name, given in KEPT.items()}
 AGENTS = {"no log, no promise": None, "log, no promise": None} | PROMISES
 LATE = {"all 500 late": (500, 500), "bad at once, good 500 late": (0, 500), "good at once, bad 500 late": (500, 0)}
+SHIPPED = ("stroke",)  # trials whose licence lets tables of their data be published
 TITLES = {"gusto": "GUSTO-I, three drugs for a heart attack", "stroke": "Stroke trial, aspirin or none"}
 UNITS = {"gusto": "deaths averted", "stroke": "points of outcome gained"}
 AGES = "case when {0} < {1} then 'under {1}' when {0} < {2} then '{1} to {3}' else '{2} or more' end"
@@ -190,8 +191,9 @@ def tables(name: str, trial: Trial, results: Results, first: int) -> str:
         value[kind], naive = shares @ own.value, own.contributions / np.maximum(own.shares, 1e-12)
         wrong = np.count_nonzero(naive.argmax(axis=1) != cases.marginal_means.argmax(axis=1))
         pooled = [f"{x:.3f}" for x in shares @ own.contributions / np.maximum(shares @ own.shares, 1e-12)]
-        logs.append([kind, f"{value[kind]:.4f}", *pooled, f"{wrong} of {len(shares)}"])
-    logs.append(["the truth", "", *(f"{x:.3f}" for x in trial.truth), ""])
+        logs.append([kind, f"{wrong} of {len(shares)}", f"{value[kind]:.4f}", *pooled])
+    logs.append(["the truth", "", "", *(f"{x:.3f}" for x in trial.truth)])
+    shown = slice(None) if name in SHIPPED else slice(2)
     found = {key[1]: played for key, played in results.items() if key[0] == name and key[2:] == (ROWS[0], "")}
     runs, last = next(iter(found.values())).gain.shape[1:]
     earned = np.array([*value.values()])[:, None, None] * STEP * np.arange(1, last + 1)
@@ -202,8 +204,13 @@ def tables(name: str, trial: Trial, results: Results, first: int) -> str:
     body += [["broken", *(broken[name, agent, ROWS[0], ""] for agent in found)]]
     rest = [(key, own) for key, own in results.items() if key[0] == name and key[2:] != (ROWS[0], "")]
     more = [[*key[1:3], key[3] or "no | ", *(cell(x, first) for x in own.gain), broken[key]] for key, own in rest]
-    parts = [f"## {TITLES[name]}\n\nAverages of the log, by option, and at how many ages another one is best:\n"]
-    parts += [table(["experts", "earn", *cases.arms, "wrong"], logs)]
+    parts = [f"## {TITLES[name]}\n\nAt how many ages the option with the best average in the log is not the best:\n"]
+    parts += [
+        table(
+            ["experts", "wrong", "earn", *cases.arms][shown],
+            [line[shown] for line in logs if line[1] or name in SHIPPED],
+        )
+    ]
     said = f"{runs} runs; {UNITS[name]} against the experts after {first:,} / {last * STEP:,} decisions"
     parts += [f"Logs of {ROWS[0]:,} rows, {said}:\n", table(["experts", *found], body)]
     parts += ["Shorter logs, and outcomes that come late (half as many runs):\n"]
