@@ -90,9 +90,9 @@ class Decision(NamedTuple):
     probability
         With which probability the agent played it.
     reason
-        ``"policy"``, ``"floor"`` for an arm that was drawn because of the floor, or ``"only option"``. Where experts are
-        asked: ``"policy"`` if the policy prefers them, ``"guard"`` if a promise does not allow what it prefers, and
-        ``"ask"`` if they are asked at random.
+        ``"policy"``, ``"floor"`` for an arm that was drawn because of the floor, or ``"only option"``. Where experts
+        are asked: ``"policy"`` if the policy prefers them, ``"guard"`` if a promise does not allow what it prefers,
+        and ``"ask"`` if they are asked at random.
 
     Examples
     --------
