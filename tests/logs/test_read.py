@@ -20,7 +20,6 @@ import pytest
 
 from meanbounds import logs
 from meanbounds.logs import Counts, LogError, LogWarning
-from meanbounds.simulation import HiddenContexts
 from tests.logs.naive_counts import Naive, check_against
 
 pd: Any = pytest.importorskip("pandas")
@@ -116,13 +115,6 @@ def test_parts_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         assert logs.read("b.csv", **NAMES).contexts == ("south",)
 
 
-def test_logs_of_simulated_experts_are_read_as_they_are() -> None:
-    log = HiddenContexts([[[0.9, 0.4], [0.3, 0.6]]]).log(500, seed=1)
-    counts = logs.read(log, context="context")
-    assert (counts.rows, counts.arms) == (500, (0, 1))
-    assert counts.total.sum() == log["reward"].sum()
-
-
 REFUSED: dict[str, tuple[str | bytes, str]] = {
     "empty.csv": ("", r"empty\.csv is empty; a CSV file begins with a line that names its columns"),
     "none.csv": ("clinic,drug,cured\n", "the log has no rows"),
@@ -131,6 +123,10 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "short.csv": (TEXT + "north,a\n", r"Line: 5 .*Expected Number of Columns: 3 Found: 2 in .*short\.csv; each line"),
     "long.csv": (TEXT + "north,a,1,2\n", r"Line: 5 .*Found: 4 in .*long\.csv; each line of a CSV file"),
     "latin.csv": (TEXT.replace("south", "süd").encode("latin-1"), "not utf-8 encoded.*; save the file with .* UTF-8"),
+    "utf-16.csv": (TEXT.encode("utf-16"), r"utf-16\.csv is UTF-16: save it as UTF-8"),
+    "utf-16.jsonl": ('{"drug": "a"}'.encode("utf-16"), "UTF-16 encoding is not supported.* the encoding UTF-8"),
+    "old mac.csv": (TEXT.replace("\n", "\r"), r"old mac\.csv, line 1: new-line .*Save it as CSV with line feeds"),
+    "binary.csv": (b"x" * 200_000, r"binary\.csv, line 1: field larger than .*; is it a CSV file\?"),
     "cut.csv.gz": (gzip.compress(TEXT.encode() * 999)[:-99], "cut off or damaged"),
     "no.csv.gz": (TEXT, "cut off or damaged"),
     "log.xlsx": ("?", r"log\.xlsx: such files are not read; .*Save it as CSV"),
@@ -145,32 +141,37 @@ def test_files_that_cannot_be_read(name: str, tmp_path: Path) -> None:
         logs.read(written(tmp_path / name, content), **NAMES)
 
 
-def test_sources_that_are_none(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no file, folder or match of a pattern '.*nothing.csv'"):
-        logs.read(tmp_path / "nothing.csv")
-    with pytest.raises(
-        FileNotFoundError, match="is not a file or folder; if it is a table of a database, give connect"
-    ):
-        logs.read("visits")
-    with pytest.raises(LogError, match="holds no log"):
-        logs.read(tmp_path)
+NOT_LOGS: list[tuple[Any, Any, str]] = [
+    ("nothing.csv", None, "no file, folder or match of a pattern 'nothing.csv'"),
+    ("visits", None, "is not a file or folder; if it is a table of a database, give connect"),
+    (".", None, "holds no log"),
+    *(
+        (address, None, "is an address on the network: copy the file to this machine")
+        for address in ("https://127.0.0.1:9/log.csv", "s3://bucket/log.parquet", "hf://datasets/a/b.csv")
+    ),
+    (3, None, "a log is the path of .*; got 3"),
+    ({"arm": ["a"], "reward": [1, 2]}, None, "the column 'reward' must have .* lists of the same length"),
+    ({"arm": ["a", "b"], "reward": [[1], [0]]}, None, "the column 'reward' must have one value a row"),
+    ({"arm": [["a"], ["b", "c"]], "reward": [1, 0]}, None, "the column 'arm' must have one value a row"),
+    ("visits", 3, "PostgreSQL database, or a Spark session; got 3"),
+    ("visits", "no.duckdb", "no DuckDB database"),
+    (pd.DataFrame([["a", 1, 2]], columns=["arm", "reward", "reward"]), None, "the column 'reward' more than once"),
+]
+
+
+@pytest.mark.parametrize(("source", "connection", "said"), NOT_LOGS)
+def test_sources_that_are_none(
+    source: Any, connection: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((LogError, FileNotFoundError), match=said):
+        logs.read(source, connection=connection)
+
+
+def test_a_pipe_is_no_log(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(LogError, match=r"pipe\.csv is not a regular file"):
         logs.read(tmp_path / "pipe.csv")
-    for address in ("https://127.0.0.1:9/log.csv", "s3://bucket/log.parquet", "hf://datasets/a/b.csv"):
-        with pytest.raises(LogError, match="is an address on the network: copy the file to this machine"):
-            logs.read(address)
-    with pytest.raises(LogError, match=r"a log is the path of .*; got 3"):
-        logs.read(3)
-    with pytest.raises(LogError, match="lists of the same length"):
-        logs.read({"arm": ["a"], "reward": [1, 2]})
-    with pytest.raises(LogError, match="PostgreSQL database, or a Spark session; got 3"):
-        logs.read("visits", connection=3)
-    with pytest.raises(FileNotFoundError, match="no DuckDB database"):
-        logs.read("visits", connection=tmp_path / "no.duckdb")
-    twice = pd.DataFrame([["a", 1, 2]], columns=["arm", "reward", "reward"])
-    with pytest.raises(LogError, match="the column 'reward' more than once"):
-        logs.read(twice)
 
 
 # ------------------------------------------------------------------------------------------------- options and values

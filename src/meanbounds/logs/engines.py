@@ -9,7 +9,7 @@ import tempfile
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,10 +47,11 @@ _POSTGRES_KINDS = {  # by the numbers that PostgreSQL gives its own types
 }
 _TABLE_NAME = re.compile(r'(?:"(?:[^"]|"")+"|[^".]+)(?:\.(?:"(?:[^"]|"")+"|[^".]+))*')
 _REMEDIES = {  # advice that goes with words of an engine
-    r"not utf-8 encoded|[Ii]nvalid unicode": "save the file with the encoding UTF-8; spreadsheets have it in 'save as'",
+    r"not utf-8 encoded|[Ii]nvalid unicode|UTF-16": "save the file with the encoding UTF-8, as spreadsheets can",
     r"CSV Error|sniffing": "each line of a CSV file needs as many fields as the first, which names the columns",
     r"GZIP|gzip|ZLIB|zstd": "the file is cut off or damaged; copy it again from where it came",
     r"Referenced column|UNRESOLVED_COLUMN|column .* does not exist": "check the names of columns in where=",
+    r'COALESCE (operator|types)|`coalesce`|to "BOOLEAN"': "where= must be a condition such as \"day >= '2024-06-01'\"",
     r"syntax error|Parser Error|SYNTAX_ERROR": "where= is a condition in SQL, such as \"age > 65 AND site = 'north'\"",
     r"Cannot compare values of type VARCHAR": "fields of CSV files are text: write CAST(age AS int) > 65 in where=",
     r"Data type .* not recognized": "turn that column into text",
@@ -207,10 +208,12 @@ def _register(stack: ExitStack, connection: Any, source: Any, wanted: Sequence[s
     """Make a table in memory known to DuckDB by a new name."""
     module = type(source).__module__.split(".")[0]
     if isinstance(source, Mapping):
-        source = {name: np.asarray(values) for name, values in source.items()}
-        if len({values.shape for values in source.values()}) > 1 or any(own.ndim != 1 for own in source.values()):
-            raise LogError("the columns of a log must be lists of the same length")
-        names = [*source]
+        source, names = {**source}, [*source]
+        for name in names:
+            with suppress(ValueError):  # lists of different lengths in a list
+                source[name] = np.asarray(source[name])
+            if getattr(source[name], "ndim", 0) != 1 or len(source[name]) != len(source[names[0]]):
+                raise LogError(f"the column {name!r} must have one value a row: columns are lists of the same length")
     elif module in ("pandas", "polars", "pyarrow"):
         if hasattr(source, "collect"):  # a lazy one of polars
             source = source.collect()

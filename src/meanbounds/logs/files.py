@@ -56,7 +56,11 @@ class Files:
         found: list[tuple[str, list[str]]] = []
         for path, line in named.items():
             signs = found[0][0] if found else _SEPARATORS
-            splits = [(sign, next(csv.reader([line], delimiter=sign), [])) for sign in signs]
+            try:
+                splits = [(sign, next(csv.reader([line], delimiter=sign), [])) for sign in signs]
+            except csv.Error as error:
+                said = f"{path}, line 1: {str(error).split(' - ')[0]}"
+                raise LogError(f"{said}; is it a CSV file? Save it as CSV with line feeds between lines") from error
             sign, fields = max(splits, key=lambda split: (len({*columns} & {*split[1]}), len(split[1])))
             lowered = [field.lower() for field in fields]
             for name in columns:
@@ -159,6 +163,9 @@ def _format(name: str) -> str:
 def _first_line(path: str) -> str:
     try:
         with gzip.open(path) if path.lower().endswith(".gz") else Path(path).open("rb") as file:
-            return file.readline(_LONGEST).decode("utf-8-sig", errors="replace")
+            line = file.readline(_LONGEST)
     except (EOFError, zlib.error, OSError) as error:
         raise LogError(f"{path} is cut off or damaged ({error}); copy it again from where it came") from error
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise LogError(f"{path} is UTF-16: save it as UTF-8")
+    return line.decode("utf-8-sig", errors="replace")
