@@ -10,8 +10,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["PATIENCE", "Command", "in_options", "patience", "tell", "warnings_told"]
+__all__ = ["PATIENCE", "Command", "in_options", "patience", "tell", "warnings_told", "writing"]
 
 PATIENCE = 2.0
 """Seconds of work after which a command says on a terminal what it does."""
@@ -22,7 +23,7 @@ _OPTIONS = (
     (rf"\blow={_NUMBER}(?:,| and) high={_NUMBER}", r"--range \1 \2"),
     (r"^low must be less than high", "--range: the first must be less than the second"),
     (r"^(errors|loss|odds|gap_low|gap_high|shift|confidence|cost|least)(?= must| is)", r"--\1"),
-    (r'\bon_bad="drop"', "--drop"),
+    (r'\bon_bad=("drop")?', "--drop"),
     (r"\bwhere=", "--where "),
     (r"\binclude=", "--include"),
     (r"\bexpert=False", "--no-experts"),
@@ -103,6 +104,18 @@ def warnings_told() -> Iterator[None]:
         finally:
             for said in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)):
                 tell(f"meanbounds: caution: {in_options(said)}")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Name the file in an error of writing it, and say what to do."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        said = f"{path} cannot be written: {error.strerror or error}"
+        raise OSError(f"{said}; give a file with -o whose folder exists, has room, and lets you write") from error
 
 
 @contextmanager

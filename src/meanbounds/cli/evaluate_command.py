@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from meanbounds.cli.command import Command, patience
+from meanbounds.cli.command import Command, patience, writing
 
 __all__ = ["COMMAND"]
 
@@ -77,7 +77,8 @@ def _run(options: argparse.Namespace) -> None:
     print(found)
     if options.output:
         text = json.dumps(found.to_dict(), allow_nan=False) + "\n"
-        write_atomically(options.output, lambda partial: partial.write_text(text, encoding="utf-8"))
+        with writing(options.output):
+            write_atomically(options.output, lambda partial: partial.write_text(text, encoding="utf-8"))
         print(f"\nwritten: {options.output}")
 
 

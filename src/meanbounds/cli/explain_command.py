@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from meanbounds.cli.columns import add_agent, add_log, arguments, experts_of, read_log
-from meanbounds.cli.command import Command, patience
+from meanbounds.cli.command import Command, patience, writing
 
 __all__ = ["COMMAND"]
 
@@ -25,7 +25,8 @@ def _run(options: argparse.Namespace) -> None:
     counts = read_log(options)
     with patience("writing the page"):
         found = explain(counts, experts_of(options), **arguments(options, counts))
-        found.save(options.output)
+        with writing(options.output):
+            found.save(options.output)
     print(f"Conclusion: {found.start.in_words()}\nwritten: {options.output}; open it in a browser")
 
 

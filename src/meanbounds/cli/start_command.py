@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from meanbounds.cli.columns import add_agent, add_log, arguments, experts_of, read_log
-from meanbounds.cli.command import Command, patience
+from meanbounds.cli.command import Command, patience, writing
 
 __all__ = ["COMMAND"]
 
@@ -26,7 +26,8 @@ def _run(options: argparse.Namespace) -> None:
         found = start(counts, experts_of(options), **arguments(options, counts))
     print(found)
     if options.output:
-        found.save(options.output)
+        with writing(options.output):
+            found.save(options.output)
         print(f"\nwritten: {options.output}")
 
 

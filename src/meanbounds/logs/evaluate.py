@@ -158,7 +158,7 @@ def _checked(groups: Groups, question: Question, on_bad: str) -> tuple[int, dict
 
 def _play(name: str, policy: Any, context: Context) -> Mapping[Any, float]:
     """The probabilities of the arms that a policy plays in a context."""
-    what = f"policy {shown(name)} in context {shown(context)}"
+    what = f"policy {shown(name)}" + ("" if context is None else f" in context {shown(context)}")
     if isinstance(policy, Agent):
         if policy.contexts and context not in policy.contexts:
             raise LogError(f"{what}: the agent does not know it; {_WITHOUT}")
