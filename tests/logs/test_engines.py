@@ -126,39 +126,20 @@ def check(case: Case, source: Any, connection: Any, *, refuse: bool = True) -> N
             check_against(logs.read(source, **asked, on_bad="drop"), naive)
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "postgres", "spark"])
 @pytest.mark.parametrize("name", CASES)
-def test_duckdb_counts_as_a_loop_does(name: str) -> None:
-    with opened(CASES[name], "duckdb", ":memory:") as (source, connection):
-        check(CASES[name], source, connection)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_postgres_counts_as_a_loop_does(name: str, postgres: str) -> None:
-    with opened(CASES[name], "postgres", postgres) as (source, connection):
-        check(CASES[name], source, connection)
-        assert connection.info.transaction_status == 0  # idle, as before
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_spark_counts_as_a_loop_does(name: str, spark: Any) -> None:
-    with opened(CASES[name], "spark", spark) as (source, connection):
-        check(CASES[name], source, connection, refuse=False)  # a query of Spark takes a while
+def test_engines_count_as_a_loop_does(name: str, engine: str, request: pytest.FixtureRequest) -> None:
+    where = ":memory:" if engine == "duckdb" else request.getfixturevalue(engine)
+    with opened(CASES[name], engine, where) as (source, connection):
+        check(CASES[name], source, connection, refuse=engine != "spark")  # a query of Spark takes a while
+        assert engine != "postgres" or connection.info.transaction_status == 0  # idle, as before
 
 
 def log_with_propensities(rows: int, distinct: int) -> list[tuple[str, str, float, float, str]]:
     random = np.random.default_rng(rows)
-    chances = random.integers(1, distinct, rows) / distinct
-    return [
-        (f"z{z}", f"a{k}", float(reward), float(chance), day)
-        for z, k, reward, chance, day in zip(
-            random.integers(0, 3, rows),
-            random.integers(0, 2, rows),
-            random.integers(0, distinct, rows) / distinct,
-            chances,
-            random.choice(["2024-01-01", "2024-01-02", "2024-01-03"], rows),
-            strict=True,
-        )
-    ]
+    numbers = [random.integers(start, distinct, rows) / distinct for start in (0, 1)]
+    names = [random.choice(own, rows) for own in (["z0", "z1", "z2"], ["a0", "a1"], ["2024-01-01", "2024-01-02"])]
+    return list(zip(*(own.tolist() for own in (*names[:2], *numbers, names[2])), strict=True))
 
 
 @pytest.mark.parametrize("distinct", [4, 1000])
@@ -216,22 +197,21 @@ def test_propensities_outside_their_range_are_bad(values: int) -> None:
 def test_errors_of_engines_say_what_to_do(spark: Any, postgres: str, tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "clinic.duckdb")) as connection:
         connection.execute("CREATE TABLE visits AS SELECT 'a' AS arm, 1 AS reward UNION ALL SELECT 'b', 0")
-        with pytest.raises(LogError, match="unknown table 'visit', did you mean 'visits'"):
-            logs.read("visit", connection=connection)
-        with pytest.raises(LogError, match="unknown column 'rewrad', did you mean 'reward'"):
-            logs.read("visits", reward="rewrad", connection=connection)
-        with pytest.raises(LogError, match=r"DuckDB .*\"rewad\" not found.*check the names of columns in where="):
-            logs.read("visits", where="rewad = 1", connection=connection)
-        with pytest.raises(LogError, match="where= is a condition in SQL"):
-            logs.read("visits", where="reward >", connection=connection)
+        for table, options, said in (
+            ("visit", {}, "unknown table 'visit', did you mean 'visits'"),
+            ("visits", {"reward": "rewrad"}, "unknown column 'rewrad', did you mean 'reward'"),
+            ("visits", {"where": "rewad = 1"}, 'DuckDB .*"rewad" not found.*check the names of columns in where='),
+            ("visits", {"where": "reward >"}, "where= is a condition in SQL"),
+        ):
+            with pytest.raises(LogError, match=said):
+                logs.read(table, connection=connection, **options)
     assert logs.read("main.visits", connection=tmp_path / "clinic.duckdb").rows == 2
-    with pytest.raises(LogError, match=r"PostgreSQL .*relation \"visits\" does not exist"):
-        logs.read("visits", connection=postgres)
-    with pytest.raises(LogError, match="PostgreSQL counts a table"):
-        logs.read({"arm": ["a"], "reward": [1]}, connection=postgres)
-    with pytest.raises(LogError, match=r"Spark .*visits"):
-        logs.read("visits", connection=spark)
-    with pytest.raises(LogError, match="belongs to spark; leave engine= out"):
-        logs.read("visits", connection=spark, engine="postgres")
-    with pytest.raises(ValueError, match="engine must be one of 'duckdb', 'postgres', 'spark'"):
-        logs.read("visits", connection=spark, engine="sparc")  # type: ignore[arg-type]
+    for source, connected, engine, said in (
+        ("visits", postgres, None, 'PostgreSQL .*relation "visits" does not exist'),
+        ({"arm": ["a"], "reward": [1]}, postgres, None, "PostgreSQL counts a table"),
+        ("visits", spark, None, "Spark .*visits"),
+        ("visits", spark, "postgres", "belongs to spark; leave engine= out"),
+        ("visits", spark, "sparc", "engine must be one of 'duckdb', 'postgres', 'spark'"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            logs.read(source, connection=connected, engine=engine)  # type: ignore[arg-type]

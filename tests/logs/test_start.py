@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -145,28 +144,6 @@ def test_what_is_first_is_what_the_agent_then_does() -> None:
         found = mb.logs.start(log_of(cases), promise=None, seed=3)
         for one in found.outlooks:
             assert found.agent.pull(one.context) == one.first
-
-
-def test_a_log_with_one_context_value_keeps_its_context(tmp_path: Path) -> None:
-    """0.2: `start --context clinic` on rows that are all north, then "has no contexts" (fault 14)."""
-    counts = mb.logs.read({"clinic": ["north"] * 100, "arm": ["a", "b"] * 50, "reward": [1, 0] * 50}, context="clinic")
-    found = mb.logs.start(counts, seed=7)
-    found.save(tmp_path / "agent.json")
-    agent = mb.Agent.load(tmp_path / "agent.json")
-    assert agent.contexts == ("north",)
-    assert agent.pull("north") is mb.EXPERT
-
-
-def test_what_an_agent_expects_lies_inside_its_bounds() -> None:
-    """0.2 expected 0.2187 where the upper bound was 0.1360 (fault 18)."""
-    rows = [("N", "a", 1), ("S", "b", 0)] * 100
-    log = dict(zip(("context", "arm", "reward"), map(list, zip(*rows, strict=True)), strict=True))
-    found = mb.logs.start(mb.logs.read(log, context="context"))
-    for context in ("N", "S"):
-        known = found.agent.knowledge(context)
-        assert known.prior is not None
-        assert (known.bounds.lower <= known.prior.mean).all()
-        assert (known.prior.mean <= known.bounds.upper).all()
 
 
 @pytest.mark.parametrize(
