@@ -204,7 +204,7 @@ def test_errors_of_engines_say_what_to_do(spark: Any, postgres: str, tmp_path: P
             ("visits", {"where": "reward >"}, "where= is a condition in SQL"),
         ):
             with pytest.raises(LogError, match=said):
-                logs.read(table, connection=connection, **options)
+                logs.read(table, connection=connection, **dict[str, Any](options))
     assert logs.read("main.visits", connection=tmp_path / "clinic.duckdb").rows == 2
     for source, connected, engine, said in (
         ("visits", postgres, None, 'PostgreSQL .*relation "visits" does not exist'),

@@ -194,12 +194,12 @@ def test_a_misspelled_argument_is_refused() -> None:
 
 def test_the_cost_of_asking_is_named() -> None:
     """With 93% successes, 14% of the failures and a cost of 0.05 there may be (0.0098 + 0.05) / 0.07 more failures."""
-    counts = mb.logs.Counts((None,), ("a", "b"), [[1000, 1000]], [[930, 930]], [[930, 930]])
+    counts = binary([1000, 1000], [0.93, 0.93])
     found = mb.logs.start(counts, promise=mb.Promise(failures=0.14), cost=0.05)
     assert "less the cost of asking, 0.05 each" in found.promised()
     assert "98 successes fewer" in found.promised()
     assert "The promise to your experts and the cost of asking allow 85.4% more failures" in found.warnings()[0]
-    sure = mb.logs.Counts((None,), ("a", "b"), [[100, 100]], [[100, 100]], [[100, 100]])
+    sure = binary([100, 100], [1.0, 1.0])
     assert "allows failures where they have none" in mb.logs.start(sure).warnings()[0]
     with pytest.raises(ValueError, match="belongs to a promise"):
         mb.logs.agent(counts, promise=None, ask=0.1)

@@ -81,15 +81,6 @@ def open_log(source: Any, engine: str | None, connection: Any, wanted: Sequence[
     """Open a log, and close it at the end; source, engine and connection are as for `meanbounds.logs.read`.
 
     `wanted` are the columns that will be counted; others are needed too (`whole`) if a condition may name them.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from meanbounds.logs.engines import open_log
-    >>> source = pd.DataFrame({"arm": ["a", "b", "a"], "reward": [1.0, 0.0, 0.5]})
-    >>> with open_log(source, None, None, ["arm", "reward"], whole=False) as log:
-    ...     print(sorted(log.run(f"SELECT arm, COUNT(*) FROM {log.table} GROUP BY arm")))
-    [('a', 2), ('b', 1)]
     """
     name = _engine_of(source, connection)
     if engine is not None:

@@ -209,22 +209,19 @@ class _Table:
         def key(arm: Any) -> Any:
             return EXPERT if arm is EXPERT or (EXPERT in self.arms and arm == expert) else str(arm)
 
-        size = len(self.contexts)
         played = {name: [_play(name, policy, one) for one in self.contexts] for name, policy in given.items()}
-        listed = {
-            key(arm): arm for arm in reversed([*self.arms, *more, *(k for p in played.values() for q in p for k in q)])
-        }
+        arms = [*self.arms, *more, *(arm for rows in played.values() for row in rows for arm in row)]
+        listed = {key(arm): arm for arm in reversed(arms)}
         self.arms = [*self.arms, *(arm for own, arm in listed.items() if own not in map(key, self.arms))]
         places = {key(arm): place for place, arm in enumerate(self.arms)}
         found: dict[str, Floats] = {}
         for own, place in places.items():
-            found["ask the experts" if own is EXPERT else f"always {own}"] = (
-                np.tile(np.arange(len(places)) == place, (size, 1)) * 1.0
-            )
+            name = "ask the experts" if own is EXPERT else f"always {own}"
+            found[name] = np.tile(np.arange(len(places)) == place, (len(self.contexts), 1)) * 1.0
         for name, rows in played.items():
             if not isinstance(name, str) or name in (*found, *LINES):
                 raise LogError(f"a policy needs a name of its own, as text; got {shown(name)}")
-            found[name] = np.zeros((size, len(places)))
+            found[name] = np.zeros((len(self.contexts), len(places)))
             for z, row in enumerate(rows):
                 for arm, chance in row.items():
                     found[name][z, places[key(arm)]] += chance

@@ -169,9 +169,8 @@ def refusal(bad: BadRows) -> str:
     for kind, number in bad.kinds.items():
         shown_row = ", ".join(f"{name}={value!r}" for name, value in bad.examples[kind].items())
         advice = f" ({_ADVICE[kind]})" if kind in _ADVICE else ""
-        lines.append(
-            f"  {kind}: {quantity(number, 'row')} ({_percent(number / bad.rows)}), such as {shown_row}{advice}"
-        )
+        rows = f"{quantity(number, 'row')} ({_percent(number / bad.rows)})"
+        lines.append(f"  {kind}: {rows}, such as {shown_row}{advice}")
     head = f"{bad.number:,} of {bad.rows:,} rows ({_percent(bad.share)}) cannot be counted:\n"
     correct = "Otherwise correct" if bad.range_advice else "Correct"
     last = f'{correct} the log, or leave such rows out with on_bad="drop".'
