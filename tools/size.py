@@ -20,7 +20,7 @@ BUDGETS = {
     "src/meanbounds/logs": 5_000,
     "src/meanbounds/cli": 800,
     "src": 19_500,
-    "tests": 11_000,
+    "tests": 14_000,
     "paper": 3_500,
     "examples": 1_000,
     "benchmarks": 2_500,

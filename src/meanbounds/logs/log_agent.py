@@ -12,7 +12,7 @@ from meanbounds.bounds import EXPERT, Arm, MeanBounds, UnknownArmError
 from meanbounds.knowledge import Knowledge, Prior
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.errors import LogError
-from meanbounds.logs.experts import ANYONE, Experts
+from meanbounds.logs.experts import ANYONE, Experts, where
 from meanbounds.logs.log_bounds import bounds, value
 from meanbounds.logs.prior import prior
 from meanbounds.policies import Guarded, OptimisticGittins, Policy, Promise
@@ -110,9 +110,7 @@ def agent(
     if alone and promise not in (None, PROMISE):
         raise ValueError("expert=False leaves nobody to ask, so nothing can be promised: leave out the promise")
     if ask and (alone or promise is None):
-        raise ValueError(
-            f"ask={shown(ask)} belongs to a promise, and nothing is promised to the experts: leave it out"
-        )
+        raise ValueError(f"ask={shown(ask)} belongs to a promise, and nothing is promised to the experts: leave it out")
     price = within(cost, 0.0, np.inf)
     if price is None or (alone and price):
         raise ValueError(f"cost is what asking the experts costs, in reward units, at least 0; got {shown(cost)}")
@@ -147,7 +145,7 @@ def agent(
         out = ~(backed[place] | wanted) | never
         if alone and out.all():
             raise ValueError(
-                f"context {shown(context)}: no option has {FEWEST} rows and {LEAST_SHARE:.0%} of the choices; name "
+                f"{where(context)}: no option has {FEWEST} rows and {LEAST_SHARE:.0%} of the choices; name "
                 f"those to play with include=, or let the agent ask the experts (expert=True)"
             )
         made.forbid([names[k] for k in np.flatnonzero(out)], context)
