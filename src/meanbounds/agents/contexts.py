@@ -87,7 +87,7 @@ class Contexts:
         """The name of a context that there is; None where there are no contexts."""
         if context is None and None not in self.rows:
             some = shown(next(iter(self.rows), "north"))
-            raise TypeError(f"this agent has contexts, so say which: pull({some}), update(arm, reward, {some})")
+            raise TypeError(f"this agent has contexts, so say which, as in pull({some}) or update(arm, reward, {some})")
         if context is not None and None in self.rows:
             hint = f"; did you mean eligible={shown(context)}?" if isinstance(context, list) else ""
             raise TypeError(f"this agent was made without contexts; got the context {shown(context)}{hint}")

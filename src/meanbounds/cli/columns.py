@@ -50,7 +50,9 @@ def add_agent(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--shift", type=float, default=0.0, metavar="SHARE", help="the share of cases that have changed since, at most"
     )
-    group = parser.add_argument_group("what the agent promises them; by default --margin 0.01. All that are given hold")
+    group = parser.add_argument_group(
+        "what the agent promises them; by default a margin of 0.01 of the range. All that are given hold"
+    )
     for name, what in (
         ("margin", "the average loss of a decision, at most, in reward units, such as 0.01"),
         ("at-least", "the share of the experts' reward that is kept, such as 0.98"),
@@ -115,7 +117,7 @@ def arguments(options: argparse.Namespace, counts: Counts) -> dict[str, Any]:
     limits = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     return {
         **{name: getattr(options, name) for name in ("shift", "cost", "ask", "confidence", "seed")},
-        "promise": Promise(**limits) if limits else None if options.no_experts else PROMISE,
+        "promise": Promise(**limits) if limits else PROMISE,
         "expert": not options.no_experts,
         "include": listed(options.include, counts),
         "forbid": listed(options.forbid, counts),

@@ -77,7 +77,8 @@ def agent(
         The probability with which bounds, the experts' value and the promise hold at once, the promise in each context
         by itself.
     promise
-        What the agent may lose against the experts; None for no promise, with the experts as an arm all the same.
+        What the agent may lose against the experts; by default a margin of 0.01 of the range. None for no promise, with
+        the experts as an arm all the same.
     ask
         The share of the cases in which the experts are asked at random, all along. Then the promise compares with what
         they earn now, and not with what the log says; see `meanbounds.policies.Guarded`.
@@ -107,8 +108,11 @@ def agent(
     ('new',)
     """
     alone = not as_flag("expert", expert)
-    if alone and promise not in (None, PROMISE):
-        raise ValueError("expert=False leaves nobody to ask, so nothing can be promised: leave out the promise")
+    if not isinstance(counts, Counts):
+        raise TypeError(f"give the counts of a log, mb.logs.read(...); got {shown(counts)}")
+    promise = as_promised(counts, promise, not alone)
+    if not 0.0 < as_float("confidence", confidence) < 1.0:
+        raise ValueError(f"confidence is a probability below 1, such as 0.95; got {shown(confidence)}")
     if ask and (alone or promise is None):
         raise ValueError(f"ask={shown(ask)} belongs to a promise, and nothing is promised to the experts: leave it out")
     price = within(cost, 0.0, np.inf)
@@ -116,7 +120,7 @@ def agent(
         raise ValueError(f"cost is what asking the experts costs, in reward units, at least 0; got {shown(cost)}")
     if not counts.rows:
         raise LogError("the log has no rows: there is nothing to start from")
-    error = 1.0 - as_float("confidence", confidence)
+    error = 1.0 - confidence
     found = bounds(counts, experts, confidence=1.0 - OF_BOUNDS * error, shift=shift, arms=arms)
     assumes = experts != ANYONE
     expected = prior(counts, experts if assumes else Experts(errors=0.0), arms=arms)
@@ -145,11 +149,23 @@ def agent(
         out = ~(backed[place] | wanted) | never
         if alone and out.all():
             raise ValueError(
-                f"{where(context)}: no option has {FEWEST} rows and {LEAST_SHARE:.0%} of the choices; name "
-                f"those to play with include=, or let the agent ask the experts (expert=True)"
+                f"{where(context)}: every option is forbidden or has fewer than {FEWEST} rows or {LEAST_SHARE:.0%} of "
+                f"the choices; name those to play with include=, or let the agent ask the experts (expert=True)"
             )
         made.forbid([names[k] for k in np.flatnonzero(out)], context)
     return made
+
+
+def as_promised(counts: Counts, promise: Promise | None, expert: bool) -> Promise | None:
+    """The promise of an agent from this log: `PROMISE` in its range, and nothing without experts."""
+    width = counts.high - counts.low
+    if promise is None or not expert:
+        if promise is not None and promise is not PROMISE:
+            raise ValueError("expert=False leaves nobody to ask, so nothing can be promised: leave out the promise")
+        return None
+    if promise is not PROMISE and (promise.margin or 0.0) >= width:
+        raise ValueError(f"margin={promise.margin:g} is the whole range of the rewards, which promises nothing")
+    return Promise(margin=0.01 * width) if promise is PROMISE else promise
 
 
 def with_observed(counts: Counts, agent: Agent) -> Counts:

@@ -24,8 +24,8 @@ from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = ["CONCLUSIONS", "Conclusion", "Limits", "Option", "Outlook"]
 
-Conclusion = Literal["take over", "take over under a guard", "keep your experts"]
-"""What to do in a context."""
+Conclusion = Literal["take over", "take over under a guard", "keep your experts", "the log does not tell"]
+"""What to do in a context; the last where no guard would make it safe to find out."""
 
 CONCLUSIONS: tuple[Conclusion, ...] = get_args(Conclusion)
 
@@ -169,7 +169,7 @@ class Limits:
         """The place of each context's conclusion."""
         sure = (self.playable & (self.loss <= 0.0)).any(axis=1)
         hopeless = ~(self.playable & (self.gain > self.free[:, None])).any(axis=1)
-        found: Integers = np.where(sure, 0, np.where(hopeless, 2, 1))
+        found: Integers = np.where(sure, 0, np.where(hopeless, 2, 1 if isinstance(self.agent.policy, Guarded) else 3))
         return found
 
     def outlook(self, place: int) -> Outlook:
@@ -212,9 +212,9 @@ class Limits:
             return f"no option has {FEWEST} rows and {LEAST_SHARE:.0%} of the choices; include some by name to try them"
         if conclusion == 0:
             return f"{quoted(best.arm)} is certain to earn at least as much as your experts{condition}"
-        if conclusion == 1 and odds is None:
+        if conclusion in (1, 3) and odds is None:
             return "the log does not tell whether an option does better, not even with its averages at face value"
-        if conclusion == 1 and odds is not None:
+        if conclusion in (1, 3) and odds is not None:
             change = f"unrecorded facts changed the odds of a choice by at most a factor {odds[1]:.3g}"
             return f"{quoted(odds[0])} does better if {change}; otherwise the log does not tell"
         if self.gain[place][self.playable[place]].max() <= 0.0:

@@ -14,7 +14,7 @@ from meanbounds.agents import Agent
 from meanbounds.bounds import Arm
 from meanbounds.logs.counts import Counts
 from meanbounds.logs.experts import ANYONE, Experts
-from meanbounds.logs.log_agent import PROMISE, agent
+from meanbounds.logs.log_agent import PROMISE, agent, as_promised
 from meanbounds.logs.outlook import CONCLUSIONS, Conclusion, Limits, Outlook
 from meanbounds.logs.words import TRIALS, Words, excess, listed, name_of, quantity, quoted, some
 from meanbounds.policies import Promise
@@ -53,8 +53,8 @@ class Start:
 
     @property
     def conclusion(self) -> Conclusion:
-        """That of all contexts if it is the same; otherwise to take over under a guard, which suits each of them."""
-        return next(iter(self.concluded)) if len(self.concluded) == 1 else CONCLUSIONS[1]
+        """That of all contexts if it is the same; otherwise to take over under a guard, if there is one."""
+        return next(iter(self.concluded)) if len(self.concluded) == 1 else CONCLUSIONS[1 if self.promise else 3]
 
     def in_words(self) -> str:
         """The conclusion as a sentence."""
@@ -74,7 +74,8 @@ class Start:
         most = " to ".join(dict.fromkeys(words.sum(end) for end in (min(often), max(often))))
         rate = f"at most {most} {words.unit} fewer in 10,000 decisions"
         rate += f" than they earn less the cost of asking, {self.cost:g} each" * (self.cost > 0.0)
-        return f"{said[0].upper()}{said[1:]}: {rate}, with probability {self.confidence:g} in each context."
+        each = " in each context" * (len(self.counts.contexts) > 1)
+        return f"{said[0].upper()}{said[1:]}: {rate}, with probability {self.confidence:g}{each}."
 
     def warnings(self) -> list[str]:
         """What the promise allows that may be too much, in a sentence."""
@@ -170,8 +171,7 @@ def start(
     >>> mb.logs.start(counts, mb.Experts(errors=0)).conclusion
     'keep your experts'
     """
-    if not expert and promise == PROMISE:
-        promise = None
+    promise = as_promised(counts, promise, expert)
     given: dict[str, Any] = {"confidence": confidence, "shift": shift, "cost": cost}
     made = agent(counts, experts, **given, promise=promise, expert=expert, arms=arms, **options)
     limits = Limits.of(counts, experts, made, promise, given)

@@ -58,9 +58,12 @@ class Promise(Saved):
             raise ValueError("a promise needs a limit, such as mb.Promise(margin=0.01) or mb.Promise(at_least=0.98)")
         for name, value in given.items():
             number = as_float(name, value)
-            most = 1.0 if name == "at_least" else float("inf")
+            most = {"at_least": 1.0, "failures": 1.0 + 1e-9}.get(name, float("inf"))
             if isinstance(value, bool) or not 0.0 < number < most:
-                limits = "above 0 and below 1, such as 0.98" if name == "at_least" else "above 0 and finite"
+                limits = {
+                    "at_least": "above 0 and below 1, such as 0.98",
+                    "failures": "a share up to 1, such as 0.14",
+                }.get(name, "above 0 and finite")
                 raise ValueError(f"promise: {name} must be {limits}; got {shown(value)}")
             object.__setattr__(self, name, number)
 
