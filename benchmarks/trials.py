@@ -35,9 +35,9 @@ age has its own agent and budget, at 95%. Gains are sums over ages, with a stand
 the experts any run ever was. *Broken*: for how many runs and ages the sum of means was ever below the promise. Negative
 numbers are harm: where experts are right, agents do harm as long as they run, and only a total ends it, with nearly all
 gain. A share of failures limits little where failures are common, as after a stroke. A point of outcome is one patient
-who recovered in place of one who died; others count between. In short: no run broke a promise; experts who can be beaten
-are beaten, later than without a promise; and where they cannot, a promise that binds keeps the harm small. Stroke data:
-Sandercock, Niewada and Czlonkowska (2011), doi 10.7488/ds/104.
+who recovered in place of one who died; others count between. In short: no run broke a promise; experts who can be
+beaten are beaten, later than without a promise; and where they cannot, a promise that binds keeps the harm small.
+Stroke data: Sandercock, Niewada and Czlonkowska (2011), doi 10.7488/ds/104.
 
 ![Gain on the experts over time](images/trials.png)
 """
