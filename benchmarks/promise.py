@@ -25,8 +25,8 @@ WORLDS = {"hidden matters much": 1.0, "somewhat": 0.5, "little": 0.2}
 EXPERTS = ("right", "err in 5%", "err in 20%", "wrong ideas", "know half", "prefer one", "favour the worst", "habit")
 PROMISES: dict[str, mb.Promise | None] = {
     "none": None,
-    "0.95": mb.Promise(at_least=0.95),
-    "0.98": mb.Promise(at_least=0.98),
+    "at-least-0.95": mb.Promise(at_least=0.95),
+    "at-least-0.98": mb.Promise(at_least=0.98),
     "margin-0.01": mb.Promise(margin=0.01),
     "margin-0.005": mb.Promise(margin=0.005),
     "failures-14%": mb.Promise(failures=0.14),
