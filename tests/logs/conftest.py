@@ -27,7 +27,7 @@ PATIENCE = 60.0  # seconds that a server may take to start or stop
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """A local Spark session that listens on 127.0.0.1 alone."""
-    sql = pytest.importorskip("pyspark.sql", reason='pip install "meanbounds[spark]"')
+    sql = pytest.importorskip("pyspark.sql", reason='pip install ".[spark]"')
     if "JAVA_HOME" not in os.environ:
         find_program("java", "default-jre-headless")
     with warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="meanbounds-spark-") as folder:
@@ -55,7 +55,7 @@ def spark() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The URL of a new PostgreSQL server that listens on a socket in a temporary folder, and on no port."""
-    psycopg = pytest.importorskip("psycopg", reason='pip install "meanbounds[postgres]"')
+    psycopg = pytest.importorskip("psycopg", reason='pip install ".[postgres]"')
     initdb, server = (find_program(name, "postgresql") for name in ("initdb", "postgres"))
     folder = Path(tempfile.mkdtemp(prefix="meanbounds-postgres-"))
     who: dict[str, Any] = {"cwd": folder}

@@ -1,7 +1,7 @@
 """Pictures of regret and of bounds, narrow enough to be read on a phone.
 
 `plot_regret` and `plot_bounds` make a picture, `draw_regret` and `draw_bounds` draw on axes of yours. They need
-matplotlib: ``pip install "meanbounds[plots]"``.
+matplotlib: ``pip install ".[plots]"``.
 """
 
 from __future__ import annotations

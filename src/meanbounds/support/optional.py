@@ -15,7 +15,7 @@ def import_optional(module: str, extra: str, purpose: str) -> Any:
     --------
     >>> import_optional("nosuchmodule", "plots", "pictures")
     Traceback (most recent call last):
-    ModuleNotFoundError: pictures need nosuchmodule, which is not installed: pip install "meanbounds[plots]"
+    ModuleNotFoundError: pictures need nosuchmodule; in a clone of meanbounds: pip install ".[plots]"
     """
     package = module.split(".")[0]
     try:
@@ -24,5 +24,5 @@ def import_optional(module: str, extra: str, purpose: str) -> Any:
         if error.name != package:  # something else is missing, such as a package that it needs itself
             raise
         raise ModuleNotFoundError(
-            f'{purpose} need {package}, which is not installed: pip install "meanbounds[{extra}]"', name=package
+            f'{purpose} need {package}; in a clone of meanbounds: pip install ".[{extra}]"', name=package
         ) from error

@@ -1,7 +1,7 @@
 """Compiled loops: play whole runs as the policies would, decision for decision, some ten to hundred times faster.
 
 There are loops for the package's own policies with certain bounds, the uniform prior and rewards of 0 and 1 or uniform
-ones that come at once. Everything else is played in numpy. The loops need numba: ``pip install "meanbounds[fast]"``.
+ones that come at once. Everything else is played in numpy. The loops need numba: ``pip install ".[fast]"``.
 """
 
 from __future__ import annotations
