@@ -101,6 +101,40 @@ def test_estimates_equal_plain_loops(seed: int) -> None:
         assert value.lower <= value.value <= value.upper
 
 
+def test_totals_are_averages_of_contexts_where_an_option_was_never_played() -> None:
+    plays = [("a", "drug", 1.0), ("a", "drug", 0.0), ("a", "expert", 0.0), *[("b", "bypass", 1.0)] * 2]
+    plays += [("b", "drug", 0.0), ("b", "drug", 0.0), ("b", "expert", 0.0)]
+    found = evaluate(columns([(z, arm, y, 1.0) for z, arm, y in plays]), context="context")
+    total, there = found["always bypass"], next(one for one in found.contexts["b"] if one.name == "always bypass")
+    assert there.value == pytest.approx(0.95)
+    assert [total.value, total.unseen] == pytest.approx([5 / 8 * 0.95, 3 / 8])
+    assert "always bypass         0.59 to 0.97" in str(found)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("confidence", [0.95, 0.01])
+def test_lines_of_contexts_and_totals_do_not_contradict_each_other(seed: int, confidence: float) -> None:
+    rng = np.random.default_rng([seed, 9])
+    rows = [
+        row for row in random_rows(rng, int(rng.integers(6, 200))) if row[:2] not in {("c0", "a"), ("c1", "expert")}
+    ]
+    mixed = {z: dict(zip("abc", rng.dirichlet(np.ones(3)).tolist(), strict=True)) for z in ("c0", "c1", "c2")}
+    counts = table(["c0", "c1"], ["a"], [[9], [4]], [[6], [1]], [[6], [1]])
+    least = min(row[3] for row in rows) if seed % 2 else None
+    given: Any = {"policies": {"mixed": mixed}, "context": "context", "log": counts, "arms": ["d"], "least": least}
+    found = evaluate(columns(rows), **given, confidence=confidence)
+    for place, total in enumerate(found.values):
+        parts = [own[place] for own in found.contexts.values()]
+        shares = np.array([own[0].rows for own in found.contexts.values()]) / found.rows
+        assert total.value == pytest.approx(shares @ [one.value for one in parts])
+        assert total.unseen == pytest.approx(shares @ [one.unseen for one in parts])
+        agents = [found["agent"], *(own[0] for own in found.contexts.values())]
+        for one, agent in zip([total, *parts], agents, strict=True):
+            low, high = one.difference or (0.0, 0.0)
+            assert max(one.lower, low + agent.value) <= one.value + 1e-12
+            assert one.value + one.unseen <= min(one.upper, high + agent.value) + 1e-12
+
+
 def naive_limit(values: Floats, shifts: Sequence[float], nats: float, guess: float, least: float) -> float:
     """The limit by its definition: where the mixture of products is exp(nats)."""
     steps = np.arange(-4, 11)

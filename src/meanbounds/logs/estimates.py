@@ -39,19 +39,7 @@ _STRENGTH = 2.0  # rows that the mean of an arm over all contexts counts as in a
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Decisions with rewards in units of their range, equal ones counted together, in parts such as contexts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> half = np.array([0.5, 0.5])
-    >>> made = Decisions(np.zeros(2, dtype=int), 1, np.array([500.0, 500.0]), np.array([1.0, 0.0]), half)
-    >>> [limit.round(3).item() for limit in made.own_limits(3.0)]
-    [0.458, 0.542]
-    >>> weight = made.weights(np.array([1.0, 0.0]))  # of a policy that plays what brought 1
-    >>> [limit.round(3).item() for limit in made.limits(weight, 3.0)]
-    [0.915, 1.0]
-    """
+    """Decisions with rewards in units of their range, equal ones counted together, in parts such as contexts."""
 
     part: Integers
     parts: int
@@ -171,7 +159,8 @@ class Lines:
         self, made: Decisions, arm: Integers, arms: int, whole: bool, nats: float, least: float | None
     ) -> None:
         self.made, self.arm, self.whole, self.nats, self.least = made, arm, whole, nats, least
-        self.rows = replace(made, part=np.zeros_like(made.part), parts=1) if whole else made
+        self.rows = replace(made, part=np.zeros_like(made.part), parts=1) if whole and made.parts > 1 else made
+        self.earned = self.rows.sums(made.reward) / self.rows.rows
         self.extra = log(made.parts) if whole else 0.0  # limits of all contexts hold at once where they are added up
         cells, shape = made.part * arms + arm, (made.parts, arms)
         sums = made.count, made.count * made.reward
@@ -182,8 +171,7 @@ class Lines:
     def agent(self) -> dict[str, Floats]:
         """Whoever made the decisions."""
         rows, (lower, upper) = self.rows.rows, self.rows.own_limits(self.nats)
-        mean = self.rows.sums(self.rows.reward) / rows
-        return {"rows": rows, "effective": rows, "value": mean, "lower": lower, "upper": upper}
+        return {"rows": rows, "effective": rows, "value": self.earned, "lower": lower, "upper": upper}
 
     def asked(self, expert: int) -> dict[str, Floats]:
         """The experts where they were asked. They differ from the agent where it played an option."""
@@ -215,18 +203,26 @@ class Lines:
         return {"rows": own, "effective": own, **dict(found)}
 
     def other(self, chance: Floats) -> dict[str, Floats]:
-        """A policy that plays the arms with these probabilities, (contexts, arms)."""
+        """A policy that plays the arms with these probabilities, (contexts, arms).
+
+        Its value is the average of the contexts' doubly robust estimates, each moved into that context's limits, where
+        what nobody played counts as 0. Limits that leave the estimate out are widened to it, which keeps them valid.
+        """
         context, arm = self.made.part, self.arm
-        weight = self.rows.weights(chance[context, arm])
-        planned = (chance * self.predicted).sum(axis=1)[context]
-        found = self.rows.estimates(weight, self.predicted[context, arm], planned)
-        unseen = self._gather((chance * (self.count == 0.0)).sum(axis=1))
+        weight = self.made.weights(chance[context, arm])
+        played, planned = self.predicted[context, arm], (chance * self.predicted * (self.count > 0.0)).sum(axis=1)
+        missing = np.minimum((chance * (self.count == 0.0)).sum(axis=1), 1.0)
         most = None if self.least is None else float(chance.max()) / self.least
-        lower, upper = self.rows.limits(weight, self.nats, most, unseen == 0.0)
+        ends = self.made.limits(weight, self.nats, most, missing == 0.0)
+        each = planned + self.made.sums(weight * (self.made.reward - played)) / self.made.rows
+        value, unseen = map(self._gather, (np.minimum(np.clip(each, *ends), 1.0 - missing), missing))
+        lower, upper = self.rows.limits(weight, self.nats, most, unseen == 0.0) if self.rows is not self.made else ends
         below, above = self.rows.limits(weight, self.nats, most, unseen == 0.0, minus=True)
+        found = self.rows.estimates(weight, played, planned[context])
         found["robust"] = np.where(unseen == 0.0, found["robust"], np.nan)
-        found["value"] = np.clip(np.where(unseen == 0.0, found["robust"], found["ipw"]), lower, upper)
-        return found | {"unseen": unseen, "lower": lower, "upper": upper, "below": below, "above": above}
+        high, own = value + unseen, self.earned
+        found |= {"value": value, "unseen": unseen, "lower": np.minimum(lower, value), "upper": np.maximum(upper, high)}
+        return found | {"below": np.minimum(below, value - own), "above": np.maximum(above, high - own)}
 
     def _gather(self, values: Floats) -> Floats:
         """Numbers of contexts as numbers of the parts."""

@@ -31,6 +31,7 @@ class Value:
         many rows the numbers rest on.
     value
         The estimate to quote: the mean reward; for other policies the doubly robust estimate, moved into the limits.
+        Over all decisions it is the average of the contexts' estimates, weighted by their rows.
     lower, upper
         Confidence limits on the average of what each decision was expected to bring.
     unseen
@@ -145,8 +146,7 @@ class Evaluation:
         return f"{value:{sign}.{min(12, max(0, 2 - math.floor(math.log10(self.high - self.low))))}f}"
 
     def _range(self, one: Value) -> str:
-        most = min(one.value + one.unseen * (self.high - self.low), one.upper)
-        last = f" to {self._number(most)}" if one.unseen else ""
+        last = f" to {self._number(one.value + one.unseen * (self.high - self.low))}" if one.unseen else ""
         return self._number(one.value) + last
 
     def _earned(self, one: Value) -> str:
