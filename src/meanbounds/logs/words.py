@@ -152,26 +152,12 @@ def amount(field: str, value: float) -> str:
 
 
 def condition(field: str, value: float) -> str:
-    """A value of an assumption in a sentence.
-
-    Examples
-    --------
-    >>> condition("errors", 0.1234)
-    'the share of cases in which another option would have been better is 12.3%'
-    """
+    """A value of an assumption in a sentence."""
     return f"{_NOUNS[field]} is {amount(field, value)}"
 
 
 def allowed(promise: Promise | None, value: Floats | float, counts: Counts) -> Floats:
-    """What a promise may cost in each decision in the long run, in reward units; 0 without a promise.
-
-    Examples
-    --------
-    >>> import meanbounds as mb
-    >>> counts = mb.logs.Counts([None], ["a"], [[4]], [[3]], [[3]])
-    >>> allowed(mb.Promise(at_least=0.98), 0.75, counts), allowed(mb.Promise(total=30), 0.75, counts)
-    (array(0.015), array(0.))
-    """
+    """What a promise may cost in each decision in the long run, in reward units; 0 without a promise."""
     earned, many = np.asarray(value, dtype=float), 10**9
     if promise is None:
         return np.zeros(earned.shape)
