@@ -54,7 +54,8 @@ def test_gains_are_kept_at_each_moment_and_the_promise_holds(followed: Followed)
     assert (followed.after(400) == followed.gains[:, :, 1]).all()
     assert np.allclose(followed.total, followed.gains.sum(axis=1))
     assert followed.broken == 0
-    assert (followed.gains >= -PROMISE.budgets(0.0, 0.5 * MOMENTS, 0.0, 1.0)[0] - 1e-9).all()  # type: ignore[arg-type]
+    zero, one = np.zeros(1), np.ones(1)
+    assert (followed.gains >= -PROMISE.budgets(zero, 0.5 * MOMENTS, zero, one)[0] - 1e-9).all()
 
 
 def test_a_promise_that_nobody_keeps_is_reported_as_broken() -> None:

@@ -245,6 +245,7 @@ def test_arms_that_nobody_chose_and_contexts_without_rows() -> None:
 
 @pytest.mark.parametrize("wrong", [0.0, 1.0, 1.5, float("nan"), "0.9"])
 def test_confidence_and_shift_are_checked(wrong: Any) -> None:
+    no_counts: Any = [[1, 2]]
     log_of = counted([(0, 1.0), (1, 0.0)], 2)
     with pytest.raises(ValueError, match="confidence"):
         bounds(log_of, confidence=wrong)
@@ -255,7 +256,7 @@ def test_confidence_and_shift_are_checked(wrong: Any) -> None:
     with pytest.raises(ValueError, match="shift is a total variation distance"):
         value(log_of, shift=-0.1)
     with pytest.raises(TypeError, match=r"counts must be those of a log, from meanbounds.logs.read"):
-        bounds([[1, 2]])  # type: ignore[arg-type]
+        bounds(no_counts)
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:

@@ -206,12 +206,13 @@ def test_errors_of_engines_say_what_to_do(spark: Any, postgres: str, tmp_path: P
             with pytest.raises(LogError, match=said):
                 logs.read(table, connection=connection, **dict[str, Any](options))
     assert logs.read("main.visits", connection=tmp_path / "clinic.duckdb").rows == 2
-    for source, connected, engine, said in (
+    refused: tuple[tuple[Any, Any, Any, str], ...] = (
         ("visits", postgres, None, 'PostgreSQL .*relation "visits" does not exist'),
         ({"arm": ["a"], "reward": [1]}, postgres, None, "PostgreSQL counts a table"),
         ("visits", spark, None, "Spark .*visits"),
         ("visits", spark, "postgres", "belongs to spark; leave engine= out"),
         ("visits", spark, "sparc", "engine must be one of 'duckdb', 'postgres', 'spark'"),
-    ):
+    )
+    for source, connected, engine, said in refused:
         with pytest.raises(ValueError, match=said):
-            logs.read(source, connection=connected, engine=engine)  # type: ignore[arg-type]
+            logs.read(source, connection=connected, engine=engine)

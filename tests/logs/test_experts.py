@@ -40,6 +40,7 @@ def test_what_cannot_be_is_refused(given: dict[str, Any], message: str) -> None:
 
 
 def test_contexts_and_gaps_that_do_not_fit_the_log_are_refused() -> None:
+    no_experts: Any = {"errors": 0.05}
     with pytest.raises(mb.BoundsError, match=r"context 'north': errors has no number for it.*mean 'North'"):
         bounds(log(), Experts(errors={"North": 0.1}))
     with pytest.raises(mb.BoundsError, match=r"context 'north': gap_low=0.4 is more than gap_high=0.3"):
@@ -47,7 +48,7 @@ def test_contexts_and_gaps_that_do_not_fit_the_log_are_refused() -> None:
     with pytest.raises(mb.BoundsError, match=r"gap_low=1.5 is more than the range, 1"):
         bounds(log(), Experts(gap_low=1.5))
     with pytest.raises(TypeError, match=r"experts must be an object such as Experts\(errors=0.05\)"):
-        bounds(log(), {"errors": 0.05})  # type: ignore[arg-type]
+        bounds(log(), no_experts)
 
 
 def test_a_field_by_context_is_that_number_in_each_context() -> None:

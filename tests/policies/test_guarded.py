@@ -234,6 +234,10 @@ def test_simulations_and_agents_agree() -> None:
     assert late.final["Guarded(base=OptimisticGittins(), promise=Promise(margin=0.05))"].shape == (4,)
 
 
+def guard(base: Any, promise: Any) -> Guarded:
+    return Guarded(base, promise)
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -241,8 +245,8 @@ def test_simulations_and_agents_agree() -> None:
         (lambda: mb.Promise(at_least=1.0), "at_least must be above 0 and below 1"),
         (lambda: mb.Promise(margin=0), "margin must be above 0"),
         (lambda: mb.Promise(total=float("nan")), "total must be"),
-        (lambda: Guarded("GLUE", mb.Promise(margin=0.1)), "guard a policy"),  # type: ignore[arg-type]
-        (lambda: Guarded(mb.GLUE(), 0.01), "promise must be an object"),  # type: ignore[arg-type]
+        (lambda: guard("GLUE", mb.Promise(margin=0.1)), "guard a policy"),
+        (lambda: guard(mb.GLUE(), 0.01), "promise must be an object"),
         (lambda: Guarded(mb.GLUE(), mb.Promise(margin=0.1), confidence=1.0), "confidence must be a probability"),
         (lambda: Guarded(mb.GLUE(), mb.Promise(margin=0.1), f="t"), "give f to the policy"),
         (

@@ -20,7 +20,7 @@ from meanbounds.logs.limits import as_nats
 from meanbounds.support.checks import as_float, as_list, shown
 from meanbounds.support.types import Booleans, Floats, Integers
 
-__all__ = ["FIELDS", "WEAKEST", "Assumed", "check_confidence", "check_shift"]
+__all__ = ["FIELDS", "WEAKEST", "Assumed", "check_confidence", "check_counts", "check_shift"]
 
 FIELDS = ("errors", "loss", "gap_low", "gap_high", "odds", "shift")
 """The rows of the table of `Assumed`; odds are there as one over odds."""
@@ -52,8 +52,7 @@ class Assumed:
         cls, counts: Counts, experts: Experts, *, confidence: float, shift: float, arms: Iterable[Arm] | None
     ) -> Assumed:
         """Check what a user gave, and bring it to units of the range."""
-        if not isinstance(counts, Counts):
-            raise TypeError(f"counts must be those of a log, from meanbounds.logs.read; got {shown(counts)}")
+        check_counts(counts)
         if not isinstance(experts, Experts):
             raise TypeError(f"experts must be an object such as Experts(errors=0.05); got {shown(experts)}")
         level, moved = check_confidence(confidence), check_shift(shift)
@@ -164,6 +163,12 @@ class Assumed:
         if field == 4:
             return float(1.0 / number) if number > 0.0 else float("inf")
         return float(number * (self.high - self.low)) if field in (1, 2, 3) else float(number)
+
+
+def check_counts(given: Any) -> None:
+    """Refuse what are not the counts of a log."""
+    if not isinstance(given, Counts):
+        raise TypeError(f"counts must be those of a log, from meanbounds.logs.read; got {shown(given)}")
 
 
 def check_confidence(given: Any) -> float:

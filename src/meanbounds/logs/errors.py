@@ -79,15 +79,7 @@ class BadRows:
         return said
 
 
-class _OfRows(Exception):  # noqa: N818
-    """A message that may be about rows that cannot be counted."""
-
-    def __init__(self, message: str, *, bad: BadRows | None = None) -> None:
-        super().__init__(message)
-        self.bad = bad
-
-
-class LogError(_OfRows, ValueError):
+class LogError(ValueError):
     """A log that cannot be counted as it is; the message says what is wrong, where, and what to do.
 
     Attributes
@@ -110,9 +102,17 @@ class LogError(_OfRows, ValueError):
     Counts(2 rows, 1 context, 2 arms, rewards in [1, 4])
     """
 
+    def __init__(self, message: str, *, bad: BadRows | None = None) -> None:
+        super().__init__(message)
+        self.bad = bad
 
-class LogWarning(_OfRows, UserWarning):
+
+class LogWarning(UserWarning):
     """Something about a log that you may not have meant, such as a context for every row.
 
     `bad` holds the rows that were dropped, as a `BadRows`, if the warning is about such rows; else it is None.
     """
+
+    def __init__(self, message: str, *, bad: BadRows | None = None) -> None:
+        super().__init__(message)
+        self.bad = bad

@@ -10,13 +10,14 @@ import numpy as np
 from meanbounds.agents import Agent
 from meanbounds.bounds import EXPERT, Arm, MeanBounds, UnknownArmError
 from meanbounds.knowledge import Knowledge, Prior
+from meanbounds.logs.assumed import check_confidence, check_counts
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.experts import ANYONE, Experts, where
 from meanbounds.logs.log_bounds import bounds, value
 from meanbounds.logs.prior import prior
 from meanbounds.policies import Guarded, OptimisticGittins, Policy, Promise
-from meanbounds.support.checks import as_flag, as_float, as_list, shown, unknown, within
+from meanbounds.support.checks import as_flag, as_list, shown, unknown, within
 from meanbounds.support.streams import Seed
 from meanbounds.support.types import Booleans
 
@@ -108,11 +109,7 @@ def agent(
     ('new',)
     """
     alone = not as_flag("expert", expert)
-    if not isinstance(counts, Counts):
-        raise TypeError(f"give the counts of a log, mb.logs.read(...); got {shown(counts)}")
     promise = as_promised(counts, promise, not alone)
-    if not 0.0 < as_float("confidence", confidence) < 1.0:
-        raise ValueError(f"confidence is a probability below 1, such as 0.95; got {shown(confidence)}")
     if ask and (alone or promise is None):
         raise ValueError(f"ask={shown(ask)} belongs to a promise, and nothing is promised to the experts: leave it out")
     price = within(cost, 0.0, np.inf)
@@ -120,7 +117,7 @@ def agent(
         raise ValueError(f"cost is what asking the experts costs, in reward units, at least 0; got {shown(cost)}")
     if not counts.rows:
         raise LogError("the log has no rows: there is nothing to start from")
-    error = 1.0 - confidence
+    error = 1.0 - check_confidence(confidence)
     found = bounds(counts, experts, confidence=1.0 - OF_BOUNDS * error, shift=shift, arms=arms)
     assumes = experts != ANYONE
     expected = prior(counts, experts if assumes else Experts(errors=0.0), arms=arms)
@@ -158,6 +155,7 @@ def agent(
 
 def as_promised(counts: Counts, promise: Promise | None, expert: bool) -> Promise | None:
     """The promise of an agent from this log: `PROMISE` in its range, and nothing without experts."""
+    check_counts(counts)
     width = counts.high - counts.low
     if promise is None or not expert:
         if promise is not None and promise is not PROMISE:
