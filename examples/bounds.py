@@ -24,8 +24,8 @@ LOWER = [0.62, 0.55, 0.40, 0.30, 0.10]
 UPPER = [0.85, 0.90, 0.75, 0.60, 0.55]
 BOUNDS = mb.MeanBounds(LOWER, UPPER, arms=TREATMENTS)
 WRONG = mb.MeanBounds([0.30, *LOWER[1:]], [0.52, *UPPER[1:]], arms=TREATMENTS)  # exercise is better than that
-UCB, THOMPSON, GITTINS = "UCB", "Thompson sampling", "Gittins"
-GLUE, BOUNDED = "GLUE, bounds", "Gittins, bounds"
+UCB, THOMPSON, GITTINS, GLUE, BOUNDED = "UCB", "Thompson sampling", "Gittins", "GLUE, bounds", "Gittins, bounds"
+WORDS = {"mean reward": "share of patients who recover", "regret": "recoveries lost", "round": "patients", "": ""}
 CERTAIN, DOUBTED, NOTHING = "trust 1", f"trust {TRUST}", "no bounds"
 
 
@@ -95,12 +95,13 @@ def main(arguments: list[str] | None = None) -> None:
     """Tell the story in the terminal, or write the picture of regret."""
     parser = argparse.ArgumentParser(prog="python -m examples.bounds", description="From bounds to decisions.")
     parser.add_argument("--picture", type=Path, help="write the picture of regret to this file, and nothing else")
-    given = parser.parse_args(arguments)
-    story = tell()
+    given, story = parser.parse_args(arguments), tell()
     if given.picture is None:
-        show(story)
-    else:
-        given.picture.write_bytes(png(story.saved.plot(bounds=BOUNDS)))
+        return show(story)
+    figure = story.saved.plot(bounds=BOUNDS)
+    for ax in figure.axes:
+        ax.set(xlabel=WORDS[ax.get_xlabel()], ylabel=WORDS[ax.get_ylabel()])
+    given.picture.write_bytes(png(figure))
 
 
 if __name__ == "__main__":
