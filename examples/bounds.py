@@ -20,8 +20,7 @@ from examples.page import png
 PATIENTS, RUNS, SEED, TRUST = 1_000, 60, 13, 0.9
 TREATMENTS = ["exercise", "physiotherapy", "massage", "painkillers", "bed rest"]
 TRUTH = [0.78, 0.70, 0.60, 0.50, 0.35]  # the share of patients who recover, which no agent is told
-LOWER = [0.62, 0.55, 0.40, 0.30, 0.10]
-UPPER = [0.85, 0.90, 0.75, 0.60, 0.55]
+LOWER, UPPER = [0.62, 0.55, 0.40, 0.30, 0.10], [0.85, 0.90, 0.75, 0.60, 0.55]
 BOUNDS = mb.MeanBounds(LOWER, UPPER, arms=TREATMENTS)
 WRONG = mb.MeanBounds([0.30, *LOWER[1:]], [0.52, *UPPER[1:]], arms=TREATMENTS)  # exercise is better than that
 UCB, THOMPSON, GITTINS, GLUE, BOUNDED = "UCB", "Thompson sampling", "Gittins", "GLUE, bounds", "Gittins, bounds"
@@ -97,11 +96,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--picture", type=Path, help="write the picture of regret to this file, and nothing else")
     given, story = parser.parse_args(arguments), tell()
     if given.picture is None:
-        return show(story)
-    figure = story.saved.plot(bounds=BOUNDS)
-    for ax in figure.axes:
-        ax.set(xlabel=WORDS[ax.get_xlabel()], ylabel=WORDS[ax.get_ylabel()])
-    given.picture.write_bytes(png(figure))
+        show(story)
+    else:
+        for ax in (figure := story.saved.plot(bounds=BOUNDS)).axes:
+            ax.set(xlabel=WORDS[ax.get_xlabel()], ylabel=WORDS[ax.get_ylabel()])
+        given.picture.write_bytes(png(figure))
 
 
 if __name__ == "__main__":
