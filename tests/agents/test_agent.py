@@ -265,3 +265,33 @@ def test_policies_without_bounds_do_not_see_them_in_pending_pulls(policy: mb.pol
                 one.update(arm, reward, pulled=False)
         played.append([one.pull(pending="count") for _ in range(12)])
     assert played[0] == played[1]
+
+
+def test_a_proposal_that_is_played_is_a_decision() -> None:
+    bounds = mb.MeanBounds([0.2, 0.2, 0.1], [0.9, 0.9, 0.95], arms=["a", "b", "c"])
+    one, other = (mb.Agent(mb.ThompsonSampling(), bounds, seed=3, floor=0.05) for _ in range(2))
+    for reward in np.random.default_rng(1).random(40).round():
+        before = one.to_dict()
+        decision = one.propose()
+        assert one.to_dict() == before
+        one.play(decision.arm)
+        assert other.decide() == decision
+        for agent in (one, other):
+            agent.update(decision.arm, reward)
+    assert one.to_dict() == other.to_dict()
+
+
+def test_another_policy_goes_on_from_what_was_seen() -> None:
+    bounds = mb.MeanBounds([0.2, 0.2], [0.9, 0.9], arms=["a", "b"])
+    agent, other = mb.Agent(mb.UCB(), bounds, seed=3), mb.Agent(mb.GLUE(), bounds, seed=3, floor=0.1)
+    for own in (agent, other):
+        for arm, reward in [("a", 1.0), ("b", 0.0), ("a", 1.0)]:
+            own.update(arm, reward, pulled=False)
+    agent.follow(mb.GLUE(), floor=0.1)
+    assert agent.to_dict() == other.to_dict()
+    assert agent.decide() == other.decide()
+    with pytest.raises(ValueError, match="floor must be a probability"):
+        agent.follow(mb.UCB(), floor=2.0)
+    with pytest.raises(TypeError, match="not a name"):
+        agent.follow("UCB")  # type: ignore[arg-type]
+    assert isinstance(agent.policy, mb.GLUE)

@@ -65,7 +65,7 @@ def test_alarm_says_which_way_experts_changed(value: float, changed: str) -> Non
 
 def test_reasons() -> None:
     assert agent().decide().reason == "guard"
-    assert agent(mb.MeanBounds([0, 0, 0.9], [0.5, 0.5, 1.0], arms=NAMES)).decide().reason == "policy"
+    assert agent(mb.MeanBounds([0, 0, 0.9], [0.5, 0.5, 1.0], arms=NAMES)).decide().reason == "better"
     free = mb.MeanBounds([0.9, 0.0, 0.1], [1.0, 0.5, 0.2], arms=NAMES)
     assert agent(free).decide()[1:] == ("a", 1.0, "policy")
     asked = agent(free, mb.Promise(margin=1.0), ask=0.5)
@@ -192,3 +192,10 @@ def test_pooled_promise_is_kept_in_the_sum_over_contexts() -> None:
             lost += 0.6 - mean
             assert lost <= 0.03 * t + 1e-9
             one.update(arm, float(rng.random() < mean), context)
+
+
+def test_where_nothing_else_may_be_played_experts_are_asked_for_lack_of_support() -> None:
+    one = agent()
+    one.forbid([name for name in NAMES if name is not mb.EXPERT])
+    assert one.decide()[1:] == (mb.EXPERT, 1.0, "support")
+    assert agent().decide(eligible=[mb.EXPERT]).reason == "only option"

@@ -25,7 +25,7 @@ from meanbounds.agents.contexts import (
     Contexts,
     read_knowledge,
 )
-from meanbounds.bounds import Arm, BoundsError, MeanBounds, share_of_range
+from meanbounds.bounds import EXPERT, Arm, BoundsError, MeanBounds, share_of_range
 from meanbounds.evidence import Contradiction, ContradictionWarning, Watch, confidence_sequence
 from meanbounds.evidence.contradictions import read_found
 from meanbounds.knowledge import Knowledge
@@ -155,13 +155,25 @@ class Agent(BaseAgent):
     ) -> Decision:
         """Choose an arm as `pull` does, and return it with its probability and the reason; see `Decision`."""
         with self._lock:
+            decision = self.propose(context, eligible, pending=pending)
+            self._count(self._find(context), self._contexts.position[decision.arm])
+            return decision
+
+    def propose(
+        self, context: Context | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
+    ) -> Decision:
+        """What `decide` would return; the agent stays as it is until `play` says that the arm was played."""
+        with self._lock:
             own = self._find(context)
             asked = self._ask(own, eligible, pending)
             probability, (k, reason) = self._chances(*asked), self._choose(own, *asked)
             reason = self._why(own, k, reason, *asked)
-            decision = Decision(own.context, self._contexts.arms[k], probability.item(k), reason)
-            self._count(own, k)
-            return decision
+            return Decision(own.context, self._contexts.arms[k], probability.item(k), reason)
+
+    def play(self, arm: Arm, context: Context | None = None) -> None:
+        """Count a pull of this arm, which `propose` chose, or a coin that knows nothing of the case."""
+        with self._lock:
+            self._count(self._find(context), self._contexts.place(arm))
 
     def probabilities(
         self, context: Context | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
@@ -295,9 +307,22 @@ class Agent(BaseAgent):
                 raise TypeError(f"this agent was made differently: give {form} mb.MeanBounds or mb.Knowledge")
             for own in given.values():
                 self.policy.check_known(own)
+            contexts = self._contexts
+            for name in [*self._awake] if contexts.size + len(given) > len(contexts.known) else given:
+                self._awake.pop(name, None)  # all, where the arrays behind them are about to grow
+            self._shared = None
+            contexts.know(given)
+
+    def follow(self, policy: Policy, *, floor: float | None = None) -> None:
+        """Decide by another policy, or with another floor, from now on; what is known and was seen stays."""
+        with self._lock:
+            other = type(self).__new__(type(self))
+            other._start(policy, self._contexts, self._watch, self.seed, self.floor if floor is None else floor)
+            for row in self._contexts.rows.values():
+                policy.check_known(self._contexts.knowledge(row))
             self._awake.clear()
             self._shared = None
-            self._contexts.know(given)
+            self.policy, self.floor = policy, other.floor
 
     def add(self, known: MeanBounds | Knowledge) -> None:
         """Offer more arms, everywhere: these bounds name them. Give a context other bounds on them with `know`."""
@@ -569,9 +594,13 @@ class Agent(BaseAgent):
         return k, "only option" if alone else "policy"
 
     def _why(self, own: _Awake, k: int, reason: str, *asked: Any) -> str:
-        """The reason for a decision, of a guard too."""
-        if not isinstance(self.policy, Guarded) or reason != "policy" or k != self._contexts.expert:
+        """The reason for a decision, of asking the experts too."""
+        if EXPERT not in self._contexts.position or k != self._contexts.expert or reason == "floor":
             return reason
+        if reason == "only option":
+            return "support" if np.count_nonzero(self._contexts.offered(own.row)) == 1 else reason
+        if not isinstance(self.policy, Guarded):
+            return "better"
         known, seen, t, cache = asked
         return self.policy.why(known, seen, t, Draws(own.draws, own.pulls), cache)
 

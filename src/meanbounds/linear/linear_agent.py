@@ -183,10 +183,21 @@ class LinearAgent(BaseAgent):
     def decide(self, eligible: Iterable[Arm | Candidate] | None = None) -> Decision:
         """Choose an arm as `pull` does, and return it with its probability and the reason; see `Decision`."""
         with self._lock:
-            arm, k, reason, asked = self._choose(eligible)
-            decision = Decision(None, arm, self._chances(*asked).item(k), reason)
-            self._count(arm)
+            decision = self.propose(eligible)
+            self._count(decision.arm)
             return decision
+
+    def propose(self, eligible: Iterable[Arm | Candidate] | None = None) -> Decision:
+        """What `decide` would return, without counting a pull; `play` says that the arm was played."""
+        with self._lock:
+            arm, k, reason, asked = self._choose(eligible)
+            return Decision(None, arm, self._chances(*asked).item(k), reason)
+
+    def play(self, arm: Arm | Candidate) -> None:
+        """Count a pull of this arm, which `propose` chose."""
+        with self._lock:
+            self._place(arm)
+            self._count(arm)
 
     def _choose(self, eligible: Iterable[Arm | Candidate] | None) -> tuple[Any, int, str, Any]:
         """An arm, its place on offer, why it is chosen, and what `_chances` takes."""

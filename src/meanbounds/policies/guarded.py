@@ -207,10 +207,10 @@ class Guarded(Policy):
         return np.array([earned, own, played, (pulls * sure).sum(axis=1), *needs])
 
     def why(self, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None = None) -> str:
-        """Why one row asks the experts: ``"ask"`` at random, ``"guard"``, or ``"policy"`` if the policy wants to."""
+        """Why one row asks the experts: ``"ask"`` at random, ``"guard"``, or ``"better"`` if the policy wants to."""
         wanted = choose(self.base, known, seen, t, draws, _own(cache))
         if wanted[0] == self._expert(known):
-            return "policy"
+            return "better"
         return "ask" if self.allows(known, seen, wanted, cache)[0] else "guard"
 
     @once

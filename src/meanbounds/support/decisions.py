@@ -91,8 +91,8 @@ class Decision(NamedTuple):
         With which probability the agent played it.
     reason
         ``"policy"``, ``"floor"`` for an arm that was drawn because of the floor, or ``"only option"``. Where experts
-        are asked: ``"policy"`` if the policy prefers them, ``"guard"`` if a promise does not allow what it prefers,
-        and ``"ask"`` if they are asked at random.
+        are asked: ``"better"`` if the policy prefers them, ``"guard"`` if a promise does not allow what it prefers,
+        ``"ask"`` if they are asked at random, and ``"support"`` if nothing else may be played in the context.
 
     Examples
     --------
