@@ -199,3 +199,26 @@ def test_where_nothing_else_may_be_played_experts_are_asked_for_lack_of_support(
     one.forbid([name for name in NAMES if name is not mb.EXPERT])
     assert one.decide()[1:] == (mb.EXPERT, 1.0, "support")
     assert agent().decide(eligible=[mb.EXPERT]).reason == "only option"
+
+
+@pytest.mark.parametrize("promise", [mb.Promise(margin=0.05), mb.Promise(margin=0.1, total=4.0)])
+@pytest.mark.parametrize("pooled", [False, True])
+def test_the_guard_asks_when_one_more_play_could_use_up_its_budget(promise: mb.Promise, pooled: bool) -> None:
+    known = mb.MeanBounds([0.0, 0.0, 0.6], [1.0, 1.0, 0.6], arms=NAMES)
+    one = mb.Agent(Guarded(mb.OptimisticGittins(), promise, pooled=pooled), {"x": known, "y": known}, seed=3)
+    rng, reasons = np.random.default_rng(2), set()
+    for _ in range(120):
+        context = str(rng.choice(["x", "y"]))
+        allowed, lost = one.budget(context)
+        allowed = min(allowed + (promise.margin or 0.0), promise.total or math.inf)  # with one decision more
+        decision = one.decide(context)
+        reasons.add(decision.reason)
+        if decision.reason != "better":
+            assert (decision.reason == "guard") == (lost + 0.6 > allowed + 1e-9)
+        if decision.arm is mb.EXPERT:
+            one.observe("a", float(rng.random() < 0.6), context)
+        else:
+            one.update(decision.arm, float(rng.random() < 0.9), context)
+    assert reasons >= {"guard", "policy"}
+    with pytest.raises(ValueError, match="promises nothing"):
+        mb.Agent(mb.GLUE(), ANY, seed=3).budget()

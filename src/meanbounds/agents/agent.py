@@ -411,6 +411,18 @@ class Agent(BaseAgent):
                 int(plays), float(mean), lower, upper, (own.known.lower.item(k), own.known.upper.item(k))
             )
 
+    def budget(self, context: Context | None = None) -> tuple[float, float]:
+        """What its promise allows to lose in all decisions so far, and the most that they can have lost.
+
+        In reward units; the second number is below zero where options have earned more than the experts would have.
+        """
+        with self._lock:
+            if not isinstance(self.policy, Guarded):
+                raise ValueError("this agent promises nothing: its policy is not Guarded")
+            contexts, row = self._contexts, self._find(context).row
+            part = slice(contexts.size) if self.policy.pooled else slice(row, row + 1)
+            return self.policy.spent(contexts.given(contexts.known[part]), contexts.statistics(contexts.seen[part]))
+
     def forbidden(self, context: Context | None = None) -> tuple[Arm, ...]:
         """The arms that are forbidden in a context."""
         with self._lock:

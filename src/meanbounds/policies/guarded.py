@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import log, pi
 from typing import Any
@@ -12,7 +12,7 @@ from scipy.special import betaln, xlogy
 
 from meanbounds.bounds import EXPERT
 from meanbounds.divergence import kl_upper
-from meanbounds.evidence.processes import refuted
+from meanbounds.evidence.processes import confidence_sequence, refuted
 from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen, once
 from meanbounds.policies.base import DEFAULT, Cache, Exploration, Policy, choose
@@ -205,6 +205,18 @@ class Guarded(Policy):
         needs = self.promise.needs(played + more, rounds + more, upper, lower, *ends)
         earned = (base * plays + width * total).sum(axis=1)
         return np.array([earned, own, played, (pulls * sure).sum(axis=1), *needs])
+
+    def spent(self, known: Known, seen: Seen) -> tuple[float, float]:
+        """What the promise allows to lose in all decisions of these rows, and the most that they can have lost."""
+        low, high, _ = (part[0] for part in self._limits(known))
+        earned, size, plays, certain, *needs = self.account(known, seen).sum(axis=1)
+        cost = replace(self, promise=Promise(total=1.0)).account(known, seen)[-1].sum()
+        error = min(0.99, 2.0 * _OF_OPTIONS * (1.0 - self.confidence))
+        wins = min(max(earned / (high - low), 0.0), size)
+        mean = float(confidence_sequence(size, wins, missing=plays - size, error=error)[0])
+        sure = max(certain, plays * (high - low) * mean)
+        needs[-1] -= self.promise.total or 0.0
+        return float(cost - max(needs)), float(cost - sure)
 
     def why(self, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None = None) -> str:
         """Why one row asks the experts: ``"ask"`` at random, ``"guard"``, or ``"better"`` if the policy wants to."""
