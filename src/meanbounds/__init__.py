@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from meanbounds.support.version import __version__
 
 if TYPE_CHECKING:
-    from meanbounds import evidence, linear, logs, policies, simulation, theory
+    from meanbounds import evidence, linear, logs, policies, service, simulation, theory
     from meanbounds.agents import Agent, Decision
     from meanbounds.bounds import EXPERT, BoundsError, MeanBounds
     from meanbounds.knowledge import Knowledge, Prior
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Promise,
         ThompsonSampling,
     )
+    from meanbounds.service.store import Store
     from meanbounds.simulation import Bernoulli, Regret, simulate
 
 __all__ = [
@@ -53,12 +54,14 @@ __all__ = [
     "Prior",
     "Promise",
     "Regret",
+    "Store",
     "ThompsonSampling",
     "__version__",
     "evidence",
     "linear",
     "logs",
     "policies",
+    "service",
     "simulate",
     "simulation",
     "theory",
@@ -74,6 +77,7 @@ _HOMES = {
         *("BIMED", "BKLUCB", "BUCB", "GLUE", "IDS", "KLUCB", "UCB"),
         *("ImprovedUCB", "OptimisticGittins", "Promise", "ThompsonSampling"),
     ),
+    "service.store": ("Store",),
     "simulation": ("Bernoulli", "Regret", "simulate"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from meanbounds.agents import Agent
+from meanbounds.bounds import MeanBounds
 from meanbounds.service import limits
+from meanbounds.service.events import Body, Changed, Created, Decided, Erased, Event, Observed, Rewarded
+from meanbounds.service.refusals import RefusedError
+from meanbounds.service.state import Context, State, as_context, plain, read_agent, read_known
 
 __all__ = [
     "Answer",
@@ -37,8 +44,41 @@ Number = Annotated[float, Meta(ge=-1e300, le=1e300)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 
+class Group(Protocol):
+    """The commands that are written together, as one of them sees it."""
+
+    by: str
+
+    def found(self, key: str | None) -> Event | None:
+        """The event with this key, of this group or earlier."""
+
+    def reward_of(self, decision: Event) -> Event | None:
+        """The event with the reward of a decision."""
+
+    def number(self, state: State, context: Context | None) -> int | None:
+        """The number of a context, which is entered if it is new."""
+
+    def numbers(self, state: State, contexts: Iterable[Context]) -> list[int]:
+        """Numbers of the contexts of a new agent."""
+
+    def changes(self, state: State, after: int) -> Iterable[Event]:
+        """The changes of an agent after this version, the first one first, and the version itself."""
+
+    def append(self, state: State, body: Body, key: str | None = None, about: int | None = None) -> Event:
+        """Add an event, and change the state as it says."""
+
+
 class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Base of all commands."""
+    """Base of all commands: `run` checks, adds events to the group, and answers; or it raises and adds nothing."""
+
+    @property
+    def own_id(self) -> tuple[str, str] | None:
+        """The kind and the id by which a repeated command is known, if it has one."""
+        return None
+
+    @abstractmethod
+    def run(self, state: State, group: Group, key: str | None) -> Answer:
+        """Carry out the command; the key stands for `own_id`."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -51,6 +91,29 @@ class Decide(Command, frozen=True):
     id: Id
     context: ContextName | None = None
     eligible: Annotated[list[AnyArm], Meta(min_length=1, max_length=limits.OPTIONS)] | None = None
+
+    @property
+    def own_id(self) -> tuple[str, str]:
+        """The decision."""
+        return "decision", self.id
+
+    def run(self, state: State, group: Group, key: str | None) -> DecideAnswer:
+        """Decide, or answer as before."""
+        context = as_context(self.context)
+        earlier = group.found(key)
+        if earlier is not None:
+            body: Decided = earlier.said
+            same = body.context == (None if context is None else state.ids.get(context, -1))
+            if not same or body.eligible != self.eligible:
+                said = "this id has had a decision in another context, or with other options: give each case its own id"
+                raise RefusedError(409, "conflict", said)
+        else:
+            number = group.number(state, context)
+            proposal = state.propose(number, self.eligible)
+            arm = plain([proposal.arm])[0]
+            body = Decided(arm, proposal.probability, proposal.reason, state.version, number, self.eligible)
+            group.append(state, body, key)
+        return DecideAnswer(self.id, body.arm, body.probability, body.reason, body.version, earlier is not None)
 
 
 class DecideAnswer(Answer, frozen=True):
@@ -71,6 +134,37 @@ class Reward(Command, frozen=True):
     reward: Number | None
     arm: ArmName | None = None
 
+    @property
+    def own_id(self) -> tuple[str, str]:
+        """The decision."""
+        return "decision", self.id
+
+    def run(self, state: State, group: Group, key: str | None) -> RewardAnswer:
+        """Learn from the reward, unless it has come before."""
+        decision = group.found(key)
+        if decision is None:
+            raise RefusedError(404, "unknown_decision", "no decision has this id: ask for the decision first")
+        decided: Decided = decision.said
+        asked = decided.arm == {"expert": True}
+        if asked and self.arm is None and self.reward is not None:
+            raise RefusedError(422, "invalid", "the experts were asked: say as arm which option they chose")
+        if not asked and self.arm is not None and self.arm != decided.arm:
+            said = f"the decision was {decided.arm!r}, not {self.arm!r}: a case that went another way teaches nothing "
+            raise RefusedError(409, "conflict", said + "about it, so report that no reward will come (null)")
+        earlier = group.reward_of(decision)
+        if earlier is not None:
+            body: Rewarded = earlier.said
+            if body.reward != self.reward or (asked and body.chosen != self.arm):
+                had = "was given up" if body.reward is None else f"has had the reward {body.reward:g}"
+                raise RefusedError(409, "conflict", f"this decision {had}; a reward cannot be changed")
+            return RewardAnswer(self.id, True)
+        chosen = self.arm if asked and self.reward is not None else None
+        forced = decided.reason == "forced"
+        group.append(
+            state, Rewarded(decided.arm, self.reward, decided.context, chosen, forced), about=decision.position
+        )
+        return RewardAnswer(self.id)
+
 
 class RewardAnswer(Answer, frozen=True):
     """A reward that counts."""
@@ -86,6 +180,24 @@ class Observe(Command, frozen=True):
     arm: ArmName
     reward: Number
     context: ContextName | None = None
+
+    @property
+    def own_id(self) -> tuple[str, str]:
+        """The observation."""
+        return "observation", self.id
+
+    def run(self, state: State, group: Group, key: str | None) -> ObserveAnswer:
+        """Learn from the observation, unless it has come before."""
+        earlier = group.found(key)
+        context = as_context(self.context)
+        if earlier is not None:
+            body: Observed = earlier.said
+            number = None if context is None else state.ids.get(context, -1)
+            if (body.arm, body.reward, body.context) != (self.arm, self.reward, number):
+                raise RefusedError(409, "conflict", "this id has had another observation: give each case its own id")
+            return ObserveAnswer(self.id, True)
+        group.append(state, Observed(self.arm, self.reward, group.number(state, context)), key)
+        return ObserveAnswer(self.id)
 
 
 class ObserveAnswer(Answer, frozen=True):
@@ -119,6 +231,79 @@ class Change(Command, frozen=True):
     add: dict[str, Any] | UnsetType = UNSET
     agent: dict[str, Any] | UnsetType = UNSET
 
+    @property
+    def own_id(self) -> tuple[str, str] | None:
+        """The change, if it has an id."""
+        return None if self.id is None else ("change", self.id)
+
+    def run(self, state: State, group: Group, key: str | None) -> VersionAnswer:
+        """Change the agent, unless the change was made before."""
+        earlier = group.found(key)
+        if earlier is not None:
+            return VersionAnswer(earlier.position)
+        given = {name: getattr(self, name) for name in _CHANGES if getattr(self, name) is not UNSET}
+        if len(given) != 1:
+            said = f"change one thing at a time, one of {', '.join(_CHANGES)}; got {', '.join(given) or 'none'}"
+            raise RefusedError(422, "invalid", said)
+        ((what, value),) = given.items()
+        context = as_context(self.context)
+        if context is not None and what not in ("bounds", "force", "free", "forbid"):
+            raise RefusedError(422, "invalid", f"{what} is about all contexts: leave out the context")
+        number = None
+        if context is not None or (state.contextual and what in ("bounds", "forbid")):
+            number = group.number(state, context)
+        sets = self._sets(state, group, what, value, number)
+        was = {scope: state.setting(scope) for scope in sets if scope != "add"}
+        if "add" in sets:
+            was["retired"] = [*state.setting("retired"), *sets["add"]["bounds"]["arms"]]
+        return VersionAnswer(group.append(state, Changed(sets, was, group.by), key).position)
+
+    @staticmethod
+    def _sets(state: State, group: Group, what: str, value: Any, number: int | None) -> dict[str, Any]:
+        """The settings that a change replaces."""
+        here = "" if number is None else str(number)
+        retired = state.setting("retired")
+        if what in ("policy", "floor", "share"):
+            return {what: value}
+        if what in ("force", "free"):
+            return {f"forced:{here}": value if what == "force" else None}
+        if what == "forbid":
+            return {f"forbidden:{here}": plain(state.known_arm(arm) for arm in value)}
+        if what == "retire":
+            return {"retired": [arm for arm in retired if arm != value] + plain([state.known_arm(value)])}
+        if what == "restore":
+            return {"retired": [arm for arm in retired if arm != plain([state.known_arm(value)])[0]]}
+        agent = state.agent
+        if not isinstance(agent, Agent):
+            raise RefusedError(422, "invalid", f"{what}: an agent for arms with features cannot change it")
+        if what == "bounds":
+            known = read_known(value, agent.knowledge(None if number is None else str(number)))
+            return {f"known:{here}": known.to_dict()}
+        if what == "add":
+            return {"add": read_known(value).to_dict()}
+        return _replaced(state, group, agent, value)
+
+
+def _replaced(state: State, group: Group, agent: Agent, saved: dict[str, Any]) -> dict[str, Any]:
+    """All settings that another agent brings: its policy, its knowledge, and what it forbids."""
+    other = read_agent(saved)
+    if not isinstance(other, Agent) or bool(other.contexts) != state.contextual:
+        how = "by context" if state.contextual else "without contexts"
+        raise RefusedError(422, "invalid", f"{state.name} decides {how}: give an agent that does so, too")
+    sets: dict[str, Any] = {"policy": other.policy.to_dict(), "floor": other.floor}
+    first = other.knowledge(other.contexts[0] if other.contexts else None).bounds
+    new = [arm for arm in other.arms if arm not in agent.arms]
+    if new:
+        places = [other.arms.index(arm) for arm in new]
+        more = MeanBounds.vacuous(new, low=first.low[places], high=first.high[places])
+        sets["add"] = {"bounds": more.to_dict()}
+    for context in other.contexts or (None,):
+        number = group.number(state, context)
+        here = "" if number is None else str(number)
+        sets[f"known:{here}"] = other.knowledge(context).to_dict()
+        sets[f"forbidden:{here}"] = plain(other.forbidden(context))
+    return sets
+
 
 class Rollback(Command, frozen=True):
     """Go back to an earlier version of everything that changes set; what was seen stays."""
@@ -126,11 +311,43 @@ class Rollback(Command, frozen=True):
     to: Annotated[int, Meta(ge=1, le=2**53)]
     id: Id | None = None
 
+    @property
+    def own_id(self) -> tuple[str, str] | None:
+        """The change, if it has an id."""
+        return None if self.id is None else ("change", self.id)
+
+    def run(self, state: State, group: Group, key: str | None) -> VersionAnswer:
+        """Set again what changes since then have replaced."""
+        earlier = group.found(key)
+        if earlier is not None:
+            return VersionAnswer(earlier.position)
+        sets, added = dict[str, Any](), list[Any]()
+        for event in group.changes(state, self.to):
+            if event.position == self.to:
+                continue
+            change: Changed = event.said
+            sets = change.was | sets
+            added += change.set["add"]["bounds"]["arms"] if "add" in change.set else []
+        if "retired" in sets:
+            sets["retired"] += [arm for arm in added if arm not in sets["retired"]]
+        if not sets:
+            return VersionAnswer(state.version)
+        was = {scope: state.setting(scope) for scope in sets}
+        return VersionAnswer(group.append(state, Changed(sets, was, group.by, self.to), key).position)
+
 
 class Erase(Command, frozen=True):
     """Erase the name of a context, for example because a person asks for it; its statistics stay without a name."""
 
     context: ContextName
+
+    def run(self, state: State, group: Group, key: str | None) -> VersionAnswer:
+        """Erase the name, and forget it."""
+        context = as_context(self.context)
+        if context not in state.ids:
+            raise RefusedError(404, "unknown_context", "there is no context with this name")
+        group.append(state, Erased(state.ids[context], group.by))
+        return VersionAnswer(state.version)
 
 
 class VersionAnswer(Answer, frozen=True):
@@ -143,6 +360,17 @@ class Create(Command, frozen=True):
     """A new agent, as `Agent.to_dict` saves it."""
 
     agent: dict[str, Any]
+
+    def run(self, state: State, group: Group, key: str | None) -> VersionAnswer:
+        """Add the agent, with numbers for names of contexts."""
+        saved = read_agent(self.agent)
+        data = saved.to_dict()
+        if isinstance(saved, Agent) and saved.contexts:
+            data["contexts"] = [str(number) for number in group.numbers(state, saved.contexts)]
+        return VersionAnswer(group.append(state, Created(data, group.by)).position)
+
+
+_CHANGES = ("policy", "floor", "bounds", "share", "force", "free", "forbid", "retire", "restore", "add", "agent")
 
 
 class Order(NamedTuple):

@@ -15,6 +15,7 @@ __all__ = [
     "Changed",
     "Created",
     "Decided",
+    "Entered",
     "Erased",
     "Event",
     "Observed",
@@ -82,6 +83,12 @@ class Changed(Body, frozen=True):
     to: int | None = None
 
 
+class Entered(Body, frozen=True):
+    """A new context, about whose arms nothing is known; the table of contexts has its name."""
+
+    context: int
+
+
 class Erased(Body, frozen=True):
     """The name of a context was erased."""
 
@@ -95,6 +102,7 @@ KINDS: dict[str, type[Body]] = {  # the names by which events are stored
     "reward": Rewarded,
     "observation": Observed,
     "change": Changed,
+    "context": Entered,
     "erase": Erased,
 }
 

@@ -24,7 +24,7 @@ _SALT = np.uint64(0x8CB92BA72F3D8DD7)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S11 = (np.uint64(n) for n in (30, 27, 31, 11))
 _BELOW_ONE = 1.0 / (1 << 53)
-_PURPOSES = {"rewards": 1, "policy": 2, "rounding": 3, "offers": 4, "delays": 5, "floor": 6}
+_PURPOSES = {"rewards": 1, "policy": 2, "rounding": 3, "offers": 4, "delays": 5, "floor": 6, "share": 7}
 
 
 def as_seed(seed: Seed) -> int:

@@ -1,0 +1,314 @@
+"""One agent in a store: what its events have made of it. `State.apply` is the only way in which it changes."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any, NamedTuple, Self
+
+from meanbounds.agents import Agent
+from meanbounds.bounds import EXPERT, Arm, MeanBounds, UnknownArmError, plain_arms
+from meanbounds.knowledge import Knowledge
+from meanbounds.linear import Candidate, LinearAgent
+from meanbounds.policies import Policy
+from meanbounds.service.events import (
+    Body,
+    Changed,
+    Created,
+    Decided,
+    Entered,
+    Erased,
+    Event,
+    Observed,
+    Rewarded,
+)
+from meanbounds.service.refusals import RefusedError
+from meanbounds.support.checks import unknown
+from meanbounds.support.streams import stream, uniform
+
+__all__ = ["Context", "Proposal", "State", "as_context", "plain", "read_agent", "read_known", "scope_of"]
+
+Context = str | tuple[str, ...]
+
+
+class Proposal(NamedTuple):
+    """What is to be done in a case, with which probability, and why."""
+
+    arm: Arm | Candidate
+    probability: float
+    reason: str
+
+
+class State:
+    """An agent in a store, with what is around it: names of contexts, forced arms, the share that it decides.
+
+    Attributes
+    ----------
+    name
+        The agent's name.
+    agent
+        The agent; it calls each context by its number.
+    ids, names
+        The numbers of contexts by name, and the names by number; an erased name is in neither.
+    share
+        The share of the decisions that the agent makes; in the others the experts are asked.
+    forced
+        What is played whatever the agent thinks, by the number of a context; None stands for all contexts.
+    version
+        The position of the last change.
+    position
+        The position of the last event about this agent.
+    """
+
+    agent: Agent | LinearAgent
+
+    def __init__(self, name: str) -> None:
+        self.name, self.share, self.version, self.position = name, 1.0, 0, 0
+        self.ids, self.names = dict[Context, int](), dict[int, Context]()
+        self.forced = dict[int | None, Arm]()
+
+    def know(self, number: int, name: str | None) -> None:
+        """Take the name of a context, as the table of contexts has it."""
+        if name is not None:
+            context = as_context(json.loads(name))
+            self.ids[context], self.names[number] = number, context
+
+    @property
+    def contextual(self) -> bool:
+        """Whether decisions are made by context."""
+        return isinstance(self.agent, Agent) and self._has_contexts
+
+    def arm(self, given: Any) -> Any:
+        """The arm that JSON stands for: a name, `EXPERT`, or a candidate."""
+        if not isinstance(given, dict):
+            return given
+        if given == {"expert": True}:
+            return EXPERT
+        if isinstance(self.agent, Agent):
+            raise RefusedError(422, "invalid", 'an arm is a text, a whole number or {"expert": true}')
+        try:
+            return Candidate(**given)
+        except TypeError as error:
+            raise RefusedError(422, "invalid", f"a candidate has name, features, and perhaps bounds: {error}") from None
+
+    def known_arm(self, given: Any) -> Arm:
+        """One of the agent's arms, from JSON."""
+        arm: Arm = self.arm(given)
+        if arm not in self.agent.arms:
+            raise UnknownArmError(unknown("arm", arm, self.agent.arms))
+        return arm
+
+    def propose(self, context: int | None, eligible: list[Any] | None) -> Proposal:
+        """What is to be done in a case."""
+        offered = None if eligible is None else [self.arm(one) for one in eligible]
+        forced = self.forced.get(context, self.forced.get(None))
+        if forced is not None:
+            if offered is not None and forced not in offered:
+                said = f"option {forced!r} is forced here and not eligible: make it eligible, or free the agent"
+                raise RefusedError(409, "forced", said)
+            return Proposal(forced, 1.0, "forced")
+        agent: Any = self.agent
+        where = self._where(context)
+        if self.share < 1.0 and EXPERT in agent.arms and (offered is None or EXPERT in offered):
+            if uniform(stream(agent.seed, 0, "share"), self.position)[0] >= self.share:
+                expert = agent.probabilities(*where, offered).item(agent.arms.index(EXPERT))
+                return Proposal(EXPERT, 1.0 - self.share + self.share * expert, "share")
+            decision = agent.propose(*where, offered)
+            rest = 1.0 - self.share if decision.arm is EXPERT else 0.0
+            return Proposal(decision.arm, rest + self.share * decision.probability, decision.reason)
+        decision = agent.propose(*where, offered)
+        return Proposal(decision.arm, decision.probability, decision.reason)
+
+    def apply(self, event: Event, body: Body | None = None) -> None:
+        """Change as this event says. If that raises an error, nothing has changed."""
+        body = event.said if body is None else body
+        _APPLY[type(body)](self, body)
+        if isinstance(body, Created | Changed):
+            self.version = event.position
+        self.position = event.position
+
+    def _create(self, body: Created) -> None:
+        self._take(read_agent(body.agent))
+
+    def _take(self, agent: Agent | LinearAgent) -> None:
+        self.agent = agent
+        self._has_contexts = isinstance(agent, Agent) and bool(agent.contexts)
+
+    def _enter(self, body: Entered) -> None:
+        """Add a context: it knows nothing, and where there are experts it leaves everything to them."""
+        agent, name = self.agent, str(body.context)
+        assert isinstance(agent, Agent)
+        known = agent.knowledge(agent.contexts[0]).bounds
+        agent.know({name: MeanBounds.vacuous(agent.arms, low=known.low, high=known.high)})
+        if EXPERT in agent.arms:
+            agent.forbid([arm for arm in agent.arms if arm is not EXPERT], name)
+
+    def _decide(self, body: Decided) -> None:
+        if body.reason != "forced":
+            self.agent.play(self.arm(body.arm), *self._where(body.context))
+
+    def _reward(self, body: Rewarded) -> None:
+        agent, arm, where = self.agent, self.arm(body.arm), self._where(body.context)
+        if body.reward is None:
+            if not body.forced:
+                agent.cancel(arm, *where)
+        elif arm is EXPERT:
+            assert isinstance(agent, Agent)
+            agent.observe(body.chosen, body.reward, *where, pulled=not body.forced)
+        else:
+            agent.update(arm, body.reward, *where, pulled=not body.forced)
+
+    def _observe(self, body: Observed) -> None:
+        if not isinstance(self.agent, Agent):
+            raise ValueError("an agent for arms with features has no experts to observe")
+        self.agent.observe(body.arm, body.reward, *self._where(body.context), pulled=False)
+
+    def _change(self, body: Changed) -> None:
+        """Set what was changed, on a copy, so that all of it is set or nothing."""
+        scopes = dict(sorted(body.set.items(), key=lambda item: _ORDER.index(scope_of(item[0])[0])))
+        policy = {"policy": scopes.pop("policy")} if "policy" in scopes else {}
+        try:  # the old knowledge need not fit the new policy, nor the old policy the new knowledge
+            after = self._after(policy | scopes)
+        except ValueError:
+            if not policy or not scopes:
+                raise
+            after = self._after(scopes | policy)
+        self.agent, self.share, self.forced = after.agent, after.share, after.forced
+
+    def _after(self, scopes: Mapping[str, Any]) -> State:
+        after = copy.copy(self)
+        after.agent, after.forced = copy.deepcopy(self.agent), dict(self.forced)
+        for scope, value in scopes.items():
+            after._assign(*scope_of(scope), value)
+        return after
+
+    def _assign(self, what: str, number: int | None, value: Any) -> None:
+        agent = self.agent
+        if what == "share":
+            if EXPERT not in agent.arms:
+                raise ValueError("this agent cannot ask experts, so it makes all decisions: there is no expert arm")
+            self.share = value
+        elif what == "forced":
+            if value is None:
+                self.forced.pop(number, None)
+            else:
+                self.forced[number] = self.known_arm(value)
+        elif what == "retired":
+            retired = [self.known_arm(one) for one in value]
+            for arm in agent.arms:
+                (agent.retire if arm in retired else agent.restore)(arm)
+        elif not isinstance(agent, Agent):
+            raise ValueError(f"{what}: an agent for arms with features cannot change it; make a new agent")
+        elif what == "policy":
+            agent.follow(Policy.from_dict(value))
+        elif what == "floor":
+            agent.follow(agent.policy, floor=value)
+        elif what == "add":
+            agent.add(Knowledge.from_dict(value))
+        elif what == "known":
+            name = None if number is None else str(number)
+            agent.know(Knowledge.from_dict(value) if name is None else {name: Knowledge.from_dict(value)})
+        else:
+            agent.forbid([self.arm(one) for one in value], *self._where(number))
+
+    def setting(self, scope: str) -> Any:
+        """What a change would replace, as JSON."""
+        what, number = scope_of(scope)
+        agent = self.agent
+        if what == "share":
+            return self.share
+        if what == "forced":
+            return None if number not in self.forced else plain_arms([self.forced[number]])[0]
+        if what == "retired":
+            return plain_arms(agent.retired)
+        if what == "policy":
+            return agent.policy.to_dict()
+        if what == "floor":
+            return agent.floor
+        if not isinstance(agent, Agent):
+            return None
+        if what == "known":
+            return agent.knowledge(*self._where(number)).to_dict()
+        return plain_arms(agent.forbidden(*self._where(number)))
+
+    def _erase(self, body: Erased) -> None:
+        self.ids.pop(self.names.pop(body.context, ()), None)
+
+    def _where(self, number: int | None) -> tuple[Any, ...]:
+        """The arguments that say where, for the agent's methods."""
+        if not isinstance(self.agent, Agent):
+            return ()
+        return (None,) if number is None else (str(number),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but names, in values that JSON can hold."""
+        forced = [[number, plain_arms([arm])[0]] for number, arm in self.forced.items()]
+        return {"agent": self.agent.to_dict(), "share": self.share, "forced": forced, "version": self.version}
+
+    @classmethod
+    def from_dict(cls, name: str, position: int, data: Mapping[str, Any]) -> Self:
+        """Make the state that `to_dict` described."""
+        self = cls(name)
+        self._take(read_agent(data["agent"]))
+        self.share, self.version, self.position = data["share"], data["version"], position
+        self.forced = {number: self.arm(arm) for number, arm in data["forced"]}
+        return self
+
+    def agent_by_name(self) -> Agent | LinearAgent:
+        """A copy of the agent that calls contexts by their names; an erased one is called by its number."""
+        data = self.agent.to_dict()
+        if self.contextual:
+            names = [self.names.get(int(number), f"erased {number}") for number in data["contexts"]]
+            data["contexts"] = [list(name) if isinstance(name, tuple) else name for name in names]
+        return read_agent(data)
+
+
+_APPLY: dict[type[Body], Any] = {
+    Created: State._create,
+    Decided: State._decide,
+    Rewarded: State._reward,
+    Observed: State._observe,
+    Changed: State._change,
+    Entered: State._enter,
+    Erased: State._erase,
+}
+_ORDER = ("add", "retired", "floor", "share", "known", "forbidden", "forced", "policy")
+
+
+def scope_of(text: str) -> tuple[str, int | None]:
+    """What a change sets, and the number of the context.
+
+    Examples
+    --------
+    >>> scope_of("known:17"), scope_of("policy")
+    (('known', 17), ('policy', None))
+    """
+    what, _, number = text.partition(":")
+    return what, int(number) if number else None
+
+
+def as_context(given: Any) -> Context:
+    """The name of a context from JSON."""
+    return tuple(given) if isinstance(given, list) else given
+
+
+def read_agent(data: Mapping[str, Any]) -> Agent | LinearAgent:
+    """The agent that was saved, of either kind."""
+    return LinearAgent.from_dict(data) if "linear_agent" in data else Agent.from_dict(data)
+
+
+def read_known(data: Mapping[str, Any], before: Knowledge | None = None) -> Knowledge:
+    """Saved `Knowledge`, or saved `MeanBounds` in the place of those that were known before."""
+    if "bounds" in data:
+        return Knowledge.from_dict(data)
+    bounds = MeanBounds.from_dict(data)
+    if before is None:
+        return Knowledge(bounds)
+    return Knowledge(bounds, prior=before.prior, trust=before.trust, assumption=before.assumption)
+
+
+def plain(arms: Iterable[Any]) -> list[Any]:
+    """Arms in values that JSON can hold, candidates too."""
+    return [asdict(arm) if isinstance(arm, Candidate) else plain_arms([arm])[0] for arm in arms]

@@ -1,0 +1,271 @@
+"""The only writer of a process: it carries out groups of commands, each group in one transaction."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from meanbounds.service import limits
+from meanbounds.service.commands import Answer, Create, Order, Reward
+from meanbounds.service.database import ContextRow, Database, StateRow
+from meanbounds.service.events import START, Body, Entered, Erased, Event, chained, digest, key_of, written
+from meanbounds.service.refusals import RefusedError, StoreError
+from meanbounds.service.state import Context, State
+
+__all__ = ["Writer"]
+
+_PAUSE = 1.0  # seconds after a failed write in which no other is tried: to read everything again takes a while
+
+
+class Writer:
+    """Holds the state of all agents, and changes it by groups of commands.
+
+    A group takes the lock of the store, applies what other processes have written, runs each command on the state that
+    the ones before it left, inserts the events, and commits. Only then is anybody answered. If anything fails, nothing
+    of the group counts, and the state is read again from the store.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database, self.lock = database, threading.RLock()
+        self._clock, self._failed = _Clock(), (0.0, StoreError("failed", ""))
+        self._load()
+
+    def _load(self) -> None:
+        """Read everything: agents as they were saved, then the events since."""
+        self._stale = True
+        with self.database.reading():
+            self._secret = bytes.fromhex(self.database.meta()["secret"])
+            self.states, self.last = dict[str, State](), Event(0, 0.0, "", "", None, None, "", START)
+            self._context, saved = 0, self.database.states()
+            for row in saved:
+                self.states[row.agent] = State.from_dict(row.agent, row.position, json.loads(row.body))
+            if saved:
+                row = min(saved, key=lambda row: row.position)
+                self.last = self.last._replace(position=row.position, hash=row.hash)
+            self._saved = self.last.position
+            self._advance()
+        self._stale = False
+
+    def _advance(self) -> None:
+        """Apply what other processes have written."""
+        news = list(self.database.events(after=self.last.position))
+        for row in self.database.contexts(after=self._context) if news or not self._context else ():
+            if row.agent not in self.states:
+                self.states[row.agent] = State(row.agent)
+            self.states[row.agent].know(row.id, row.name)
+            self._context = row.id
+        for event in news:
+            if event.position != self.last.position + 1 or not chained(self.last.hash, event):
+                said = f"event {event.position} does not follow the one before it: run meanbounds verify"
+                raise StoreError("damaged", said)
+            state = self.states.get(event.agent) or self.states.setdefault(event.agent, State(event.agent))
+            if event.position > state.position:
+                state.apply(event)
+            self.last = event
+
+    @contextmanager
+    def reading(self) -> Iterator[dict[str, State]]:
+        """The state of all agents, with the news of other processes; nobody writes meanwhile."""
+        with self.lock:
+            if self._stale:
+                self._load()
+            else:
+                with self._reloading(), self.database.reading():
+                    self._advance()
+            yield self.states
+
+    def run(self, orders: Sequence[Order]) -> list[Answer | RefusedError]:
+        """Carry out commands as one group; each gets its answer, or why it was refused."""
+        with self.lock:
+            if time.monotonic() < self._failed[0] + _PAUSE:
+                raise self._failed[1]
+            try:
+                answers = self._group(orders)
+            except StoreError as error:
+                if error.kind != "busy":
+                    self._failed = time.monotonic(), error
+                raise
+            except Exception as error:  # a fault of ours: it must not take other commands with it
+                if len(orders) > 1:
+                    return [answer for order in orders for answer in self.run([order])]
+                refused = RefusedError(500, "internal", "something went wrong here; the log of the service says what")
+                refused.__cause__ = error
+                return [refused]
+            if self.last.position >= self._saved + limits.SNAPSHOT:
+                self.save()
+            return answers
+
+    def _group(self, orders: Sequence[Order]) -> list[Answer | RefusedError]:
+        if self._stale:
+            self._load()
+        with self._reloading(), self.database.writing():
+            self._advance()
+            group = _Group(self, orders)
+            answers = [group.one(order, key) for order, key in zip(orders, group.keys, strict=True)]
+            if group.events:
+                self.database.add_contexts(group.contexts)
+                self.database.append(group.events)
+                for number in group.erased:
+                    self.database.erase_context(number)
+                self.database.put_states([self._row(self.states[name]) for name in group.created])
+        if group.erased:
+            self.database.sweep()
+        return answers
+
+    @contextmanager
+    def _reloading(self) -> Iterator[None]:
+        """Forget what is in memory if anything fails, except waiting for the lock."""
+        before = self.last
+        try:
+            yield
+        except StoreError as error:
+            self._stale = error.kind != "busy" or self.last is not before
+            raise
+        except BaseException:
+            self._stale = True
+            raise
+
+    def save(self) -> None:
+        """Save all agents whole, so that the next start reads few events."""
+        with self.lock:
+            if self._stale or self.last.position == self._saved:
+                return
+            with self._reloading(), self.database.writing():
+                self._advance()
+                self.database.put_states([self._row(state) for state in self.states.values()])
+            self._saved = self.last.position
+
+    def _row(self, state: State) -> StateRow:
+        body = json.dumps(state.to_dict(), allow_nan=False, separators=(",", ":"))
+        return StateRow(state.name, self.last.position, self.last.hash, body)
+
+    def now(self) -> float:
+        """The time for an event: never before that of the last one."""
+        return max(self._clock.now(), self.last.time)
+
+    def key(self, kind: str, agent: str, own: str) -> str:
+        """What stands for a caller's id."""
+        return key_of(self._secret, kind, agent, own)
+
+    def next_context(self) -> int:
+        """The number of a new context."""
+        self._context += 1
+        return self._context
+
+
+class _Group:
+    """The commands that are written together: see `meanbounds.service.commands.Group`."""
+
+    def __init__(self, writer: Writer, orders: Sequence[Order]) -> None:
+        self._writer, self._time, self.by = writer, writer.now(), ""
+        self.events, self.contexts = list[Event](), list[ContextRow]()
+        self.erased, self.created = list[int](), list[str]()
+        self.keys: list[str | None] = []
+        for order in orders:
+            own = order.command.own_id
+            self.keys.append(None if own is None else writer.key(own[0], order.agent, own[1]))
+        asked = [key for key in self.keys if key is not None]
+        earlier = writer.database.find(asked) if asked else []
+        self._found = {event.key: event for event in earlier}
+        rewarded = [event.position for event in earlier if event.kind == "decision"]
+        given = any(isinstance(order.command, Reward) for order in orders)
+        answers = writer.database.about(rewarded) if rewarded and given else []
+        self._rewards = {event.about: event for event in answers}
+
+    def one(self, order: Order, key: str | None) -> Answer | RefusedError:
+        """Carry out one command."""
+        states, self.by = self._writer.states, order.by
+        is_new = isinstance(order.command, Create)
+        if (order.agent in states) == is_new:
+            said = f"there is {'an' if is_new else 'no'} agent {order.agent!r}{' already' if is_new else ''}"
+            return RefusedError(409 if is_new else 404, "unknown_agent", said)
+        state = State(order.agent) if is_new else states[order.agent]
+        try:
+            answer = order.command.run(state, self, key)
+        except RefusedError as error:
+            return error
+        except (KeyError, IndexError):
+            raise
+        except (ValueError, TypeError, LookupError) as error:
+            return RefusedError(422, "invalid", str(error))
+        if is_new:
+            states[order.agent] = state
+            self.created.append(order.agent)
+        return answer
+
+    def found(self, key: str | None) -> Event | None:
+        return None if key is None else self._found.get(key)
+
+    def reward_of(self, decision: Event) -> Event | None:
+        return self._rewards.get(decision.position)
+
+    def number(self, state: State, context: Context | None) -> int | None:
+        if context is None or not state.contextual:
+            if (context is None) == state.contextual:
+                said = "decides by context: say which" if state.contextual else "has no contexts: leave the context out"
+                raise RefusedError(422, "invalid", f"{state.name} {said}")
+            return None
+        number = state.ids.get(context)
+        if number is None:
+            (number,) = self.numbers(state, [context])
+            self.append(state, Entered(number))
+        return number
+
+    def numbers(self, state: State, contexts: Iterable[Context]) -> list[int]:
+        names = list(contexts)
+        if len(state.ids) + len(names) > limits.CONTEXTS:
+            raise RefusedError(422, "too_many", f"an agent has at most {limits.CONTEXTS:,} contexts")
+        rows = [ContextRow(self._writer.next_context(), state.name, json.dumps(name)) for name in names]
+        for row in rows:
+            state.know(row.id, row.name)
+        self.contexts += rows
+        return [row.id for row in rows]
+
+    def changes(self, state: State, after: int) -> list[Event]:
+        kinds = ("create", "change")
+        found = [*self._writer.database.events(after - 1, state.name, kinds)]
+        found += [event for event in self.events if event.agent == state.name and event.kind in kinds]
+        if not found or found[0].position != after:
+            raise RefusedError(404, "unknown_version", f"{after} is no version of {state.name}; see its changes")
+        return found
+
+    def append(self, state: State, body: Body, key: str | None = None, about: int | None = None) -> Event:
+        before = self._writer.last
+        kind, text = written(body)
+        said = (before.position + 1, self._time, kind, state.name, key, about, text)
+        event = Event(*said, digest(before.hash, *said))
+        state.apply(event, body)
+        self._writer.last = event
+        self.events.append(event)
+        if key is not None:
+            self._found[key] = event
+        if about is not None:
+            self._rewards[about] = event
+        if isinstance(body, Erased):
+            self.erased.append(body.context)
+        return event
+
+
+class _Clock:
+    """The wall clock, as long as it goes as fast as the one that counts from the start of the machine."""
+
+    def __init__(self) -> None:
+        self._ahead = time.time() - self._steady()
+
+    @staticmethod
+    def _steady() -> float:
+        """Seconds since the machine started, with those in which it slept where the system says so."""
+        return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+    def now(self) -> float:
+        wall = time.time()
+        ahead = wall - self._steady() - self._ahead
+        if ahead > limits.JUMP:
+            said = (
+                f"the clock has jumped ahead by {ahead / 3600.0:.1f} hours: set it, or start again if it is right now"
+            )
+            raise StoreError("failed", said)
+        return wall
