@@ -1,0 +1,197 @@
+"""Who may ask: tokens, of which a store keeps only hashes, and who is admitted without one."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import json
+import math
+import re
+import secrets
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+import msgspec
+
+from meanbounds.service import limits
+from meanbounds.service.database import Database, TokenRow
+from meanbounds.service.log import say
+from meanbounds.service.refusals import RefusedError
+
+__all__ = ["SCOPES", "Access", "Headers", "Who", "make_token", "revoke_token"]
+
+SCOPES = ("decide", "reward", "observe", "read", "admin")
+"""What a token can allow."""
+
+Headers = Sequence[tuple[bytes, bytes]]
+"""The headers of a request; their names are in lower case."""
+
+_PERIOD, _STALE, _HOUR = 1.0, 5.0, 3_600.0  # seconds
+_TOKEN = re.compile(rb"(?:bearer +)?mb_([0-9a-f]+)_([\w-]+)", re.IGNORECASE)
+_LOCAL = re.compile(rb"(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?", re.IGNORECASE)
+_RELAYED = re.compile(rb"forwarded|x-forwarded-.*|x-real-ip|via")
+_OWN_SITE = (b"same-origin", b"none")
+
+
+class Who(NamedTuple):
+    """Somebody who was admitted: a name, the agents that they may know of (None for all), and the id of the token."""
+
+    name: str
+    agents: frozenset[str] | None = None
+    id: str = ""
+
+    def sees(self, agent: str) -> bool:
+        """Whether they may know of an agent."""
+        return self.agents is None or agent in self.agents
+
+
+class _Token(NamedTuple):
+    who: Who
+    hash: bytes
+    scopes: frozenset[str]
+    expires: float
+
+
+_NO_TOKEN = _Token(Who(""), b"0" * 64, frozenset(), 0.0)
+
+
+def make_token(
+    database: Database,
+    scopes: Iterable[str],
+    agents: Iterable[str] | None = None,
+    name: str = "",
+    days: float | None = None,
+) -> str:
+    """Make a token that allows some of `SCOPES`, for some agents or all, and return it: the store keeps only a hash."""
+    wanted, own = sorted(set(scopes)), None if agents is None else json.dumps(sorted(set(agents)))
+    if not wanted or not set(wanted) <= set(SCOPES):
+        raise ValueError(f"scopes are some of {', '.join(SCOPES)}; got {', '.join(wanted) or 'none'}")
+    if days is not None and not 0.0 < days <= 36_500.0:
+        raise ValueError(f"days must be more than 0 and at most 36,500; got {days}")
+    number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    hashed, expires = _hash(secret.encode()).decode(), None if days is None else time.time() + 86_400.0 * days
+    with database.writing():
+        database.put_token(TokenRow(number, hashed, json.dumps(wanted), own, name, expires, 0))
+    return f"mb_{number}_{secret}"
+
+
+def revoke_token(database: Database, id_or_name: str) -> None:
+    """Revoke the token with this id, or those with this name; a service takes notice within two seconds."""
+    with database.writing():
+        found = [row for row in database.tokens() if id_or_name and id_or_name in (row.id, row.name)]
+        if not found:
+            raise ValueError(f"no token has the id or the name {id_or_name!r}")
+        for row in found:
+            database.put_token(row._replace(revoked=1))
+
+
+class Access:
+    """Admits requests. A thread reads the tokens once a second; before it has, and while it cannot, nobody passes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._known: tuple[float, dict[str, _Token], bool] | None = None  # when it was read, the tokens, whether open
+        self._made = defaultdict[str, deque[float]](lambda: deque(maxlen=limits.NEW_CONTEXTS))
+        self._end, self._tried = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="access", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread, and wait until it has tried to read."""
+        self._thread.start()
+        self._tried.wait(_STALE)
+
+    def close(self) -> None:
+        """Stop the thread."""
+        self._end.set()
+        self._thread.join(_STALE)
+
+    def _run(self) -> None:
+        while not self._end.is_set():
+            try:
+                with closing(self._database.another()) as own:
+                    while not self._end.is_set():
+                        self._known = _read(own)
+                        self._tried.set()
+                        self._end.wait(_PERIOD)
+            except Exception as error:  # whatever it was, nobody passes until tokens are read again
+                self._known = None
+                say("tokens cannot be read", error=getattr(error, "kind", type(error).__name__))
+                self._tried.set()
+                self._end.wait(_PERIOD)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the tokens were read a moment ago."""
+        known = self._known
+        return known is not None and time.monotonic() - known[0] <= _STALE
+
+    def admit(self, headers: Headers, peer: Sequence[Any] | None, scope: str, agent: str | None = None) -> Who:
+        """Who sends a request from an address, if they may do this; refusals are the same whether an agent exists."""
+        known = self._known
+        if known is None or time.monotonic() - known[0] > _STALE:
+            raise RefusedError(503, "tokens", "who may do this cannot be looked up now; try again soon")
+        given = [value for name, value in headers if name in (b"authorization", b"x-api-key")]
+        if known[2] and not given:
+            if not _is_local(headers, peer):
+                raise RefusedError(403, "forbidden", "without a token, only programs on this machine may do this")
+            return Who("local")
+        token = _find(given, known[1])
+        if scope not in token.scopes:
+            raise RefusedError(403, "forbidden", f"this token lacks the scope {scope}; meanbounds token makes another")
+        if agent is not None and not token.who.sees(agent):
+            raise RefusedError(403, "forbidden", "this token is not for this agent; meanbounds token makes another")
+        return token.who
+
+    def count_context(self, who: Who) -> None:
+        """Count a new context that somebody asks for, or refuse it."""
+        made, now = self._made[who.id], time.monotonic()
+        if len(made) == limits.NEW_CONTEXTS and now - made[0] < _HOUR:
+            raise RefusedError(429, "contexts", f"more than {limits.NEW_CONTEXTS} new contexts in an hour; ask later")
+        made.append(now)
+
+
+def _read(database: Database) -> tuple[float, dict[str, _Token], bool]:
+    began, read = time.monotonic(), msgspec.json.Decoder(frozenset[str]).decode
+    with database.reading():
+        rows, access = database.tokens(), database.meta()["access"]
+    tokens = {}
+    for row in rows:
+        who = Who(row.name or row.id, None if row.agents is None else read(row.agents), row.id)
+        if not row.revoked:
+            expires = math.inf if row.expires is None else row.expires
+            tokens[row.id] = _Token(who, row.hash.encode(), read(row.scopes), expires)
+    return began, tokens, access == "loopback"
+
+
+def _find(given: Sequence[bytes], tokens: dict[str, _Token]) -> _Token:
+    """The token that headers name; the comparison takes as long for one that does not exist."""
+    match = _TOKEN.fullmatch(given[0]) if len(given) == 1 else None
+    number, secret = match.groups() if match else (b"", b"")
+    token = tokens.get(number.decode(), _NO_TOKEN)
+    if not hmac.compare_digest(_hash(secret), token.hash) or token.expires <= time.time():
+        raise RefusedError(401, "unauthorized", "send one valid token: Authorization: Bearer mb_...")
+    return token
+
+
+def _is_local(headers: Headers, peer: Sequence[Any] | None) -> bool:
+    """Whether a program on this machine asks for itself: no proxy, and no page of another site in a browser."""
+    hosts = [value for name, value in headers if name == b"host"]
+    if peer is None or len(hosts) != 1 or not _LOCAL.fullmatch(hosts[0]):
+        return False
+    for name, value in headers:
+        foreign = name == b"origin" and value.partition(b"://")[2] != hosts[0]
+        if foreign or _RELAYED.fullmatch(name) or (name == b"sec-fetch-site" and value not in _OWN_SITE):
+            return False
+    try:
+        return ipaddress.ip_address(peer[0]).is_loopback
+    except (ValueError, LookupError):
+        return False
+
+
+def _hash(secret: bytes) -> bytes:
+    return hashlib.sha256(secret).hexdigest().encode()
