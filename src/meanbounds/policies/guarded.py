@@ -131,6 +131,8 @@ class Guarded(Policy):
         plays = wanted != expert
         if plays.any():
             plays &= self.allows(known, seen, wanted, cache)
+        if cache is not None:
+            cache["asked"] = draws.number, wanted, plays.copy()
         if self.ask:
             plays &= draws.coin() >= self.ask
         self._check_expert(known, plays)
@@ -220,10 +222,15 @@ class Guarded(Policy):
 
     def why(self, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None = None) -> str:
         """Why one row asks the experts: ``"ask"`` at random, ``"guard"``, or ``"better"`` if the policy wants to."""
-        wanted = choose(self.base, known, seen, t, draws, _own(cache))
+        asked = None if cache is None else cache.get("asked")
+        if asked is not None and asked[0] == draws.number:
+            _, wanted, allowed = asked
+        else:
+            wanted = choose(self.base, known, seen, t, draws, _own(cache))
+            allowed = self.allows(known, seen, wanted, cache)
         if wanted[0] == self._expert(known):
             return "better"
-        return "ask" if self.allows(known, seen, wanted, cache)[0] else "guard"
+        return "ask" if allowed[0] else "guard"
 
     @once
     def _options(self, known: Known) -> Floats:

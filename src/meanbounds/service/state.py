@@ -102,24 +102,38 @@ class State:
 
     def propose(self, context: int | None, eligible: list[Any] | None) -> Proposal:
         """What is to be done in a case."""
+        forced, offered, share = self._ask(context, eligible)
+        agent, where = self._asked(context)
+        if forced is not None:
+            return Proposal(forced, 1.0, "forced")
+        if share < 1.0 and uniform(stream(agent.seed, 0, "share"), self.position)[0] >= share:
+            expert = agent.probabilities(*where, eligible=offered).item(agent.arms.index(EXPERT))
+            return Proposal(EXPERT, 1.0 - share + share * expert, "share")
+        decision = agent.propose(*where, eligible=offered)
+        rest = 1.0 - share if decision.arm is EXPERT else 0.0
+        return Proposal(decision.arm, rest + share * decision.probability, decision.reason)
+
+    def chances(self, context: int | None, eligible: list[Any] | None) -> list[tuple[Any, float]]:
+        """The probability with which `propose` returns each arm."""
+        forced, offered, share = self._ask(context, eligible)
+        agent, where = self._asked(context)
+        if forced is not None:
+            return [(forced, 1.0)]
+        arms = agent.arms
+        if offered is not None and any(isinstance(arm, Candidate) for arm in offered):
+            arms = [arm for arm in dict.fromkeys(offered) if arm not in agent.retired]
+        found = agent.probabilities(*where, eligible=offered).tolist()
+        return [(EXPERT, 1.0 - share), *((arm, share * chance) for arm, chance in zip(arms, found, strict=True))]
+
+    def _ask(self, context: int | None, eligible: list[Any] | None) -> tuple[Arm | None, list[Any] | None, float]:
+        """The arm that is forced, the arms on offer, and the share of such cases that the agent decides."""
         offered = None if eligible is None else [self.arm(one) for one in eligible]
         forced = self.forced.get(context, self.forced.get(None))
-        if forced is not None:
-            if offered is not None and forced not in offered:
-                said = f"option {forced!r} is forced here and not eligible: make it eligible, or free the agent"
-                raise RefusedError(409, "forced", said)
-            return Proposal(forced, 1.0, "forced")
-        agent: Any = self.agent
-        where = self._where(context)
-        if self.share < 1.0 and EXPERT in agent.arms and (offered is None or EXPERT in offered):
-            if uniform(stream(agent.seed, 0, "share"), self.position)[0] >= self.share:
-                expert = agent.probabilities(*where, offered).item(agent.arms.index(EXPERT))
-                return Proposal(EXPERT, 1.0 - self.share + self.share * expert, "share")
-            decision = agent.propose(*where, offered)
-            rest = 1.0 - self.share if decision.arm is EXPERT else 0.0
-            return Proposal(decision.arm, rest + self.share * decision.probability, decision.reason)
-        decision = agent.propose(*where, offered)
-        return Proposal(decision.arm, decision.probability, decision.reason)
+        if forced is not None and offered is not None and forced not in offered:
+            said = f"option {forced!r} is forced here and not eligible: make it eligible, or free the agent"
+            raise RefusedError(409, "forced", said)
+        there = self.share < 1.0 and EXPERT not in self.agent.retired and (offered is None or EXPERT in offered)
+        return forced, offered, self.share if there else 1.0
 
     def apply(self, event: Event, body: Body | None = None) -> None:
         """Change as this event says. If that raises an error, nothing has changed."""
@@ -235,6 +249,10 @@ class State:
 
     def _erase(self, body: Erased) -> None:
         self.ids.pop(self.names.pop(body.context, ()), None)
+
+    def _asked(self, number: int | None) -> tuple[Any, tuple[Any, ...]]:
+        """The agent, and the arguments that say where."""
+        return self.agent, self._where(number)
 
     def _where(self, number: int | None) -> tuple[Any, ...]:
         """The arguments that say where, for the agent's methods."""
