@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -12,15 +12,12 @@ from typing import Any, ClassVar, NamedTuple
 from meanbounds.service.events import Event, row_sum
 from meanbounds.service.refusals import StoreError
 
-__all__ = ["FORMAT", "MIGRATIONS", "TABLES", "ContextRow", "Database", "StateRow", "TokenRow", "connect"]
+__all__ = ["FORMAT", "MIGRATIONS", "ROWS", "TABLES", "ContextRow", "Database", "StateRow", "TokenRow", "connect"]
 
-FORMAT = 1
-"""The version of the tables below."""
-
-MIGRATIONS: dict[int, Sequence[str]] = {}
-"""SQL that takes a store from a version to the next."""
-
-_SCHEMA = (  # INTEGER and REAL have 64 bits
+FORMAT = 1  # of the tables
+MIGRATIONS: dict[int, Sequence[str]] = {}  # SQL that takes a store from this format to the next
+ROWS = 1_000  # that are read at a time
+_SCHEMA = (
     "CREATE TABLE events (position INTEGER PRIMARY KEY, time REAL NOT NULL, kind TEXT NOT NULL, agent TEXT NOT NULL, "
     "key TEXT UNIQUE, about INTEGER, body TEXT NOT NULL, hash TEXT NOT NULL, UNIQUE (about, kind))",
     "CREATE TABLE contexts (id INTEGER PRIMARY KEY, agent TEXT NOT NULL, name TEXT, sum TEXT NOT NULL)",
@@ -30,8 +27,6 @@ _SCHEMA = (  # INTEGER and REAL have 64 bits
     "name TEXT NOT NULL, expires REAL, revoked INTEGER NOT NULL, sum TEXT NOT NULL)",
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, sum TEXT NOT NULL)",
 )
-_ROWS = 2_000  # rows that are read at a time
-_EVENT = ", ".join(Event._fields)
 
 
 class ContextRow(NamedTuple):
@@ -63,7 +58,7 @@ class TokenRow(NamedTuple):
     revoked: int
 
 
-TABLES: dict[str, tuple[str, ...]] = {  # the columns of each; the first is the key
+TABLES: dict[str, tuple[str, ...]] = {  # the columns of each table; the first is the key
     "events": Event._fields,
     "contexts": (*ContextRow._fields, "sum"),
     "states": (*StateRow._fields, "sum"),
@@ -73,47 +68,47 @@ TABLES: dict[str, tuple[str, ...]] = {  # the columns of each; the first is the 
 
 
 class Database(ABC):
-    """One connection to a store, for one thread at a time; what fails is raised as `StoreError`.
+    """One connection to a store, for one thread at a time; all failures are `StoreError`.
 
-    `address` says where the store is, and may have a password in it; `shown` is the same without one. Write inside
-    `writing`; inside `reading`, everything that is read is of one moment.
+    Write inside `writing`. `address` may contain a password; `shown` is the same without one.
     """
 
     patience: ClassVar[float] = 5.0  # seconds to wait for another process that writes
-    _writing: ClassVar[str]
-    _reading: ClassVar[str]
+    _write: ClassVar[str]  # how to begin
+    _read: ClassVar[str]
+    _connection: Any = None
     _inside = False  # a transaction
+    shown: str
 
-    def __init__(self, address: str, shown: str) -> None:
-        self.address, self.shown = address, shown
-
-    @abstractmethod
-    def _run(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """What a query returns; between transactions, make sure first that the connection is good."""
-
-    @abstractmethod
-    def _insert(self, table: str, rows: Sequence[Sequence[Any]], otherwise: str = "") -> None:
-        """Insert rows; `otherwise` is SQL for those whose key is there already."""
-
-    @abstractmethod
-    def _among(self, column: str, values: Iterable[Any]) -> tuple[str, Any]:
-        """SQL for "the column has one of these values", and what to bind."""
+    def __init__(self, address: str, *, create: bool = False) -> None:
+        self.address = address
+        try:
+            self._open(create)
+            self._migrate()
+        except BaseException:
+            self.close()
+            raise
 
     @abstractmethod
-    def _faults(self) -> list[str]:
-        """What the database itself finds damaged."""
+    def _open(self, create: bool) -> None:
+        """Connect to a store, or make it."""
+
+    @abstractmethod
+    def _run(self, query: str, values: Sequence[Any] = (), *, many: bool = False) -> list[Any]:
+        """The rows that a query returns. `many`: run it for each of a list of values, and return nothing."""
 
     @abstractmethod
     def sweep(self) -> None:
-        """Remove what the database's own log still has of erased names, where that is possible."""
+        """Remove what the database's own log still has of erased names, if that is possible."""
 
-    @abstractmethod
     def another(self) -> Database:
         """One more connection to the same store."""
+        return connect(self.address)
 
-    @abstractmethod
     def close(self) -> None:
         """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
 
     def _fill(self) -> None:
         for statement in _SCHEMA:
@@ -122,29 +117,28 @@ class Database(ABC):
             self.put_meta(name, value)
 
     def _migrate(self) -> None:
-        while (found := int(self.meta().get("format", 0))) != FORMAT:
-            if found > FORMAT or found not in MIGRATIONS:
-                age = "a newer" if found > FORMAT else "another"
-                raise StoreError(
-                    "failed", f"{self.shown} was written by {age} version of meanbounds: update meanbounds"
-                )
+        while (found := self.meta().get("format")) != str(FORMAT):
+            steps = MIGRATIONS.get(int(found or 0))
+            if steps is None:
+                said = f"{self.shown} was written by a newer version of meanbounds (format {found}): update meanbounds"
+                raise StoreError("failed", said)
             with self.writing():
-                if self.meta()["format"] == str(found):  # no other process was quicker
-                    for statement in MIGRATIONS[found]:
+                if self.meta()["format"] == found:  # otherwise another process was quicker
+                    for statement in steps:
                         self._run(statement)
-                    self.put_meta("format", str(found + 1))
+                    self.put_meta("format", str(int(found) + 1))
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
         if self._inside:
-            raise RuntimeError("this connection has begun a transaction already")
+            raise RuntimeError("a transaction has begun already on this connection")
         try:
             self._run(begin)
             self._inside = True
             yield
             self._run("COMMIT")
         except BaseException:
-            self._inside = True  # so that nothing connects again for this
+            self._inside = True  # so that this does not connect again
             with suppress(StoreError):
                 self._run("ROLLBACK")
             raise
@@ -152,66 +146,71 @@ class Database(ABC):
             self._inside = False
 
     def writing(self) -> AbstractContextManager[None]:
-        """Keep other writers out; commit at the end, or undo everything if there is an exception."""
-        return self._transaction(self._writing)
+        """Keep other writers out; commit at the end, or undo everything after an exception."""
+        return self._transaction(self._write)
 
-    def reading(self) -> AbstractContextManager[None]:
-        """See the store as it is now until the end; this neither waits for writers nor holds them up."""
-        return self._transaction(self._reading)
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See the store as it is now until the end, without waiting for writers or delaying them."""
+        with self._transaction(self._read):
+            self._run("SELECT 1 FROM meta")  # from here on nothing changes
+            yield
 
-    def rows(self, table: str, after: Any = None, where: str = "", values: Sequence[Any] = ()) -> Iterator[Any]:
-        """Rows of a table as they are stored, by key, a few thousand at a time."""
-        columns, key = ", ".join(TABLES[table]), TABLES[table][0]
-        query = f"SELECT {columns} FROM {table} WHERE {key} > ?{where} ORDER BY {key} LIMIT {_ROWS}"
-        after = (0 if table in ("events", "contexts") else "") if after is None else after
+    def rows(self, table: str, after: int | str | None = None, where: str = "", *values: Any) -> Iterator[Any]:
+        """Rows as they are stored, in the order of their keys, read in chunks."""
+        key = TABLES[table][0]
+        query = f"SELECT {', '.join(TABLES[table])} FROM {table} WHERE {key} > ?{where} ORDER BY {key} LIMIT {ROWS}"
+        if after is None:
+            after = 0 if table in ("events", "contexts") else ""
         while True:
             found = self._run(query, (after, *values))
             yield from found
-            if len(found) < _ROWS:
+            if len(found) < ROWS:
                 return
             after = found[-1][0]
 
-    def add_rows(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Insert rows as `rows` returns them."""
-        self._insert(table, rows)
+    def insert(self, table: str, rows: Sequence[Sequence[Any]], *, replace: bool = False) -> None:
+        """Add rows as they are stored; without `replace`, a key that is there already is an error."""
+        key, *others = TABLES[table]
+        new = ", ".join(f"{column} = excluded.{column}" for column in others)
+        otherwise = f" ON CONFLICT ({key}) DO UPDATE SET {new}" if replace else ""
+        self._run(f"INSERT INTO {table} VALUES {_marks(TABLES[table])}{otherwise}", rows, many=True)
 
-    def last(self) -> Event | None:
-        """The last event."""
-        found = self._run(f"SELECT {_EVENT} FROM events ORDER BY position DESC LIMIT 1")
-        return Event._make(found[0]) if found else None
-
-    def events(self, after: int = 0, agent: str | None = None, kinds: Sequence[str] = ()) -> Iterator[Event]:
-        """The events after a position, by position; those of one agent or of some kinds."""
-        where, values = ("", []) if agent is None else (" AND agent = ?", [agent])
-        if kinds:
-            among, bound = self._among("kind", kinds)
-            where, values = f"{where} AND {among}", [*values, bound]
-        return map(Event._make, self.rows("events", after, where, values))
-
-    def find(self, keys: Sequence[str]) -> list[Event]:
-        """The events that have one of these keys, in no order."""
-        among, bound = self._among("key", keys)
-        return [Event._make(row) for row in self._run(f"SELECT {_EVENT} FROM events WHERE {among}", (bound,))]
-
-    def about(self, positions: Sequence[int]) -> list[Event]:
-        """The events about the events at these positions, in no order."""
-        among, bound = self._among("about", positions)
-        return [Event._make(row) for row in self._run(f"SELECT {_EVENT} FROM events WHERE {among}", (bound,))]
-
-    def append(self, events: Sequence[Event]) -> None:
-        """Add events."""
-        self._insert("events", events)
-
-    def _whole(self, table: str, after: Any = None) -> Iterator[Any]:
+    def _whole(self, table: str, after: int | str | None = None) -> Iterator[Any]:
         for *row, own in self.rows(table, after):
             if own != row_sum(tuple(row)):
                 raise StoreError("damaged", f"{self.shown}: {_mismatch(table, row[0])}; restore a backup")
             yield row
 
-    def _put(self, table: str, *rows: tuple[Any, ...]) -> None:
-        key, *others = TABLES[table]
-        new = ", ".join(f"{column} = excluded.{column}" for column in others)
-        self._insert(table, [(*row, row_sum(row)) for row in rows], f" ON CONFLICT ({key}) DO UPDATE SET {new}")
+    def _put(self, table: str, *rows: tuple[Any, ...], replace: bool = True) -> None:
+        self.insert(table, [(*row, row_sum(row)) for row in rows], replace=replace)
+
+    def _select(self, column: str, values: Sequence[Any]) -> list[Event]:
+        query = f"SELECT {', '.join(Event._fields)} FROM events WHERE {column} IN {_marks(values)}"
+        return [Event._make(row) for row in self._run(query, values)] if values else []
+
+    def last(self) -> Event | None:
+        """The last event."""
+        found = self._run("SELECT max(position) FROM events")
+        return next(iter(self._select("position", found[0])), None)
+
+    def find(self, keys: Sequence[str]) -> list[Event]:
+        """The events that have one of these keys, in no order."""
+        return self._select("key", keys)
+
+    def about(self, positions: Sequence[int]) -> list[Event]:
+        """The events about those at these positions, in no order."""
+        return self._select("about", positions)
+
+    def events(self, after: int = 0, agent: str | None = None, kinds: Sequence[str] = ()) -> Iterator[Event]:
+        """The events after a position, by position; those of one agent or of some kinds."""
+        where = "" if agent is None else " AND agent = ?"
+        where += f" AND kind IN {_marks(kinds)}" if kinds else ""
+        return map(Event._make, self.rows("events", after, where, *([] if agent is None else [agent]), *kinds))
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Add events."""
+        self.insert("events", events)
 
     def contexts(self, after: int = 0) -> list[ContextRow]:
         """The contexts with larger numbers than this."""
@@ -219,7 +218,7 @@ class Database(ABC):
 
     def add_contexts(self, rows: Sequence[ContextRow]) -> None:
         """Add contexts."""
-        self._insert("contexts", [(*row, row_sum(row)) for row in rows])
+        self._put("contexts", *rows, replace=False)
 
     def erase_context(self, id: int) -> None:
         """Erase the name of a context."""
@@ -227,7 +226,7 @@ class Database(ABC):
             self._put("contexts", ContextRow(id, agent, None))
 
     def states(self) -> list[StateRow]:
-        """The agents as they were last saved."""
+        """The agents as they were saved."""
         return [StateRow(*row) for row in self._whole("states")]
 
     def put_states(self, rows: Sequence[StateRow]) -> None:
@@ -244,7 +243,7 @@ class Database(ABC):
         self._put("tokens", row._replace(expires=expires, revoked=int(row.revoked)))
 
     def meta(self) -> dict[str, str]:
-        """What is kept of the store as a whole: its format, its secret and who has access."""
+        """The format of the store, its secret, and who has access."""
         return dict(self._whole("meta"))
 
     def put_meta(self, name: str, value: str) -> None:
@@ -252,8 +251,8 @@ class Database(ABC):
         self._put("meta", (name, value))
 
     def check(self) -> list[str]:
-        """What is damaged, outside of what the chain of events shows; each entry names the table."""
-        faults = self._faults()
+        """What is damaged, as far as it can be seen without the chain of events; each entry names the table."""
+        faults = list[str]()
         for table, columns in TABLES.items():
             try:
                 for *row, own in self.rows(table):
@@ -264,15 +263,16 @@ class Database(ABC):
         return faults
 
 
+def _marks(values: Sequence[Any]) -> str:
+    return f"({', '.join('?' * len(values))})"
+
+
 def _mismatch(table: str, key: Any) -> str:
     return f"table {table}, row {key!r}: the content does not match its checksum"
 
 
 def connect(address: str | Path, *, create: bool = False) -> Database:
-    """Connect to the store at an address: the path of a file, or the URL of a PostgreSQL database.
-
-    With `create`, make the store if it is not there.
-    """
+    """Connect to a store, the path of a file or the URL of a PostgreSQL database; with `create`, make it if needed."""
     if str(address).startswith(("postgresql:", "postgres:")):
         from meanbounds.service.postgres import PostgresDatabase
 
