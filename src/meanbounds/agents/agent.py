@@ -166,6 +166,10 @@ class Agent(BaseAgent):
         with self._lock:
             own = self._find(context)
             asked = self._ask(own, eligible, pending)
+            arms = asked[0].eligible
+            if arms is not None and np.count_nonzero(arms) == 1 and self._contexts.arms[int(arms.argmax())] is EXPERT:
+                reason = self._why(own, self._contexts.expert, "only option")
+                return Decision(own.context, EXPERT, 1.0, reason)
             probability, (k, reason) = self._chances(*asked), self._choose(own, *asked)
             reason = self._why(own, k, reason, *asked)
             return Decision(own.context, self._contexts.arms[k], probability.item(k), reason)
@@ -349,10 +353,9 @@ class Agent(BaseAgent):
         """Forbid these arms in a context, and allow the others: ``agent.forbid([], context)`` allows all."""
         with self._lock:
             contexts = self._contexts
-            row, mask = contexts.rows[contexts.name(context)], contexts.mask(as_list("arms", arms))
-            self._awake.clear()
-            self._shared = None
-            contexts.forbidden[row] = mask
+            name, mask = contexts.name(context), contexts.mask(as_list("arms", arms))
+            self._awake.pop(name, None)
+            contexts.forbidden[contexts.rows[name]] = mask
 
     def forget_context(self, context: Context) -> None:
         """Erase a context with all that is known and was seen of it, for example when a person asks for it.

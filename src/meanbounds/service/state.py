@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
 from meanbounds.agents import Agent
 from meanbounds.bounds import EXPERT, Arm, MeanBounds, UnknownArmError, plain_arms
-from meanbounds.knowledge import Knowledge
+from meanbounds.knowledge import Knowledge, Prior
 from meanbounds.linear import Candidate, LinearAgent
 from meanbounds.policies import Policy
 from meanbounds.service.events import (
@@ -27,6 +29,7 @@ from meanbounds.service.events import (
 from meanbounds.service.refusals import RefusedError
 from meanbounds.support.checks import unknown
 from meanbounds.support.streams import stream, uniform
+from meanbounds.support.types import Floats
 
 __all__ = ["Context", "Proposal", "State", "as_context", "plain", "read_agent", "read_known", "scope_of"]
 
@@ -68,6 +71,7 @@ class State:
         self.name, self.share, self.version, self.position = name, 1.0, 0, 0
         self.ids, self.names = dict[Context, int](), dict[int, Context]()
         self.forced = dict[int | None, Arm]()
+        self._nothing: MeanBounds | None = None  # what a new context knows
 
     def know(self, number: int, name: str | None) -> None:
         """Take the name of a context, as the table of contexts has it."""
@@ -154,8 +158,10 @@ class State:
         """Add a context: it knows nothing, and where there are experts it leaves everything to them."""
         agent, name = self.agent, str(body.context)
         assert isinstance(agent, Agent)
-        known = agent.knowledge(agent.contexts[0]).bounds
-        agent.know({name: MeanBounds.vacuous(agent.arms, low=known.low, high=known.high)})
+        if self._nothing is None or self._nothing.arms != agent.arms:
+            known = agent.knowledge(agent.contexts[0]).bounds
+            self._nothing = MeanBounds.vacuous(agent.arms, low=known.low, high=known.high)
+        agent.know({name: self._nothing})
         if EXPERT in agent.arms:
             agent.forbid([arm for arm in agent.arms if arm is not EXPERT], name)
 
@@ -222,8 +228,9 @@ class State:
         elif what == "add":
             agent.add(Knowledge.from_dict(value))
         elif what == "known":
-            name = None if number is None else str(number)
-            agent.know(Knowledge.from_dict(value) if name is None else {name: Knowledge.from_dict(value)})
+            where = self._where(number)
+            known = _filled(Knowledge.from_dict(value), agent.knowledge(*where))
+            agent.know(known if number is None else {str(number): known})
         else:
             agent.forbid([self.arm(one) for one in value], *self._where(number))
 
@@ -325,6 +332,27 @@ def read_known(data: Mapping[str, Any], before: Knowledge | None = None) -> Know
     if before is None:
         return Knowledge(bounds)
     return Knowledge(bounds, prior=before.prior, trust=before.trust, assumption=before.assumption)
+
+
+def _filled(known: Knowledge, before: Knowledge) -> Knowledge:
+    """The same knowledge, and of arms that it lacks what was known before."""
+    rest = [k for k, arm in enumerate(before.bounds.arms) if arm not in known.bounds.arms]
+    if not rest:
+        return known
+    columns = [_columns(known), _columns(before)[:, rest]]
+    lower, upper, low, high, trust, mean, strength = np.hstack(columns)
+    arms = [*known.bounds.arms, *(before.bounds.arms[k] for k in rest)]
+    prior = None if known.prior is None else Prior(mean, strength)
+    bounds = MeanBounds(lower, upper, arms=arms, low=low, high=high)
+    return Knowledge(bounds, prior=prior, trust=trust, assumption=known.assumption)
+
+
+def _columns(known: Knowledge) -> Floats:
+    """Knowledge as a table with a column for each arm; a strength of 2 in the middle of the range is no prior."""
+    bounds, prior = known.bounds, known.prior
+    mean, strength = (0.5 * (bounds.low + bounds.high), 2.0) if prior is None else (prior.mean, prior.strength)
+    rows = (bounds.lower, bounds.upper, bounds.low, bounds.high, known.trust, mean, strength)
+    return np.array([np.broadcast_to(row, len(bounds)) for row in rows])
 
 
 def plain(arms: Iterable[Any]) -> list[Any]:

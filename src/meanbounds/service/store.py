@@ -196,8 +196,8 @@ class StoredAgent:
         self._ask(Erase, by=by, context=context)
 
     @property
-    def agent(self) -> Agent | LinearAgent:
-        """A copy of the agent as it is now."""
+    def agent(self) -> Any:
+        """A copy of the `Agent` or `LinearAgent` as it is now."""
         with self._store.reading() as states:
             return states[self.name].agent_by_name()
 

@@ -13,7 +13,7 @@ from meanbounds.policies import IDS
 from meanbounds.service.database import Database, StateRow
 from meanbounds.service.events import START, Decided, Event, Rewarded, chained
 from meanbounds.service.refusals import StoreError
-from meanbounds.service.state import State, plain
+from meanbounds.service.state import State
 
 __all__ = ["verify"]
 
@@ -96,7 +96,7 @@ class _Replay:
         except (ValueError, LookupError) as error:
             yield f"the agent could not decide: {error}"
             return
-        due = math.fsum(chance for arm, chance in chances if plain([arm])[0] == body.arm)
+        due = math.fsum(chance for arm, chance in chances if arm == state.arm(body.arm))
         policy = state.agent.policy
         slack = _APPROXIMATE if isinstance(getattr(policy, "base", policy), IDS) else _EXACT
         if not abs(due - body.probability) <= slack:
