@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
@@ -63,13 +63,13 @@ def _copy_to_file(source: Database, path: Path) -> None:
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
     """Give a temporary name in the same folder; at the end, the file there gets its name unless that is taken."""
-    left = [f"{path}{end}" for end in _BESIDE if Path(f"{path}{end}").exists()]
-    if path.exists():
-        raise FileExistsError(f"{path} is there already")
-    if left:
-        raise StoreError("failed", f"{' and '.join(left)} belong to a store that was there: move them away first")
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
+        left = [f"{path}{end}" for end in _BESIDE if Path(f"{path}{end}").exists()]
+        if path.exists():
+            raise FileExistsError(f"{path} is there already")
+        if left:
+            raise StoreError("failed", f"{' and '.join(left)} belong to a store that was there: move them away first")
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
@@ -85,4 +85,5 @@ def new_file(path: Path) -> Iterator[Path]:
         raise StoreError("failed", f"{path} cannot be made: {error.strerror}") from error
     finally:
         for end in ("", *_BESIDE):
-            Path(f"{temporary}{end}").unlink(missing_ok=True)
+            with suppress(OSError):
+                Path(f"{temporary}{end}").unlink()

@@ -20,7 +20,7 @@ _ADVICE: dict[Trouble, str] = {
     "damaged": "restore a backup",
     "failed": "check the server and what this user may do",
 }
-_EXISTS = "SELECT to_regclass('meanbounds.meta') IS NOT NULL"
+_FOUND = "SELECT 1 FROM pg_tables WHERE schemaname = 'meanbounds' AND tablename = 'meta'"
 
 
 class PostgresDatabase(Database):
@@ -40,11 +40,11 @@ class PostgresDatabase(Database):
             raise StoreError("failed", f"the URL of {self.shown} is malformed: write @ in a password as %40")
         if self._run("SHOW server_encoding") != [("UTF8",)]:
             raise StoreError("failed", f"{self.shown}: create the database with the encoding UTF8")
-        if self._run(_EXISTS) == [(False,)]:
+        if not self._run(_FOUND):
             if not create:
                 raise StoreError("gone", f"there is no store in {self.shown}: check the name of the database")
             with self.writing():
-                if self._run(_EXISTS) == [(False,)]:  # otherwise another process was quicker
+                if not self._run(_FOUND):  # otherwise another process was quicker
                     self._run("CREATE SCHEMA IF NOT EXISTS meanbounds")
                     self._fill()
 

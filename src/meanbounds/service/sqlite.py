@@ -41,7 +41,7 @@ class SQLiteDatabase(Database):
 
     def _open(self, create: bool) -> None:
         self.shown, self._path = self.address, Path(self.address).absolute()
-        if create and not self._path.exists():
+        if create and _identity(self._path) is None:
             with suppress(FileExistsError), new_file(self._path) as temporary:  # if another process is not quicker
                 os.close(os.open(temporary, os.O_CREAT | os.O_EXCL, 0o600))
                 self._connect(temporary)
