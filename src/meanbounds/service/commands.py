@@ -69,7 +69,10 @@ class Group(Protocol):
 
 
 class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Base of all commands: `run` checks, adds events to the group, and answers; or it raises and adds nothing."""
+    """Base of all commands: `run` checks, adds events to the group, and answers.
+
+    Or it raises, and adds nothing but a context that it names for the first time.
+    """
 
     @property
     def own_id(self) -> tuple[str, str] | None:

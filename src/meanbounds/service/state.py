@@ -255,7 +255,9 @@ class State:
         return plain_arms(agent.forbidden(*self._where(number)))
 
     def _erase(self, body: Erased) -> None:
-        self.ids.pop(self.names.pop(body.context, ()), None)
+        name = self.names.pop(body.context, None)
+        if name is not None and self.ids.get(name) == body.context:  # the name may be that of a new context by now
+            del self.ids[name]
 
     def _asked(self, number: int | None) -> tuple[Any, tuple[Any, ...]]:
         """The agent, and the arguments that say where."""
