@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import subprocess
@@ -67,7 +68,7 @@ def postgres() -> Iterator[str]:
         options = ["-U", "tester", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
         command = [initdb, "-D", str(folder / "data"), *options]
         subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE, **who)
-        settings = ["listen_addresses=", f"unix_socket_directories={folder}", "fsync=off", "max_connections=10"]
+        settings = ["listen_addresses=", f"unix_socket_directories={folder}", "fsync=off", "max_connections=40"]
         command = [server, "-D", str(folder / "data"), *(part for own in settings for part in ("-c", own))]
         url = f"postgresql://tester@/postgres?host={folder}"
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **who) as process:
@@ -79,6 +80,18 @@ def postgres() -> Iterator[str]:
                 process.wait(PATIENCE)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def postgres_database(postgres: str) -> Iterator[str]:
+    """The URL of a new, empty database on that server."""
+    import psycopg
+
+    name = f"test_{secrets.token_hex(6)}"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+        yield postgres.replace("/postgres?", f"/{name}?")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
 def wait_for(connect: Any, error: type[Exception], process: subprocess.Popen[bytes]) -> None:
