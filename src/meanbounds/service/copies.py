@@ -55,7 +55,8 @@ def _copy_to_file(source: Database, path: Path) -> None:
     try:
         with new_file(path) as temporary, closing(connect(temporary, create=True)) as target:
             copy(source, target)
-            target.sweep()  # everything is in the file itself now
+            if not target.sweep():  # into the file itself
+                raise StoreError("busy", f"{target.shown}: somebody reads this file: try again")
     except FileExistsError:
         raise StoreError("failed", f"{path} is there already and stays as it is: give another name") from None
 

@@ -98,8 +98,8 @@ class Database(ABC):
         """The rows that a query returns. `many`: run it for each of a list of values, and return nothing."""
 
     @abstractmethod
-    def sweep(self) -> None:
-        """Remove what the database's own log still has of erased names, if that is possible."""
+    def sweep(self) -> bool:
+        """Remove what the database's own log still has of erased names; False if that is not possible now."""
 
     def another(self) -> Database:
         """One more connection to the same store."""

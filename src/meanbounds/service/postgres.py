@@ -45,7 +45,8 @@ class PostgresDatabase(Database):
                 raise StoreError("gone", f"there is no store in {self.shown}: check the name of the database")
             with self.writing():
                 if not self._run(_FOUND):  # otherwise another process was quicker
-                    self._run("CREATE SCHEMA IF NOT EXISTS meanbounds")
+                    if not self._run("SELECT 1 FROM pg_namespace WHERE nspname = 'meanbounds'"):
+                        self._run("CREATE SCHEMA meanbounds")
                     self._fill()
 
     def _connect(self) -> None:
@@ -74,8 +75,7 @@ class PostgresDatabase(Database):
                     cursor.executemany(_translated(query), values)
                 return []
             several = query.startswith("BEGIN")  # statements, in one message
-            prepare = False if several else None
-            cursor = self._connection.execute(_translated(query), values or None, prepare=prepare, binary=not several)
+            cursor = self._connection.execute(_translated(query), values or None, prepare=False, binary=not several)
             if query == "COMMIT" and cursor.statusmessage != query:
                 raise StoreError("failed", f"{self.shown}: nothing was committed, after an error before")
             return cursor.fetchall() if cursor.description else []
@@ -93,8 +93,9 @@ class PostgresDatabase(Database):
             self._connection.close()
         return StoreError(kind, f"{self.shown}: {str(error).partition(chr(10))[0]}; {_ADVICE[kind]}")
 
-    def sweep(self) -> None:
+    def sweep(self) -> bool:
         """Nothing: the server removes old rows by itself."""
+        return True
 
     def check(self) -> list[str]:
         """PostgreSQL's check of indexes (amcheck) if this user may run it, and the checksums of rows."""

@@ -89,10 +89,9 @@ class SQLiteDatabase(Database):
             kind = "full"
         return StoreError(kind, f"{self.shown}: {error}; {_ADVICE[kind]}")
 
-    def sweep(self) -> None:
-        """Empty SQLite's log; the file itself keeps nothing that was deleted (`secure_delete`)."""
-        if self._run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
-            raise StoreError("busy", f"{self.shown}-wal still has what was erased, because somebody reads: try again")
+    def sweep(self) -> bool:
+        """Empty SQLite's log, unless somebody reads; the file keeps nothing that was deleted (`secure_delete`)."""
+        return self._run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0] == 0
 
     def check(self) -> list[str]:
         """SQLite's own check, and the checksums of rows."""
