@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -12,9 +11,12 @@ from msgspec import UNSET, Meta, UnsetType
 from meanbounds.agents import Agent
 from meanbounds.bounds import MeanBounds
 from meanbounds.service import limits
-from meanbounds.service.events import Body, Changed, Created, Decided, Erased, Event, Observed, Rewarded
+from meanbounds.service.events import Changed, Created, Decided, Erased, Observed, Rewarded
 from meanbounds.service.refusals import RefusedError
-from meanbounds.service.state import Context, State, as_context, plain, read_agent, read_known
+from meanbounds.service.state import State, as_context, plain, read_agent, read_known
+
+if TYPE_CHECKING:
+    from meanbounds.service.writer import Group
 
 __all__ = [
     "Answer",
@@ -42,30 +44,6 @@ AnyArm = (
 )
 Number = Annotated[float, Meta(ge=-1e300, le=1e300)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
-
-
-class Group(Protocol):
-    """The commands that are written together, as one of them sees it."""
-
-    by: str
-
-    def found(self, key: str | None) -> Event | None:
-        """The event with this key, of this group or earlier."""
-
-    def reward_of(self, decision: Event) -> Event | None:
-        """The event with the reward of a decision."""
-
-    def number(self, state: State, context: Context | None) -> int | None:
-        """The number of a context, which is entered if it is new."""
-
-    def numbers(self, state: State, contexts: Iterable[Context]) -> list[int]:
-        """Numbers of the contexts of a new agent."""
-
-    def changes(self, state: State, after: int) -> Iterable[Event]:
-        """The changes of an agent after this version, the first one first, and the version itself."""
-
-    def append(self, state: State, body: Body, key: str | None = None, about: int | None = None) -> Event:
-        """Add an event, and change the state as it says."""
 
 
 class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
 __all__ = [
-    "KINDS",
     "START",
     "Body",
     "Changed",
@@ -32,12 +31,15 @@ START = "0" * 40
 
 
 class Body(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an event says, beside where and when; a context is given by its number, an arm as in JSON."""
+    """What an event of one kind says; a context is given by its number, an arm as in JSON."""
+
+    kind: ClassVar[str]
 
 
 class Created(Body, frozen=True):
     """A new agent, as `Agent.to_dict` saves it, with numbers for names of contexts."""
 
+    kind = "create"
     agent: dict[str, Any]
     by: str = ""
 
@@ -45,6 +47,7 @@ class Created(Body, frozen=True):
 class Decided(Body, frozen=True):
     """A decision; `version` is the position of the last change before it."""
 
+    kind = "decision"
     arm: Any
     probability: float
     reason: str
@@ -59,6 +62,7 @@ class Rewarded(Body, frozen=True):
     `arm` is what was decided, `chosen` what the experts chose if they were asked.
     """
 
+    kind = "reward"
     arm: Any
     reward: float | None
     context: int | None = None
@@ -69,6 +73,7 @@ class Rewarded(Body, frozen=True):
 class Observed(Body, frozen=True):
     """What experts chose in a case that no decision was asked for, and how it went."""
 
+    kind = "observation"
     arm: Any
     reward: float
     context: int | None = None
@@ -77,6 +82,7 @@ class Observed(Body, frozen=True):
 class Changed(Body, frozen=True):
     """Settings that were replaced, by name, and what they were; `to` if this went back to an earlier version."""
 
+    kind = "change"
     set: dict[str, Any]
     was: dict[str, Any]
     by: str = ""
@@ -86,25 +92,16 @@ class Changed(Body, frozen=True):
 class Entered(Body, frozen=True):
     """A new context, about whose arms nothing is known; the table of contexts has its name."""
 
+    kind = "context"
     context: int
 
 
 class Erased(Body, frozen=True):
     """The name of a context was erased."""
 
+    kind = "erase"
     context: int
     by: str = ""
-
-
-KINDS: dict[str, type[Body]] = {  # the names by which events are stored
-    "create": Created,
-    "decision": Decided,
-    "reward": Rewarded,
-    "observation": Observed,
-    "change": Changed,
-    "context": Entered,
-    "erase": Erased,
-}
 
 
 class Event(NamedTuple):
@@ -125,14 +122,13 @@ class Event(NamedTuple):
         return _DECODERS[self.kind].decode(self.body)
 
 
-_DECODERS = {kind: msgspec.json.Decoder(body) for kind, body in KINDS.items()}
-_NAMES = {body: kind for kind, body in KINDS.items()}
+_DECODERS = {body.kind: msgspec.json.Decoder(body) for body in Body.__subclasses__()}
 _ENCODER = msgspec.json.Encoder()
 
 
-def written(body: Body) -> tuple[str, str]:
-    """The kind of an event with this body, and the body as JSON text."""
-    return _NAMES[type(body)], _ENCODER.encode(body).decode()
+def written(body: Body) -> str:
+    """The body of an event as JSON text."""
+    return _ENCODER.encode(body).decode()
 
 
 def digest(before: str, *said: Any) -> str:

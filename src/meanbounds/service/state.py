@@ -6,7 +6,7 @@ import copy
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,33 +15,16 @@ from meanbounds.bounds import EXPERT, Arm, MeanBounds, UnknownArmError, plain_ar
 from meanbounds.knowledge import Knowledge, Prior
 from meanbounds.linear import Candidate, LinearAgent
 from meanbounds.policies import Policy
-from meanbounds.service.events import (
-    Body,
-    Changed,
-    Created,
-    Decided,
-    Entered,
-    Erased,
-    Event,
-    Observed,
-    Rewarded,
-)
+from meanbounds.service.events import Body, Changed, Created, Decided, Entered, Erased, Event, Observed, Rewarded
 from meanbounds.service.refusals import RefusedError
 from meanbounds.support.checks import unknown
+from meanbounds.support.decisions import Decision
 from meanbounds.support.streams import stream, uniform
 from meanbounds.support.types import Floats
 
-__all__ = ["Context", "Proposal", "State", "as_context", "plain", "read_agent", "read_known", "scope_of"]
+__all__ = ["Context", "State", "as_context", "plain", "read_agent", "read_known", "scope_of"]
 
 Context = str | tuple[str, ...]
-
-
-class Proposal(NamedTuple):
-    """What is to be done in a case, with which probability, and why."""
-
-    arm: Arm | Candidate
-    probability: float
-    reason: str
 
 
 class State:
@@ -104,18 +87,18 @@ class State:
             raise UnknownArmError(unknown("arm", arm, self.agent.arms))
         return arm
 
-    def propose(self, context: int | None, eligible: list[Any] | None) -> Proposal:
+    def propose(self, context: int | None, eligible: list[Any] | None) -> Decision:
         """What is to be done in a case."""
         forced, offered, share = self._ask(context, eligible)
         agent, where = self._asked(context)
         if forced is not None:
-            return Proposal(forced, 1.0, "forced")
+            return Decision(context, forced, 1.0, "forced")
         if share < 1.0 and uniform(stream(agent.seed, 0, "share"), self.position)[0] >= share:
             expert = agent.probabilities(*where, eligible=offered).item(agent.arms.index(EXPERT))
-            return Proposal(EXPERT, 1.0 - share + share * expert, "share")
+            return Decision(context, EXPERT, 1.0 - share + share * expert, "share")
         decision = agent.propose(*where, eligible=offered)
         rest = 1.0 - share if decision.arm is EXPERT else 0.0
-        return Proposal(decision.arm, rest + share * decision.probability, decision.reason)
+        return Decision(context, decision.arm, rest + share * decision.probability, decision.reason)
 
     def chances(self, context: int | None, eligible: list[Any] | None) -> list[tuple[Any, float]]:
         """The probability with which `propose` returns each arm."""

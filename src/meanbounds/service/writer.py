@@ -15,7 +15,7 @@ from meanbounds.service.events import START, Body, Entered, Erased, Event, chain
 from meanbounds.service.refusals import RefusedError, StoreError
 from meanbounds.service.state import Context, State
 
-__all__ = ["Writer"]
+__all__ = ["Group", "Writer"]
 
 _PAUSE = 1.0  # seconds after a failed write in which no other is tried: to read everything again takes a while
 
@@ -103,7 +103,7 @@ class Writer:
             self._load()
         with self._reloading(), self.database.writing():
             self._advance()
-            group = _Group(self, orders)
+            group = Group(self, orders)
             answers = [group.one(order, key) for order, key in zip(orders, group.keys, strict=True)]
             if group.events:
                 self.database.add_contexts(group.contexts)
@@ -156,8 +156,8 @@ class Writer:
         return self._context
 
 
-class _Group:
-    """The commands that are written together: see `meanbounds.service.commands.Group`."""
+class Group:
+    """The commands that are written together, as one of them sees it; `by` is who gave that one."""
 
     def __init__(self, writer: Writer, orders: Sequence[Order]) -> None:
         self._writer, self._time, self.by = writer, writer.now(), ""
@@ -197,12 +197,15 @@ class _Group:
         return answer
 
     def found(self, key: str | None) -> Event | None:
+        """The event with this key, of this group or earlier."""
         return None if key is None else self._found.get(key)
 
     def reward_of(self, decision: Event) -> Event | None:
+        """The event with the reward of a decision."""
         return self._rewards.get(decision.position)
 
     def number(self, state: State, context: Context | None) -> int | None:
+        """The number of a context, which is entered if it is new."""
         if context is None or not state.contextual:
             if (context is None) == state.contextual:
                 said = "decides by context: say which" if state.contextual else "has no contexts: leave the context out"
@@ -215,6 +218,7 @@ class _Group:
         return number
 
     def numbers(self, state: State, contexts: Iterable[Context]) -> list[int]:
+        """Numbers for new contexts."""
         names = list(contexts)
         if len(state.ids) + len(names) > limits.CONTEXTS:
             raise RefusedError(422, "too_many", f"an agent has at most {limits.CONTEXTS:,} contexts")
@@ -225,6 +229,7 @@ class _Group:
         return [row.id for row in rows]
 
     def changes(self, state: State, after: int) -> list[Event]:
+        """The version of an agent at this position, and the changes since, the first one first."""
         kinds = ("create", "change")
         found = [*self._writer.database.events(after - 1, state.name, kinds)]
         found += [event for event in self.events if event.agent == state.name and event.kind in kinds]
@@ -233,9 +238,9 @@ class _Group:
         return found
 
     def append(self, state: State, body: Body, key: str | None = None, about: int | None = None) -> Event:
+        """Add an event, and change the state as it says."""
         before = self._writer.last
-        kind, text = written(body)
-        said = (before.position + 1, self._time, kind, state.name, key, about, text)
+        said = (before.position + 1, self._time, body.kind, state.name, key, about, written(body))
         event = Event(*said, digest(before.hash, *said))
         state.apply(event, body)
         self._writer.last = event
