@@ -17,13 +17,23 @@ __all__ = ["COMMANDS", "main", "make_parser"]
 COMMANDS = (
     "start_command",
     "explain_command",
+    "decide_command",
+    "reward_command",
     "evaluate_command",
+    "serve_command",
+    "token_command",
+    "export_command",
+    "verify_command",
+    "backup_command",
+    "restore_command",
 )
 """The modules of the commands, in the order of the help; each has a COMMAND."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0, 2 for bad input, 130 if interrupted, 141 if nobody reads the output.
+    """Run a command and return its exit code.
+
+    That is 0, 1 if `verify` finds faults, 2 for bad input, 130 if interrupted, 141 if nobody reads the output.
 
     Examples
     --------
@@ -36,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # names that the terminal's encoding lacks
     try:
         with warnings_told():
-            options.command.run(options)
+            code: int | None = options.command.run(options)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to complain at the end
@@ -52,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         tell(f"meanbounds: {in_options(str(error))}")
         return 2
-    return 0
+    return code or 0
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -67,7 +77,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands: list[Command] = [import_module(f"{__name__}.{name}").COMMAND for name in COMMANDS]
     parser = argparse.ArgumentParser(
         prog="meanbounds",
-        description="From a log of decisions to an agent that takes over only what it does at least as well.",
+        description="From a log of decisions to an agent that takes over\nonly what it does at least as well.",
         epilog="\n  ".join(["examples:", *(command.example for command in commands)])
         + "\n\nmeanbounds COMMAND --help explains the options of a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -50,9 +50,7 @@ def add_agent(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--shift", type=float, default=0.0, metavar="SHARE", help="the share of cases that have changed since, at most"
     )
-    group = parser.add_argument_group(
-        "what the agent promises them; by default a margin of 0.01 of the range. All that are given hold"
-    )
+    group = parser.add_argument_group("what it promises them, all at once; by default a margin of 0.01 of the range")
     for name, what in (
         ("margin", "the average loss of a decision, at most, in reward units, such as 0.01"),
         ("at-least", "the share of the experts' reward that is kept, such as 0.98"),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 
 __all__ = ["PATIENCE", "Command", "in_options", "patience", "tell", "warnings_told", "writing"]
 
@@ -25,6 +26,7 @@ _OPTIONS = (
     (r"^(errors|loss|odds|gap_low|gap_high|shift|confidence|cost|least)(?= must| is)", r"--\1"),
     (r'\bon_bad=("drop")?', "--drop"),
     (r"\bwhere=", "--where "),
+    (r"\bas context=", "as --context"),
     (r"\binclude=", "--include"),
     (r"\bexpert=False", "--no-experts"),
     (r"\(expert=True\)", "(without --no-experts)"),
@@ -32,6 +34,9 @@ _OPTIONS = (
     (r"\bmb\.Promise\(at_least=([\d.]+)\)", r"--at-least \1"),
     (rf"\b(errors|loss|odds|gap_low|gap_high|shift|confidence|cost|arms|least)=(?:{_NUMBER})?", r"--\1 \2"),
     (r"\b(errors|loss|odds|gap_low|gap_high) of (?=at)", r"--\1 of "),
+    (r"\bsay as arm which\b", "say with --arm which"),
+    (r"\bdecides by context: say which$", "decides by context: say which with --context"),
+    (r"that no reward will come \(null\)", "that no reward will come, with --never"),
     (r"--(gap|at)_", r"--\1-"),
 )
 
@@ -49,21 +54,22 @@ class Command:
     add_options
         Adds the command's options to its parser.
     run
-        Does the work. It imports what it needs, so that help is quick.
+        Does the work, and returns the exit code if that may be another than 0. It imports what it needs, so that help
+        is quick.
     """
 
     name: str
     help: str
     example: str
     add_options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], None]
+    run: Callable[[argparse.Namespace], int | None]
 
     def add_to(self, commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         """Add the command's own parser, with its example under the options."""
         parser = commands.add_parser(
             self.name,
             help=self.help,
-            description=f"{self.help[0].upper()}{self.help[1:]}.",
+            description=fill(f"{self.help[0].upper()}{self.help[1:]}.", 78),
             epilog=f"example:\n  {self.example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from meanbounds.cli.command import Command, patience, writing
+from meanbounds.cli.store_options import agent_name, is_store, open_store, range_of
 
 __all__ = ["COMMAND"]
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the decisions")
-    what = "a CSV, Parquet or JSON lines file with a row for each decision, a folder of them, or a pattern"
+    what = (
+        "a CSV, Parquet or JSON lines file with a row for each decision, a folder of them, or a pattern; or a store, "
+    )
+    what += "which needs none of the options in this group"
     group.add_argument("decisions", metavar="DECISIONS", help=what)
+    group.add_argument("agent", metavar="AGENT", nargs="?", help="the agent, if DECISIONS is a store that has several")
     group.add_argument("--context", nargs="+", metavar="COLUMN", help="what was recorded of each case, such as clinic")
     for name, what in (
         ("arm", "what was played"),
@@ -26,7 +32,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     what = "what stands in the arm's column where the experts were asked; default: expert"
     group.add_argument("--expert", default="expert", metavar="TEXT", help=what)
     what = "the smallest and the largest reward that are possible, such as 1 5 for stars; default: 0 1"
-    group.add_argument("--range", type=float, nargs=2, default=[0.0, 1.0], metavar=("LOW", "HIGH"), help=what)
+    group.add_argument("--range", type=float, nargs=2, metavar=("LOW", "HIGH"), help=what)
     group.add_argument("--where", metavar="SQL", help="take only these rows, such as \"day >= '2024-06-01'\"")
     group.add_argument("--drop", action="store_true", help="leave out rows that cannot be used, and say how many")
     group = parser.add_argument_group("what to compare with")
@@ -51,35 +57,50 @@ def _run(options: argparse.Namespace) -> None:
     from meanbounds.logs import evaluate, read
     from meanbounds.support.saving import write_atomically
 
-    low, high = options.range
     columns = {name: getattr(options, name) for name in ("context", "arm", "reward")}
     if columns["context"] and len(columns["context"]) == 1:
         columns["context"] = columns["context"][0]
-    on_bad: Any = "drop" if options.drop else "error"
-    log = None
-    if options.log:
-        with patience(f"reading {options.log}"):
-            log = read(options.log, **columns, low=low, high=high, on_bad=on_bad)
-    with patience(f"reading {options.decisions}"):
-        found = evaluate(
-            options.decisions,
-            _policies(options.policy),
-            **columns,
-            **{
-                name: getattr(options, name)
-                for name in ("probability", "expert", "arms", "least", "confidence", "where")
-            },
-            log=log,
-            low=low,
-            high=high,
-            on_bad=on_bad,
-        )
+    with ExitStack() as stack:
+        given = _of_store(options, stack) if is_store(options.decisions) else _of_file(options, columns)
+        ends: dict[str, Any] = {name: given[name] for name in ("low", "high", "on_bad")}
+        log = None
+        if options.log:
+            with patience(f"reading {options.log}"):
+                log = read(options.log, **columns, **ends)
+        alike = {name: getattr(options, name) for name in ("arms", "least", "confidence", "where")}
+        with patience("reading the decisions"):
+            found = evaluate(policies=_policies(options.policy), log=log, **alike, **given)
     print(found)
     if options.output:
         text = json.dumps(found.to_dict(), allow_nan=False) + "\n"
         with writing(options.output):
             write_atomically(options.output, lambda partial: partial.write_text(text, encoding="utf-8"))
         print(f"\nwritten: {options.output}")
+
+
+def _of_file(options: argparse.Namespace, columns: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `evaluate` that say what decisions in files are like."""
+    if options.agent is not None:
+        raise ValueError(f"{options.decisions} is no store, so {options.agent} cannot be the agent in it")
+    low, high = options.range or (0.0, 1.0)
+    more = {"probability": options.probability, "expert": options.expert, "on_bad": "drop" if options.drop else "error"}
+    return {"decisions": options.decisions, **columns, **more, "low": low, "high": high}
+
+
+def _of_store(options: argparse.Namespace, stack: ExitStack) -> dict[str, Any]:
+    """The same for an agent's decisions in a store, which are written to a file until the stack is closed."""
+    from tempfile import TemporaryDirectory
+
+    from meanbounds.service.export import columns, export
+
+    store = stack.enter_context(open_store(options.decisions))
+    name, folder = agent_name(store, options.agent), stack.enter_context(TemporaryDirectory(prefix="meanbounds-"))
+    path = Path(folder) / "decisions.csv"
+    export(store.database, name, path)
+    contexts = [column for column in columns(store.database, name) if column.startswith("context")]
+    low, high = options.range or range_of(store[name].agent)
+    context = contexts[0] if len(contexts) == 1 else contexts or None
+    return {"decisions": str(path), "context": context, "low": low, "high": high, "on_bad": "drop"}
 
 
 def _policies(paths: list[Path]) -> dict[str, Any]:

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from meanbounds.cli.columns import add_agent, add_log, arguments, experts_of, read_log
 from meanbounds.cli.command import Command, patience, writing
+from meanbounds.cli.store_options import is_store, open_store, typed
+
+if TYPE_CHECKING:
+    from meanbounds.agents import Agent
+    from meanbounds.linear import LinearAgent
+    from meanbounds.logs import Counts
+    from meanbounds.service.store import Store
 
 __all__ = ["COMMAND"]
 
@@ -14,27 +24,93 @@ __all__ = ["COMMAND"]
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_log(parser)
     add_agent(parser)
-    parser.add_argument("-o", "--output", type=Path, metavar="AGENT.json", help="the file for the agent")
+    what = "agent.json, or the store that keeps the agent and its decisions: clinic.db or postgresql://USER@HOST/NAME. "
+    what += "It is made if it is missing; an agent of this name in it stays, and goes by what is known now"
+    parser.add_argument("-o", "--output", metavar="OUTPUT", help=what)
+    what = "what to call the agent in a store; default: the log's file name"
+    parser.add_argument("--name", metavar="NAME", help=what)
 
 
 def _run(options: argparse.Namespace) -> None:
     """Print what to expect; write the agent."""
     from meanbounds.logs import start
 
-    counts = read_log(options)
-    with patience("making the agent"):
-        found = start(counts, experts_of(options), **arguments(options, counts))
-    print(found)
-    if options.output:
-        with writing(options.output):
-            found.save(options.output)
-        print(f"\nwritten: {options.output}")
+    if not is_store(options.output or ""):
+        if options.name is not None:
+            raise ValueError("--name is for an agent in a store: give one with -o, such as -o clinic.db")
+        counts = read_log(options)
+        with patience("making the agent"):
+            found = start(counts, experts_of(options), **arguments(options, counts))
+        print(found)
+        if options.output:
+            with writing(Path(options.output)):
+                found.save(options.output)
+            print(f"\nwritten: {options.output}")
+        return
+    name, counts = _name(options), read_log(options)
+    with ExitStack() as stack:
+        old = "://" in options.output or Path(options.output).exists()
+        store = stack.enter_context(open_store(options.output, create=True)) if old else None
+        if store is not None and name in store:
+            counts = _with_observed(counts, store[name].agent)
+        with patience("making the agent"):
+            found = start(counts, experts_of(options), **arguments(options, counts))
+        print(found)
+        if store is None:
+            store = stack.enter_context(open_store(options.output, create=True))
+        _put(store, name, found.agent, typed(options.output))
+
+
+def _name(options: argparse.Namespace) -> str:
+    """What the agent is called: by default as the log."""
+    name = Path(options.log).name.partition(".")[0] if options.name is None else options.name
+    if not name or (options.name is None and set(name) & set("*?[]")):
+        raise ValueError("give the agent a name in the store with --name, such as --name clinic")
+    return str(name)
+
+
+def _with_observed(counts: Counts, agent: Agent | LinearAgent) -> Counts:
+    """The counts of the log with what an agent's experts chose since, in the contexts that it has; says so."""
+    from meanbounds.agents import Agent
+    from meanbounds.logs import with_observed
+    from meanbounds.logs.words import quantity
+
+    if not isinstance(agent, Agent):
+        return counts
+    known = agent.contexts or (None,)
+    both, rest = ([one for one in counts.contexts if (one in known) == wanted] for wanted in (True, False))
+    if not both or counts.weighted is not None or not agent.observed()[0].any():
+        return counts
+    found = with_observed(counts.select(both), agent)
+    found = found + counts.select(rest) if rest else found
+    print(
+        f"Added to the log: {quantity(found.rows - counts.rows, 'case')} in which the agent asked your experts since."
+    )
+    print("If the log has them too, leave them out of it with --where.\n")
+    return found
+
+
+def _put(store: Store, name: str, agent: Agent, address: str) -> None:
+    """Put the agent into the store, or its policy and knowledge into the agent of this name."""
+    shown = store.database.shown
+    if name not in store:
+        store.add(name, agent)
+        print(f"\nwritten: {shown}, agent {name}")
+        first = agent.contexts[0] if agent.contexts else ()
+        words = ["--context"] * bool(first) + [*(first if isinstance(first, tuple) else (first,))]
+        print(f"Ask it with: {shlex.join(['meanbounds', 'decide', address, *[name] * (len(store) > 1), *words])}")
+        return
+    with store.reading() as states:
+        before = states[name].version
+    version = store[name].change(agent=agent)
+    print(f"\nwritten: {shown}, agent {name}, version {version}. What it has seen stays.")
+    print(f'To undo this, in Python: mb.Store("{address}")["{name}"].rollback({before})')
 
 
 COMMAND = Command(
     name="start",
     help="make an agent from a log of experts, and say whether it should take over from them",
-    example="meanbounds start log.csv --context clinic --arm treatment --reward recovered -o agent.json",
+    example="meanbounds start log.csv --context clinic --arm treatment --reward recovered -o clinic.db",
     add_options=_add_options,
     run=_run,
 )
