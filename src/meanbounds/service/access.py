@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import ipaddress
 import json
-import math
 import re
 import secrets
 import threading
@@ -36,6 +35,7 @@ _TOKEN = re.compile(rb"(?:bearer +)?mb_([0-9a-f]+)_([\w-]+)", re.IGNORECASE)
 _LOCAL = re.compile(rb"(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?", re.IGNORECASE)
 _RELAYED = re.compile(rb"forwarded|x-forwarded-.*|x-real-ip|via")
 _OWN_SITE = (b"same-origin", b"none")
+_read = msgspec.json.Decoder(list[str]).decode
 
 
 class Who(NamedTuple):
@@ -50,14 +50,7 @@ class Who(NamedTuple):
         return self.agents is None or agent in self.agents
 
 
-class _Token(NamedTuple):
-    who: Who
-    hash: bytes
-    scopes: frozenset[str]
-    expires: float
-
-
-_NO_TOKEN = _Token(Who(""), b"0" * 64, frozenset(), 0.0)
+_NO_TOKEN = TokenRow("", "0" * 64, "[]", "[]", "", 0.0, 1)
 
 
 def make_token(
@@ -74,7 +67,7 @@ def make_token(
     if days is not None and not 0.0 < days <= 36_500.0:
         raise ValueError(f"days must be more than 0 and at most 36,500; got {days}")
     number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-    hashed, expires = _hash(secret.encode()).decode(), None if days is None else time.time() + 86_400.0 * days
+    hashed, expires = _hash(secret.encode()), None if days is None else time.time() + 86_400.0 * days
     with database.writing():
         database.put_token(TokenRow(number, hashed, json.dumps(wanted), own, name, expires, 0))
     return f"mb_{number}_{secret}"
@@ -95,7 +88,7 @@ class Access:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._known: tuple[float, dict[str, _Token], bool] | None = None  # when it was read, the tokens, whether open
+        self._known: tuple[float, dict[str, TokenRow], bool] | None = None  # when it was read, the tokens, whether open
         self._made = defaultdict[str, deque[float]](lambda: deque(maxlen=limits.NEW_CONTEXTS))
         self._end, self._tried = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="access", daemon=True)
@@ -115,7 +108,10 @@ class Access:
             try:
                 with closing(self._database.another()) as own:
                     while not self._end.is_set():
-                        self._known = _read(own)
+                        began = time.monotonic()
+                        with own.reading():
+                            tokens, access = {row.id: row for row in own.tokens()}, own.meta()["access"]
+                        self._known = began, tokens, access == "loopback"
                         self._tried.set()
                         self._end.wait(_PERIOD)
             except Exception as error:  # whatever it was, nobody passes until tokens are read again
@@ -141,11 +137,12 @@ class Access:
                 raise RefusedError(403, "forbidden", "without a token, only programs on this machine may do this")
             return Who("local")
         token = _find(given, known[1])
-        if scope not in token.scopes:
+        who = Who(token.name or token.id, None if token.agents is None else frozenset(_read(token.agents)), token.id)
+        if scope not in _read(token.scopes):
             raise RefusedError(403, "forbidden", f"this token lacks the scope {scope}; meanbounds token makes another")
-        if agent is not None and not token.who.sees(agent):
+        if agent is not None and not who.sees(agent):
             raise RefusedError(403, "forbidden", "this token is not for this agent; meanbounds token makes another")
-        return token.who
+        return who
 
     def count_context(self, who: Who) -> None:
         """Count a new context that somebody asks for, or refuse it."""
@@ -155,25 +152,13 @@ class Access:
         made.append(now)
 
 
-def _read(database: Database) -> tuple[float, dict[str, _Token], bool]:
-    began, read = time.monotonic(), msgspec.json.Decoder(frozenset[str]).decode
-    with database.reading():
-        rows, access = database.tokens(), database.meta()["access"]
-    tokens = {}
-    for row in rows:
-        who = Who(row.name or row.id, None if row.agents is None else read(row.agents), row.id)
-        if not row.revoked:
-            expires = math.inf if row.expires is None else row.expires
-            tokens[row.id] = _Token(who, row.hash.encode(), read(row.scopes), expires)
-    return began, tokens, access == "loopback"
-
-
-def _find(given: Sequence[bytes], tokens: dict[str, _Token]) -> _Token:
+def _find(given: Sequence[bytes], tokens: dict[str, TokenRow]) -> TokenRow:
     """The token that headers name; the comparison takes as long for one that does not exist."""
     match = _TOKEN.fullmatch(given[0]) if len(given) == 1 else None
     number, secret = match.groups() if match else (b"", b"")
     token = tokens.get(number.decode(), _NO_TOKEN)
-    if not hmac.compare_digest(_hash(secret), token.hash) or token.expires <= time.time():
+    is_right = hmac.compare_digest(_hash(secret).encode(), token.hash.encode())
+    if not is_right or token.revoked or (token.expires is not None and token.expires <= time.time()):
         raise RefusedError(401, "unauthorized", "send one valid token: Authorization: Bearer mb_...")
     return token
 
@@ -193,5 +178,5 @@ def _is_local(headers: Headers, peer: Sequence[Any] | None) -> bool:
         return False
 
 
-def _hash(secret: bytes) -> bytes:
-    return hashlib.sha256(secret).hexdigest().encode()
+def _hash(secret: bytes) -> str:
+    return hashlib.sha256(secret).hexdigest()

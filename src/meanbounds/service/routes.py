@@ -1,0 +1,178 @@
+"""What can be asked over HTTP: one table, from which the application and its document are made."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.resources import files
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import msgspec
+
+from meanbounds.service import commands as do
+from meanbounds.service import limits, ofrep, views
+from meanbounds.service.access import Who
+from meanbounds.service.openapi import document
+from meanbounds.service.refusals import RefusedError
+from meanbounds.service.state import Context, State, as_context
+
+if TYPE_CHECKING:
+    from meanbounds.service.app import Service
+
+__all__ = ["OPERATIONS", "Call", "Operation", "Raw", "Refusal", "as_json"]
+
+
+class Raw(NamedTuple):
+    """The type and the content of an answer that is not JSON."""
+
+    media: bytes
+    content: bytes
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """The answer to a request that is refused: a `code` for programs, and a `message`."""
+
+    error: dict[str, str]
+
+
+class Query(msgspec.Struct, frozen=True):
+    """The query of a view; most take none."""
+
+
+class Page(Query, frozen=True):
+    """A part of the contexts whose names contain a text."""
+
+    search: str = ""
+    start: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
+    limit: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 100
+
+
+class Before(Query, frozen=True):
+    """The last changes before a version."""
+
+    before: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 2**53
+    limit: Annotated[int, msgspec.Meta(ge=0, le=500)] = 50
+
+
+class Named(Query, frozen=True):
+    """The name of a context; one of several texts is a JSON list."""
+
+    name: str | None = None
+
+
+class Call(NamedTuple):
+    """A request for a view."""
+
+    service: Service
+    who: Who
+    path: dict[str, str]
+    query: Any
+
+
+def as_json(found: Any, _agent: str | None = None) -> tuple[int, Any]:
+    """The status and the body of an answer; in a batch, refusals stand in the place of answers."""
+    if isinstance(found, RefusedError):
+        return found.status, Refusal({"code": found.code, "message": str(found)})
+    return 200, [as_json(one)[1] for one in found] if isinstance(found, list) else found
+
+
+class Operation(NamedTuple):
+    """What can be asked.
+
+    `takes` is the type of the body of a POST, whose commands are carried out, and of the query of a GET, for a view.
+    Where a token needs a `scope`, a view gets the state of the agent in the path, or all states if none is in it.
+    """
+
+    method: str
+    path: str
+    scope: str | None
+    about: str
+    gives: Any
+    takes: Any = Query
+    view: Callable[[Call, Any], Any] = lambda call, states: None
+    order: Callable[[Any], do.Command] = lambda body: body
+    shape: Callable[[Any, str | None], tuple[int, Any]] = as_json
+
+
+def _contexts(call: Call, state: State) -> tuple[int, list[Context]]:
+    return views.contexts_view(state, call.query.search, call.query.start, call.query.limit)
+
+
+def _context(call: Call, state: State) -> views.ContextView:
+    name = call.query.name
+    if name is not None and name not in state.ids:
+        with suppress(msgspec.DecodeError):
+            name = as_context(msgspec.json.decode(name, type=list[str]))
+    if name not in (state.ids if state.contextual else (None,)):
+        raise RefusedError(404, "unknown_context", "there is no such context: say which as name=")
+    return views.context_view(state, state.ids.get(name))
+
+
+def _changes(call: Call, state: State) -> list[views.EventView]:
+    events = call.service.store.database.events(0, state.name, ("create", "change", "erase"))
+    found = deque((event for event in events if event.position < call.query.before), call.query.limit)
+    return views.changes_view(reversed(found), state)
+
+
+def _decision(call: Call, state: State) -> list[views.EventView]:
+    store = call.service.store
+    found = store.database.find([store.writer.key("decision", state.name, call.path["id"])])
+    if not found:
+        raise RefusedError(404, "unknown_decision", "no decision has this id")
+    rewards = store.database.about([found[0].position])
+    return views.decision_view(found[0], rewards[0] if rewards else None, state)
+
+
+def _agents(call: Call, states: dict[str, State]) -> list[views.AgentView]:
+    return views.agents_view(states, call.who.sees)
+
+
+def _metrics(call: Call, states: dict[str, State]) -> Raw:
+    own = [state for name, state in sorted(states.items()) if call.who.sees(name)]
+    text = call.service.metrics.text(own, everything=call.who.agents is None)
+    return Raw(b"text/plain; version=0.0.4; charset=utf-8", text)
+
+
+def _ready(call: Call, _: None) -> dict[str, str]:
+    if call.service.problem:
+        raise RefusedError(503, call.service.problem, call.service.problem)
+    return {"status": "ready"}
+
+
+def _file(name: str, media: bytes) -> Operation:
+    """A part of the page."""
+    file, path = files("meanbounds.service").joinpath("page", name), "/" if name == "page.html" else f"/{name}"
+    return Operation("GET", path, None, "The page", str, view=lambda *_: Raw(media, file.read_bytes()))
+
+
+def _many(kind: Any) -> Any:
+    """One of these, or a batch of them."""
+    return kind | Annotated[list[kind], msgspec.Meta(max_length=limits.BATCH)]
+
+
+_ONE, _FLAGS, _ANY, _EVENTS = "/v1/agents/{agent}", "/ofrep/v1/evaluate/flags", dict[str, Any], list[views.EventView]
+_FLAG = _ANY(gives=ofrep.Evaluation, takes=ofrep.Asked, shape=ofrep.as_flag)
+OPERATIONS: tuple[Operation, ...] = (  # the most frequent first
+    Operation("POST", f"{_ONE}/decisions", "decide", "Decide", _many(do.DecideAnswer), _many(do.Decide)),
+    Operation("POST", f"{_ONE}/rewards", "reward", "Report rewards", _many(do.RewardAnswer), _many(do.Reward)),
+    Operation("POST", f"{_ONE}/observations", "observe", "Observe", _many(do.ObserveAnswer), _many(do.Observe)),
+    Operation("POST", f"{_ONE}/changes", "admin", "Change an agent", do.VersionAnswer, do.Change),
+    Operation("POST", f"{_ONE}/rollback", "admin", "Go back to a version", do.VersionAnswer, do.Rollback),
+    Operation("POST", f"{_ONE}/erase", "admin", "Erase the name of a context", do.VersionAnswer, do.Erase),
+    Operation("GET", "/v1/agents", "read", "All agents", list[views.AgentView], view=_agents),
+    Operation("GET", _ONE, "read", "An agent", views.AgentView, view=lambda _, state: views.agent_view(state)),
+    Operation("GET", f"{_ONE}/contexts", "read", "Names of contexts", tuple[int, list[Context]], Page, _contexts),
+    Operation("GET", f"{_ONE}/context", "read", "A context", views.ContextView, Named, _context),
+    Operation("GET", f"{_ONE}/changes", "read", "What was changed", _EVENTS, Before, _changes),
+    Operation("GET", f"{_ONE}/decisions/{{id:path}}", "read", "A decision", _EVENTS, view=_decision),
+    Operation("POST", f"{_FLAGS}/{{agent}}", "decide", "Decide, for OpenFeature", order=ofrep.as_order, **_FLAG),
+    Operation("POST", _FLAGS, "decide", "Refused: all flags at once", order=ofrep.refuse_all, **_FLAG),
+    Operation("GET", "/metrics", "read", "Counts and times, for Prometheus", str, view=_metrics),
+    Operation("GET", "/health", None, "Whether it runs", _ANY, view=lambda *_: {"status": "ok"}),
+    Operation("GET", "/ready", None, "Whether it can answer", _ANY, view=_ready),
+    Operation("GET", "/openapi.json", None, "This document", _ANY, view=lambda *_: document(OPERATIONS, Refusal)),
+    _file("page.html", b"text/html; charset=utf-8"),
+    _file("page.js", b"text/javascript; charset=utf-8"),
+    _file("page.css", b"text/css; charset=utf-8"),
+)
