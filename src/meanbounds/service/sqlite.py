@@ -76,14 +76,16 @@ class SQLiteDatabase(Database):
         try:
             run = self._connection.executemany if many else self._connection.execute
             return run(query, values).fetchall()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._trouble(error) from error
 
-    def _trouble(self, error: sqlite3.Error) -> StoreError:
+    def _trouble(self, error: Exception) -> StoreError:
         """An error of SQLite, and what to do about it."""
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        kind = _KINDS.get(code, "damaged" if "decode to UTF-8" in str(error) else "failed")
-        if kind == "failed" and _identity(self._file) != self._identity:
+        kind = _KINDS.get(code, "failed")
+        if isinstance(error, UnicodeDecodeError) or "decode to UTF-8" in str(error):
+            kind = "damaged"
+        elif kind == "failed" and _identity(self._file) != self._identity:
             kind = "gone"
         elif code == sqlite3.SQLITE_IOERR and shutil.disk_usage(self._file.parent).free < 2**20:
             kind = "full"
