@@ -62,8 +62,8 @@ class PostgresDatabase(Database):
                 application_name="meanbounds",
             )
         except self._psycopg.Error as error:  # what precedes "failed" may show a part of a malformed URL
-            _, known, why = str(error).strip().rpartition("failed: ")
-            why = why if known else "the URL is malformed, or the server is unknown"
+            _, known, said = str(error).strip().rpartition("failed: ")
+            why = said.splitlines()[0] if known else "the URL is malformed, or the server is unknown"
             raise StoreError("gone", f"{self.shown} cannot be reached: {why}; {_ADVICE['gone']}") from None
 
     def _run(self, query: str, values: Sequence[Any] = (), *, many: bool = False) -> list[Any]:

@@ -57,14 +57,9 @@ class SQLiteDatabase(Database):
 
     def _connect(self, path: Path) -> None:
         self._file, self._identity = path, _identity(path)
+        options: dict[str, Any] = {"isolation_level": None, "check_same_thread": False, "uri": True}
         try:
-            self._connection = sqlite3.connect(
-                f"{path.as_uri()}?mode=rw",
-                timeout=self.patience,
-                isolation_level=None,
-                check_same_thread=False,
-                uri=True,
-            )
+            self._connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", timeout=self.patience, **options)
         except sqlite3.Error as error:
             raise self._trouble(error) from error
         self._run("PRAGMA synchronous = FULL")
