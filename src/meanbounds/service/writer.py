@@ -30,7 +30,7 @@ class Writer:
 
     def __init__(self, database: Database) -> None:
         self.database, self.lock = database, threading.RLock()
-        self._clock, self._failed = _Clock(), (0.0, StoreError("failed", ""))
+        self._clock, self._failed, self._unswept = _Clock(), (0.0, StoreError("failed", "")), False
         self._load()
 
     def _load(self) -> None:
@@ -111,8 +111,9 @@ class Writer:
                 for number in group.erased:
                     self.database.erase_context(number)
                 self.database.put_states([self._row(self.states[name]) for name in group.created])
-        if group.erased:
-            self.database.sweep()
+        self._unswept = self._unswept or bool(group.erased)
+        if self._unswept:
+            self._unswept = not self.database.sweep()  # again after the next group, while somebody reads
         return answers
 
     @contextmanager
