@@ -30,7 +30,7 @@ SCOPES = ("decide", "reward", "observe", "read", "admin")
 Headers = Sequence[tuple[bytes, bytes]]
 """The headers of a request; their names are in lower case."""
 
-_PERIOD, _STALE, _HOUR = 1.0, 5.0, 3_600.0  # seconds
+_STALE, _HOUR = 5.0, 3_600.0  # seconds
 _TOKEN = re.compile(rb"(?:bearer +)?mb_([0-9a-f]+)_([\w-]+)", re.IGNORECASE)
 _LOCAL = re.compile(rb"(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?", re.IGNORECASE)
 _RELAYED = re.compile(rb"forwarded|x-forwarded-.*|x-real-ip|via")
@@ -86,8 +86,8 @@ def revoke_token(database: Database, id_or_name: str) -> None:
 class Access:
     """Admits requests. A thread reads the tokens once a second; before it has, and while it cannot, nobody passes."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, every: float = 1.0) -> None:
+        self._database, self._every = database, every  # seconds between two looks
         self._known: tuple[float, dict[str, TokenRow], bool] | None = None  # when it was read, the tokens, whether open
         self._made = defaultdict[str, deque[float]](lambda: deque(maxlen=limits.NEW_CONTEXTS))
         self._end, self._tried = threading.Event(), threading.Event()
@@ -113,12 +113,12 @@ class Access:
                             tokens, access = {row.id: row for row in own.tokens()}, own.meta()["access"]
                         self._known = began, tokens, access == "loopback"
                         self._tried.set()
-                        self._end.wait(_PERIOD)
+                        self._end.wait(self._every)
             except Exception as error:  # whatever it was, nobody passes until tokens are read again
                 self._known = None
                 say("tokens cannot be read", error=getattr(error, "kind", type(error).__name__))
                 self._tried.set()
-                self._end.wait(_PERIOD)
+                self._end.wait(self._every)
 
     @property
     def ready(self) -> bool:
