@@ -1,0 +1,125 @@
+"""Ask a service from Python: a request is sent again, with the same id, until it is answered."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Iterable
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from meanbounds.bounds import EXPERT, Arm
+from meanbounds.linear import Candidate
+from meanbounds.service.commands import DecideAnswer, ObserveAnswer, RewardAnswer
+from meanbounds.service.state import Context, plain
+
+__all__ = ["Client", "ServiceError"]
+
+_LONGEST = 2.0  # seconds between two attempts, unless the service asks for more
+_TAKE_IDS = ("decisions", "observations", "changes", "rollback")
+_TOO_MANY, _FAILED = 429, 500  # and above: nothing is wrong with the request, so it is sent again
+
+
+class ServiceError(Exception):
+    """A request that was refused: the status of HTTP (0 if nobody answered), a word for programs, and what is wrong."""
+
+    def __init__(self, status: int, code: str, message: str, wait: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code, self.wait = status, code, float(wait) if wait.isdecimal() else 0.0
+
+
+class Client:
+    """A client of a service, which threads may share.
+
+    Parameters
+    ----------
+    url, agent
+        Where the service is, such as ``"http://127.0.0.1:8000"``, and which of its agents decides.
+    token
+        The token, if the service asks for one.
+    patience
+        For how many seconds to repeat a request that is not answered. It keeps its id, so it counts once.
+
+    Examples
+    --------
+    >>> from meanbounds.service.client import Client
+    >>> with Client("http://127.0.0.1:9", agent="clinic", patience=0.0) as client:
+    ...     client.decide("north")
+    Traceback (most recent call last):
+    meanbounds.service.client.ServiceError: http://127.0.0.1:9 does not answer: [Errno 111] Connection refused
+    """
+
+    def __init__(self, url: str, agent: str | None = None, token: str | None = None, patience: float = 30.0) -> None:
+        self.url, self.agent, self.patience = url, agent, patience
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=10.0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def decide(
+        self, context: Context | None = None, eligible: Iterable[Arm | Candidate] | None = None, id: str | None = None
+    ) -> DecideAnswer:
+        """Ask for a decision; without an id, it gets a new one. `EXPERT` as its arm means: ask the experts."""
+        offered = None if eligible is None else plain(eligible)
+        found = self._ask("decisions", DecideAnswer, id=id, context=context, eligible=offered)
+        if isinstance(found.arm, dict):
+            arm = EXPERT if "expert" in found.arm else Candidate(**found.arm)
+            return msgspec.structs.replace(found, arm=arm)
+        return found
+
+    def reward(self, id: str, reward: float | None, arm: Arm | None = None) -> RewardAnswer:
+        """Report the reward of a decision; `arm` is what the experts chose, if they were asked."""
+        return self._ask("rewards", RewardAnswer, id=id, reward=reward, arm=arm)
+
+    def cancel(self, id: str) -> RewardAnswer:
+        """Say that the reward of a decision will never come."""
+        return self.reward(id, None)
+
+    def observe(self, arm: Arm, reward: float, context: Context | None = None, id: str | None = None) -> ObserveAnswer:
+        """Report what experts chose in a case for which no decision was asked, and how it went."""
+        return self._ask("observations", ObserveAnswer, id=id, arm=arm, reward=reward, context=context)
+
+    def _ask(self, operation: str, kind: Any, **body: Any) -> Any:
+        if self.agent is None:
+            raise ValueError('which agent? Name it: Client(url, agent="clinic")')
+        return msgspec.convert(self.call("POST", f"/v1/agents/{quote(self.agent, safe='')}/{operation}", body), kind)
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """Send a request, again and again if need be, and return the answer; for what has no method of its own."""
+        if method == "POST" and isinstance(body, dict) and path.endswith(_TAKE_IDS) and body.get("id") is None:
+            body = {**body, "id": str(uuid.uuid4())}
+        end, pause = time.monotonic() + self.patience, 0.05
+        while True:
+            try:
+                return _read(self._http.request(method, path, json=body))
+            except httpx.TransportError as error:
+                failed = ServiceError(0, "unreachable", f"{self.url} does not answer: {error}")
+            except ServiceError as error:
+                if error.status != _TOO_MANY and error.status < _FAILED:
+                    raise
+                failed = error
+            wait = failed.wait + pause * (0.5 + random.random())
+            if time.monotonic() + wait > end:
+                raise failed from None
+            time.sleep(wait)
+            pause = min(2.0 * pause, _LONGEST)
+
+
+def _read(answer: httpx.Response) -> Any:
+    """What a request is answered, or the error."""
+    try:
+        said = answer.json()
+        if answer.is_success:
+            return said
+        code, message = said["error"]["code"], said["error"]["message"]
+    except (ValueError, TypeError, LookupError):
+        code, message = "unreadable", f"{answer.url} is no service of meanbounds"
+    raise ServiceError(answer.status_code, code, message, answer.headers.get("Retry-After", ""))
