@@ -19,7 +19,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     what = (
         "a CSV, Parquet or JSON lines file with a row for each decision, a folder of them, or a pattern; or a store, "
     )
-    what += "which needs none of the options in this group"
+    what += "taken as export writes it, without options"
     group.add_argument("decisions", metavar="DECISIONS", help=what)
     group.add_argument("agent", metavar="AGENT", nargs="?", help="the agent, if DECISIONS is a store that has several")
     group.add_argument("--context", nargs="+", metavar="COLUMN", help="what was recorded of each case, such as clinic")
@@ -32,11 +32,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     what = "what stands in the arm's column where the experts were asked; default: expert"
     group.add_argument("--expert", default="expert", metavar="TEXT", help=what)
     what = "the smallest and the largest reward that are possible, such as 1 5 for stars; default: 0 1"
+    what += ", or that of the agent in a store"
     group.add_argument("--range", type=float, nargs=2, metavar=("LOW", "HIGH"), help=what)
     group.add_argument("--where", metavar="SQL", help="take only these rows, such as \"day >= '2024-06-01'\"")
     group.add_argument("--drop", action="store_true", help="leave out rows that cannot be used, and say how many")
     group = parser.add_argument_group("what to compare with")
-    what = "an earlier log of the experts, with the same columns of context, arm and reward"
+    what = "an earlier log of the experts, with the same columns of context, arm and reward; beside a store, "
+    what += "--context, --arm and --reward name the columns of this log"
     group.add_argument("--log", metavar="LOG", help=what)
     what = "another policy, once for each: an agent as start wrote it, or JSON such as "
     what += '{"old": "watch", "young": {"tPA": 0.9, "watch": 0.1}}'

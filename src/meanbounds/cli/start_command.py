@@ -25,7 +25,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_log(parser)
     add_agent(parser)
     what = "agent.json, or the store that keeps the agent and its decisions: clinic.db or postgresql://USER@HOST/NAME. "
-    what += "It is made if it is missing; an agent of this name in it stays, and goes by what is known now"
+    what += "It is made if it is missing. An agent of this name in it keeps what it has seen, and gets the new policy "
+    what += "and bounds"
     parser.add_argument("-o", "--output", metavar="OUTPUT", help=what)
     what = "what to call the agent in a store; default: the log's file name"
     parser.add_argument("--name", metavar="NAME", help=what)

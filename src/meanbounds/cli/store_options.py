@@ -113,6 +113,8 @@ def context_of(known: tuple[Any, ...], words: list[str] | None) -> Any:
     --------
     >>> context_of(("north", "south"), ["north"]), context_of((("north", "3"),), ["north", "4"])
     ('north', ('north', '4'))
+    >>> context_of((("north",),), ["south"])
+    ('south',)
     """
     from meanbounds.logs.words import quantity
 
