@@ -157,15 +157,17 @@ class Endpoint:
 
     def _look(self, call: Call, agent: str | None) -> tuple[int, bytes, bytes]:
         """The answer of a view."""
+        view = self._operation.view
         if self._operation.scope is None:
-            return self._encoded(self._operation.view(call, None), agent)
+            return self._encoded(view(call, None), agent)
         with self._service.store.reading() as states:
-            if agent is not None and agent not in states:
+            seen = {name: state for name, state in states.items() if call.who.sees(name)}
+            if agent is not None and agent not in seen:
                 raise RefusedError(404, "unknown_agent", f"there is no agent {agent!r}")
-            found = self._operation.view(call, states if agent is None else states[agent])
+            found = view(call, seen if agent is None else seen[agent])
         return self._encoded(found, agent)
 
-    def _decoded(self, text: bytes) -> Any:
+    def _decoded(self, text: bytes | bytearray) -> Any:
         """A body or a query, as the operation takes it."""
         try:
             if self._operation.method == "POST":
@@ -193,18 +195,19 @@ def _hand_out(group: Sequence[tuple[Order, asyncio.Future[Any]]], answers: Seque
             future.set_result(answer)
 
 
-async def _body(headers: Headers, receive: Receive) -> bytes:
+async def _body(headers: Headers, receive: Receive) -> bytearray:
     """The body of a request, if it is JSON, not too long, and comes in time."""
     if dict(headers).get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
         raise RefusedError(415, "not_json", "send JSON, with Content-Type: application/json")
-    body, is_whole = b"", False
+    body, is_whole = bytearray(), False
     try:
         async with asyncio.timeout(limits.SECONDS):
             while not is_whole:
                 message = await receive()
                 if message["type"] == "http.disconnect":
                     raise RefusedError(400, "disconnected", "the request was not sent whole")
-                body, is_whole = body + message.get("body", b""), not message.get("more_body")
+                body += message.get("body", b"")
+                is_whole = not message.get("more_body")
                 if len(body) > limits.BODY:
                     raise RefusedError(413, "too_large", f"a body has at most {limits.BODY:,} bytes: send less at once")
     except TimeoutError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -33,15 +33,13 @@ class Metrics:
         requests.inc()
         times.observe(seconds)
 
-    def text(self, states: Sequence[State], *, everything: bool) -> bytes:
+    def text(self, states: Iterable[State], *, everything: bool) -> bytes:
         """What these agents have done, and what the service has done if everything may be known."""
-        own = CollectorRegistry()
-        own.register(_Agents(states))
-        return generate_latest(own) + (generate_latest(self._registry) if everything else b"")
+        return generate_latest(_Agents(states)) + (generate_latest(self._registry) if everything else b"")
 
 
 class _Agents(Collector):
-    def __init__(self, states: Sequence[State]) -> None:
+    def __init__(self, states: Iterable[State]) -> None:
         self._states = states
 
     def collect(self) -> Iterator[Metric]:

@@ -19,7 +19,7 @@ __all__ = ["document"]
 
 @cache
 def document(operations: Sequence[Operation], refusal: type[msgspec.Struct]) -> dict[str, Any]:
-    """The document; refusals are of the type `refusal`."""
+    """The document; `refusal` is the type of all refusals."""
     types = [kind for one in operations for kind in (one.gives, one.takes)] + [refusal]
     found, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     paths, schemas = dict[str, dict[str, Any]](), [{"application/json": {"schema": schema}} for schema in found]

@@ -36,29 +36,11 @@ class Refusal(msgspec.Struct, frozen=True):
     error: dict[str, str]
 
 
-class Query(msgspec.Struct, frozen=True):
-    """The query of a view; most take none."""
-
-
-class Page(Query, frozen=True):
-    """A part of the contexts whose names contain a text."""
-
-    search: str = ""
-    start: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
-    limit: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 100
-
-
-class Before(Query, frozen=True):
-    """The last changes before a version."""
-
-    before: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 2**53
-    limit: Annotated[int, msgspec.Meta(ge=0, le=500)] = 50
-
-
-class Named(Query, frozen=True):
-    """The name of a context; one of several texts is a JSON list."""
-
-    name: str | None = None
+_Whole, _Limit = Annotated[int, msgspec.Meta(ge=0, le=2**53)], Annotated[int, msgspec.Meta(ge=0, le=1_000)]
+_NOTHING = msgspec.defstruct("Nothing", [])
+_PAGE = msgspec.defstruct("Page", [("search", str, ""), ("start", _Whole, 0), ("limit", _Limit, 100)])
+_BEFORE = msgspec.defstruct("Before", [("before", _Whole, 2**53), ("limit", _Limit, 100)])
+_NAMED = msgspec.defstruct("Named", [("name", str | None, None)])
 
 
 class Call(NamedTuple):
@@ -81,7 +63,7 @@ class Operation(NamedTuple):
     """What can be asked.
 
     `takes` is the type of the body of a POST, whose commands are carried out, and of the query of a GET, for a view.
-    Where a token needs a `scope`, a view gets the state of the agent in the path, or all states if none is in it.
+    Where a token needs a `scope`, a view gets the state of the agent in the path, or all states that the token may see.
     """
 
     method: str
@@ -89,7 +71,7 @@ class Operation(NamedTuple):
     scope: str | None
     about: str
     gives: Any
-    takes: Any = Query
+    takes: Any = _NOTHING
     view: Callable[[Call, Any], Any] = lambda call, states: None
     order: Callable[[Any], do.Command] = lambda body: body
     shape: Callable[[Any, str | None], tuple[int, Any]] = as_json
@@ -117,11 +99,9 @@ def _changes(call: Call, state: State) -> list[views.EventView]:
 
 def _decision(call: Call, state: State) -> list[views.EventView]:
     store = call.service.store
-    found = store.database.find([store.writer.key("decision", state.name, call.path["id"])])
-    if not found:
-        raise RefusedError(404, "unknown_decision", "no decision has this id")
-    rewards = store.database.about([found[0].position])
-    return views.decision_view(found[0], rewards[0] if rewards else None, state)
+    for event in store.database.find([store.writer.key("decision", state.name, call.path["id"])]):
+        return views.decision_view(event, next(iter(store.database.about([event.position])), None), state)
+    raise RefusedError(404, "unknown_decision", "no decision has this id")
 
 
 def _agents(call: Call, states: dict[str, State]) -> list[views.AgentView]:
@@ -129,8 +109,7 @@ def _agents(call: Call, states: dict[str, State]) -> list[views.AgentView]:
 
 
 def _metrics(call: Call, states: dict[str, State]) -> Raw:
-    own = [state for name, state in sorted(states.items()) if call.who.sees(name)]
-    text = call.service.metrics.text(own, everything=call.who.agents is None)
+    text = call.service.metrics.text(states.values(), everything=call.who.agents is None)
     return Raw(b"text/plain; version=0.0.4; charset=utf-8", text)
 
 
@@ -152,7 +131,7 @@ def _many(kind: Any) -> Any:
 
 
 _ONE, _FLAGS, _ANY, _EVENTS = "/v1/agents/{agent}", "/ofrep/v1/evaluate/flags", dict[str, Any], list[views.EventView]
-_FLAG = _ANY(gives=ofrep.Evaluation, takes=ofrep.Asked, shape=ofrep.as_flag)
+_FLAG = _ANY(gives=_ANY, takes=ofrep.Asked, shape=ofrep.as_flag)
 OPERATIONS: tuple[Operation, ...] = (  # the most frequent first
     Operation("POST", f"{_ONE}/decisions", "decide", "Decide", _many(do.DecideAnswer), _many(do.Decide)),
     Operation("POST", f"{_ONE}/rewards", "reward", "Report rewards", _many(do.RewardAnswer), _many(do.Reward)),
@@ -162,9 +141,9 @@ OPERATIONS: tuple[Operation, ...] = (  # the most frequent first
     Operation("POST", f"{_ONE}/erase", "admin", "Erase the name of a context", do.VersionAnswer, do.Erase),
     Operation("GET", "/v1/agents", "read", "All agents", list[views.AgentView], view=_agents),
     Operation("GET", _ONE, "read", "An agent", views.AgentView, view=lambda _, state: views.agent_view(state)),
-    Operation("GET", f"{_ONE}/contexts", "read", "Names of contexts", tuple[int, list[Context]], Page, _contexts),
-    Operation("GET", f"{_ONE}/context", "read", "A context", views.ContextView, Named, _context),
-    Operation("GET", f"{_ONE}/changes", "read", "What was changed", _EVENTS, Before, _changes),
+    Operation("GET", f"{_ONE}/contexts", "read", "Names of contexts", tuple[int, list[Context]], _PAGE, _contexts),
+    Operation("GET", f"{_ONE}/context", "read", "A context", views.ContextView, _NAMED, _context),
+    Operation("GET", f"{_ONE}/changes", "read", "What was changed", _EVENTS, _BEFORE, _changes),
     Operation("GET", f"{_ONE}/decisions/{{id:path}}", "read", "A decision", _EVENTS, view=_decision),
     Operation("POST", f"{_FLAGS}/{{agent}}", "decide", "Decide, for OpenFeature", order=ofrep.as_order, **_FLAG),
     Operation("POST", _FLAGS, "decide", "Refused: all flags at once", order=ofrep.refuse_all, **_FLAG),
