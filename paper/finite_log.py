@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from meanbounds import BoundsError
-from meanbounds.logs.limits import as_nats, lower_limit, upper_limit
+from meanbounds.logs.confidence import as_nats, lower_limit, upper_limit
 from meanbounds.support.types import Floats
 from meanbounds.theory.linear_log import means_when_best
 

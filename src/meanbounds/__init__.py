@@ -7,7 +7,7 @@ from meanbounds.support.version import __version__
 
 if TYPE_CHECKING:
     from meanbounds import evidence, linear, logs, policies, service, simulation, theory
-    from meanbounds.agents import Agent, Decision
+    from meanbounds.agents import Agent
     from meanbounds.bounds import EXPERT, BoundsError, MeanBounds
     from meanbounds.knowledge import Knowledge, Prior
     from meanbounds.linear import OFUL, ROFUL, Candidate, LinearAgent, LinearThompson
@@ -43,7 +43,6 @@ __all__ = [
     "Bernoulli",
     "BoundsError",
     "Candidate",
-    "Decision",
     "Experts",
     "ImprovedUCB",
     "Knowledge",
@@ -68,7 +67,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "agents": ("Agent", "Decision"),
+    "agents": ("Agent",),
     "bounds": ("EXPERT", "BoundsError", "MeanBounds"),
     "knowledge": ("Knowledge", "Prior"),
     "linear": ("OFUL", "ROFUL", "Candidate", "LinearAgent", "LinearThompson"),

@@ -40,7 +40,7 @@ from math import log
 import numpy as np
 from scipy.special import gammaln
 
-from meanbounds.logs.limits import lower_limit, upper_limit
+from meanbounds.logs.confidence import lower_limit, upper_limit
 from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = ["EXACT", "GAP_LOW", "WEIGHTS", "Cells", "claimed", "nearest"]

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from meanbounds.logs.limits import lower_limit, upper_limit
+from meanbounds.logs.confidence import lower_limit, upper_limit
 from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = ["Decisions", "Lines"]

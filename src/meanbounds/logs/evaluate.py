@@ -17,7 +17,7 @@ from meanbounds.logs.engines import open_log
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.estimates import Decisions, Lines
 from meanbounds.logs.evaluation import LINES, Evaluation, Value
-from meanbounds.logs.limits import as_nats
+from meanbounds.logs.confidence import as_nats
 from meanbounds.logs.query import LEAST, Question
 from meanbounds.logs.read import refusal
 from meanbounds.logs.tally import Groups, by_value, contexts_of

@@ -28,7 +28,7 @@ def upper_limit(rows: ArrayLike, total: ArrayLike, squares: ArrayLike, nats: Arr
     --------
     Of 100 rows 50 are 1 and the others 0; then all 100 are near 1/2:
 
-    >>> from meanbounds.logs.limits import as_nats, upper_limit
+    >>> from meanbounds.logs.confidence import as_nats, upper_limit
     >>> round(float(upper_limit(100, 50, 50, as_nats(0.05))), 3)
     0.633
     >>> round(float(upper_limit(1000, 500, 250.1, as_nats(0.05))), 3)
