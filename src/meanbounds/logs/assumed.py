@@ -13,10 +13,10 @@ import numpy as np
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
 from meanbounds.logs.claims import EXACT, GAP_LOW, Cells, claimed, nearest
+from meanbounds.logs.confidence import as_nats
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.errors import LogWarning
 from meanbounds.logs.experts import Experts, where
-from meanbounds.logs.confidence import as_nats
 from meanbounds.support.checks import as_float, as_list, shown
 from meanbounds.support.types import Booleans, Floats, Integers
 

@@ -12,12 +12,12 @@ import numpy as np
 from meanbounds.agents import Agent
 from meanbounds.bounds import EXPERT, Arm
 from meanbounds.logs.assumed import check_confidence
+from meanbounds.logs.confidence import as_nats
 from meanbounds.logs.counts import Context, Counts, check_columns, check_least, check_range
 from meanbounds.logs.engines import open_log
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.estimates import Decisions, Lines
 from meanbounds.logs.evaluation import LINES, Evaluation, Value
-from meanbounds.logs.confidence import as_nats
 from meanbounds.logs.query import LEAST, Question
 from meanbounds.logs.read import refusal
 from meanbounds.logs.tally import Groups, by_value, contexts_of

@@ -9,9 +9,9 @@ import numpy as np
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
 from meanbounds.logs.assumed import Assumed, check_confidence, check_shift
+from meanbounds.logs.confidence import as_nats, lower_limit, upper_limit
 from meanbounds.logs.counts import Context, Counts, plain
 from meanbounds.logs.experts import ANYONE, Experts, where
-from meanbounds.logs.confidence import as_nats, lower_limit, upper_limit
 from meanbounds.logs.words import quantity
 from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved

@@ -13,9 +13,9 @@ from meanbounds.agents import Agent
 from meanbounds.bounds import EXPERT, Arm
 from meanbounds.logs.assumed import FIELDS, WEAKEST, Assumed
 from meanbounds.logs.claims import nearest
+from meanbounds.logs.confidence import as_nats, upper_limit
 from meanbounds.logs.counts import Context, Counts, plain
 from meanbounds.logs.experts import Experts
-from meanbounds.logs.confidence import as_nats, upper_limit
 from meanbounds.logs.log_agent import FEWEST, LEAST_SHARE, OF_BOUNDS, OF_GUARD, OF_VALUE
 from meanbounds.logs.log_bounds import value
 from meanbounds.logs.words import Words, allowed, quantity, quoted
