@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 from contextlib import ExitStack
 from pathlib import Path
@@ -65,8 +66,8 @@ def _run(options: argparse.Namespace) -> None:
 def _name(options: argparse.Namespace) -> str:
     """What the agent is called: by default as the log."""
     name = Path(options.log).name.partition(".")[0] if options.name is None else options.name
-    if not name or (options.name is None and set(name) & set("*?[]")):
-        raise ValueError("give the agent a name in the store with --name, such as --name clinic")
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,200}", name):
+        raise ValueError(f"give the agent a name with --name: letters, digits and . _ - only, not {name!r}")
     return str(name)
 
 
