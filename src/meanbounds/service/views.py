@@ -108,6 +108,9 @@ def context_view(state: State, number: int | None) -> ContextView:
         if EXPERT in agent.arms:
             chances = state.share * chances + (1.0 - state.share) * np.array([arm is EXPERT for arm in agent.arms])
             chosen, changed = agent.observed(*where)[0], agent.experts(*where).changed
+    forced = state.forced.get(number, state.forced.get(None))
+    if forced is not None:
+        chances = np.array([float(arm == forced) for arm in agent.arms])
     bounds, plays, waiting = agent.knowledge(*where).bounds, agent.plays(*where), agent.pending(*where)
     earned = _earned(plays, np.nan_to_num(agent.means(*where)) * plays, bounds.low, bounds.high)
     columns = bounds.to_dict(), earned, waiting.tolist(), chosen.astype(int).tolist(), chances.tolist(), [*out.values()]
