@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 import pickle
 import warnings
@@ -222,3 +223,11 @@ def test_the_guard_asks_when_one_more_play_could_use_up_its_budget(promise: mb.P
     assert reasons >= {"guard", "policy"}
     with pytest.raises(ValueError, match="promises nothing"):
         mb.Agent(mb.GLUE(), ANY, seed=3).budget()
+
+
+def test_experts_that_are_retired_or_forbidden_are_saved() -> None:
+    one = mb.Agent(mb.UCB(), {"north": ANY, "south": ANY}, seed=7)
+    one.retire(mb.EXPERT)
+    one.forbid([mb.EXPERT, "a"], "south")
+    other = mb.Agent.from_dict(json.loads(json.dumps(one.to_dict())))
+    assert (other.retired, other.forbidden("north"), other.forbidden("south")) == ((mb.EXPERT,), (), ("a", mb.EXPERT))

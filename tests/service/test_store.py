@@ -93,6 +93,7 @@ def test_every_refusal_says_why_and_changes_nothing(store: mb.Store, agent: Stor
     refused(422, lambda: agent.change(share=1.5), "<= 1.0")
     refused(422, lambda: agent.change(policy={"policy": "Nonsense"}), "Nonsense")
     refused(422, lambda: agent.change(retire="knife"), "unknown arm 'knife'")
+    refused(422, lambda: agent.change(restore="knife"), "unknown arm 'knife'")
     refused(404, lambda: agent.rollback(2), "2 is no version of clinic")
     refused(404, lambda: agent.erase("west"), "no context with this name")
     refused(404, lambda: store.ask("other", Decide("1")), "there is no agent 'other'")

@@ -261,7 +261,7 @@ class Contexts:
             "arms": plain_arms(self.arms),
             "low": self.low.tolist(),
             "high": self.high.tolist(),
-            "retired": list(self.names(self.retired)),
+            "retired": plain_arms(self.names(self.retired)),
             "contexts": [list(name) if isinstance(name, tuple) else name for name in self.rows],
             "rows": rows.tolist(),
             "size": self.size,
@@ -272,7 +272,7 @@ class Contexts:
         if self.ledgers:
             data["assumptions"] = {ledger.name: ledger.sums.tolist() for ledger in self.ledgers}
         if self.forbidden[rows].any():
-            data["forbidden"] = [list(self.names(mask)) for mask in self.forbidden[rows]]
+            data["forbidden"] = [plain_arms(self.names(mask)) for mask in self.forbidden[rows]]
         names = (*SEEN, *ASKED) if self.seen[:, LOST:].any() else SEEN
         seen = zip(names, self.seen[rows[used]].swapaxes(0, 1), strict=False)
         return data | {"used": used.tolist()} | {name: values.tolist() for name, values in seen}
@@ -297,13 +297,12 @@ class Contexts:
         with np.errstate(over="ignore", invalid="ignore"):
             self._read_seen(saved, rows)
             self._read_known(saved, rows)
-        lists = saved.list("forbidden") if "forbidden" in saved else [[]] * count
-        if len(lists) != count:
+        lists = [saved.list("retired"), *(saved.list("forbidden") if "forbidden" in saved else [[]] * count)]
+        if len(lists) != count + 1:
             raise saved.wrong("forbidden must have an entry for each context")
         try:
-            self.retired[:] = self.mask(saved.list("retired"))
-            for row, arms in zip(rows, lists, strict=True):
-                self.forbidden[row] = self.mask(arms)
+            masks = [self.mask([EXPERT if arm == {"expert": True} else arm for arm in arms]) for arms in lists]
+            self.retired[:], self.forbidden[rows] = masks[0], np.reshape(masks[1:], (count, len(like)))
         except (TypeError, UnknownArmError) as error:
             raise saved.wrong(f"retired and forbidden must list arms: {error}") from None
         return self

@@ -135,7 +135,7 @@ class Reward(Command, frozen=True):
         earlier = group.reward_of(decision)
         if earlier is not None:
             body: Rewarded = earlier.said
-            if body.reward != self.reward or (asked and body.chosen != self.arm):
+            if body.reward != self.reward or (body.reward is not None and asked and body.chosen != self.arm):
                 had = "was given up" if body.reward is None else f"has had the reward {body.reward:g}"
                 raise RefusedError(409, "conflict", f"this decision {had}; a reward cannot be changed")
             return RewardAnswer(self.id, True)
@@ -250,10 +250,9 @@ class Change(Command, frozen=True):
             return {f"forced:{here}": value if what == "force" else None}
         if what == "forbid":
             return {f"forbidden:{here}": plain(state.known_arm(arm) for arm in value)}
-        if what == "retire":
-            return {"retired": [arm for arm in retired if arm != value] + plain([state.known_arm(value)])}
-        if what == "restore":
-            return {"retired": [arm for arm in retired if arm != plain([state.known_arm(value)])[0]]}
+        if what in ("retire", "restore"):
+            own = plain([state.known_arm(value)])
+            return {"retired": [arm for arm in retired if arm not in own] + own * (what == "retire")}
         agent = state.agent
         if not isinstance(agent, Agent):
             raise RefusedError(422, "invalid", f"{what}: an agent for arms with features cannot change it")

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from meanbounds.service import limits
 from meanbounds.service.commands import Answer, Create, Order, Reward
@@ -95,7 +95,8 @@ class Writer:
                 refused.__cause__ = error
                 return [refused]
             if self.last.position >= self._saved + limits.SNAPSHOT:
-                self.save()
+                with suppress(StoreError):  # what counts is in the events
+                    self.save()
             return answers
 
     def _group(self, orders: Sequence[Order]) -> list[Answer | RefusedError]:
