@@ -27,6 +27,7 @@ CONTEXTS = ["north", EVIL, "مستشفى", *(f"ward {k}" for k in range(120))]
 KNOWN = mb.MeanBounds([0.3, 0.2, 0.6], [0.95, 0.9, 0.7], arms=["tPA", EVIL, mb.EXPERT])
 UNLABELLED = """() => [...document.querySelectorAll("main input, main select, nav input")]
   .filter(one => one.labels.length === 0).length"""
+AGAIN = "document.dispatchEvent(new Event('visibilitychange'))"  # look at once
 SMALLEST = """() => Math.min(...[...document.querySelectorAll("main *")].filter(one => one.checkVisibility() &&
   [...one.childNodes].some(node => node.nodeType === 3 && node.textContent.trim()))
   .map(one => parseFloat(getComputedStyle(one).fontSize)))"""
@@ -145,17 +146,17 @@ def stop_by_keyboard(page: Any, expect: Any, api: Any) -> None:
     page.locator("#where").focus()
     page.keyboard.press("e")  # everywhere
     button = page.get_by_role("button", name="Play only this option")
-    for key in ("Escape", "Tab"):
+    for key in ("Escape", "Shift+Tab"):
         button.focus()
         page.keyboard.press("Enter")
         dialog = page.get_by_role("dialog")
         expect(dialog).to_contain_text("tPA")
         expect(dialog).to_contain_text("until you let the agent decide again")
+        page.keyboard.press(key)  # leaves, or goes from "Cancel" to "Yes"
         if key == "Escape":
-            page.keyboard.press(key)
             expect(button).to_be_focused()
             assert api.get("/clinic").json()["forced"] == []
-    page.keyboard.press("Enter")  # the first button of the dialog
+    page.keyboard.press("Enter")
     expect(page.locator("#does")).to_have_text("It plays only tPA.")
     assert api.get("/clinic").json()["forced"] == [[None, "tPA"]]
     expect(page.locator("#changes .row").first).to_contain_text("Ada")
@@ -211,7 +212,9 @@ def lose_connection(page: Any, expect: Any) -> None:
         (lambda route: route.fulfill(status=503, json=refusal), "permissions cannot be read"),
     ):
         page.route("**/v1/**", answer)
+        page.evaluate(AGAIN)
         expect(page.get_by_role("alert").first).to_contain_text(says)
         expect(page.locator("body.old")).to_have_count(1)
     page.unroute_all()
+    page.evaluate(AGAIN)
     expect(page.locator("body.old")).to_have_count(0)

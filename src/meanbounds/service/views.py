@@ -20,9 +20,8 @@ from meanbounds.service.state import Context, State, plain, scope_of
 __all__ = ["agent_view", "agents_view", "changes_view", "context_view", "contexts_view", "decision_view"]
 
 _LISTED = 20  # alarms of an agent, settings of a change
-Earned = tuple[
-    int, float | None, float, float
-]  # rewards, their mean, and limits on it that hold at all times, with 95%
+Earned = tuple[int, float | None, float, float]
+"""How many rewards there were, their mean, and limits on it that hold at all times at once with 95%."""
 
 
 class AgentView(msgspec.Struct, frozen=True):
@@ -78,24 +77,23 @@ def agent_view(state: State) -> AgentView:
     """An agent over all contexts."""
     agent, plays = state.agent, state.agent.plays()
     found = [(state.names.get(int(one.context or 0)), one) for one in agent.contradictions()[:_LISTED]]
+    alarms = [(name, str(one.named(one.arm, name))) for name, one in found]
     bounds = agent.knowledge(*agent.contexts[:1] if isinstance(agent, Agent) else ()).bounds
     table = np.array([plays, np.nan_to_num(agent.means()) * plays, bounds.low, bounds.high])
     experts = np.array([arm is EXPERT for arm in agent.arms])
     rewards, total, low, high = table[:, ~experts | experts.all()]
     earned = _earned(rewards.sum(), total.sum(), low.min(), high.max())[0]
     asked = _earned(*table[:, experts])[0] if experts.any() else None
-    alarms = [(name, str(one.named(one.arm, name))) for name, one in found]
     forced = [(state.names.get(number or 0), *plain([arm])) for number, arm in state.forced.items()]
-    does, contexts = _does(state), len(state.ids) if state.contextual else None
+    contexts, reasons = len(state.ids) if state.contextual else None, dict(getattr(state, "reasons", {}))
     settings = agent.policy.to_dict(), state.share, forced
-    reasons = dict(getattr(state, "reasons", {}))
-    return AgentView(state.name, does, state.version, contexts, alarms, *settings, earned, asked, reasons)
+    return AgentView(state.name, _does(state), state.version, contexts, alarms, *settings, earned, asked, reasons)
 
 
 def context_view(state: State, number: int | None) -> ContextView:
     """One context, or the whole of an agent without contexts."""
     agent, where = state.agent, () if number is None else (str(number),)
-    chosen, chances, budget, changed = np.zeros(len(agent.arms)), np.zeros(len(agent.arms)), None, None
+    (chosen, chances), budget, changed = np.zeros((2, len(agent.arms))), None, None
     out: dict[Arm, list[str]] = {arm: ["retired"] * (arm in agent.retired) for arm in agent.arms}
     for one in agent.excluded(*where):
         out[one.arm].append(f"at most {one.upper:g}, where {one.better} has at least {one.lower:g}")

@@ -214,20 +214,17 @@ const forms = { // by form: the question, what will happen, and the change
   },
 };
 
-function suggest() { // what the forms start from, until somebody types
-  const { bounds, out } = now.here, k = bounds.arms.findIndex((arm) => JSON.stringify(arm) === $("arm").value), { policy, share } = now.view;
-  const base = (policy.base ?? policy).policy, margin = policy.promise?.promise.margin ?? "";
+function suggest() { // what the forms start from, until something else is chosen or changed
+  const { view: { policy, share, version, experts, forced }, here: { bounds, out, context } } = now, base = (policy.base ?? policy).policy;
+  const k = bounds.arms.findIndex((arm) => JSON.stringify(arm) === $("arm").value), margin = policy.promise?.promise.margin ?? "";
   const given = { lower: bounds.lower[k], upper: bounds.upper[k], share: Number((100 * share).toPrecision(9)), margin, policy: base };
   select("policy", [...new Set([base, ...POLICIES])].map((name) => [name, name]));
-  for (const [id, value] of Object.entries(given)) {
-    const key = `${now.agent} ${JSON.stringify(now.here.context)} ${$("arm").value} ${value}`;
-    if (now.drawn[`#${id}`] !== key) $(id).value = value;
-    now.drawn[`#${id}`] = key;
-  }
-  const [forbidden, retired] = ["forbidden", "retired"].map((why) => out[k].includes(why)), free = now.view.forced.length > 0;
+  const before = now.drawn.forms, about = now.drawn.forms = JSON.stringify([now.agent, context, k, version]);
+  if (before !== about) for (const [id, value] of Object.entries(given)) $(id).value = value;
+  const [forbidden, retired] = ["forbidden", "retired"].map((why) => out[k].includes(why)), free = forced.length > 0;
   for (const [value, may] of Object.entries({ forbid: !forbidden, allow: forbidden, retire: !retired, restore: retired, free }))
     document.querySelector(`[value=${value}]`).hidden = !may;
-  for (const part of document.querySelectorAll(".needs-experts")) part.hidden = !now.view.experts;
+  for (const part of document.querySelectorAll(".needs-experts")) part.hidden = !experts;
 }
 
 // Looking, again and again
