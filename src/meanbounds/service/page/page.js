@@ -261,11 +261,12 @@ async function look() {
     document.body.classList.remove("old");
   } catch ({ status, message }) {
     const old = now.seen ? ` The numbers below are old, from ${now.seen}.` : "";
-    const text = status ? `The service says: ${message}.${old}` : `The service does not answer.${old}`;
+    const said = status ? `The service says: ${message}.${old}` : `The service does not answer.${old}`;
+    const text = status === 401 && !sessionStorage.getItem("token") ? "" : said;
     if (status === 401) [$("token-form").hidden, $("all").hidden] = [false, true];
     if (status === 404) Object.assign(now, { context: null, searched: null }); // its name was erased
     if ($("problem").textContent !== text) $("problem").textContent = text;
-    $("live").textContent = "not connected, trying again";
+    $("live").textContent = "waiting";
     document.body.classList.add("old");
   }
 }
