@@ -49,7 +49,7 @@ class _Agents(Collector):
         contexts = GaugeMetricFamily("meanbounds_contexts", "Contexts that have a name.", labels=("agent",))
         alarms = GaugeMetricFamily("meanbounds_alarms", "Bounds that rewards contradict.", labels=("agent",))
         for state in self._states:
-            for reason, count in getattr(state, "reasons", {}).items():
+            for reason, count in state.reasons.items():
                 decisions.add_metric((state.name, reason), count)
             rewards.add_metric((state.name,), state.agent.updates())
             pending.add_metric((state.name,), state.agent.pending().sum())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Self
@@ -40,6 +41,8 @@ class State:
         The numbers of contexts by name, and the names by number; an erased name is in neither.
     share
         The share of the decisions that the agent makes; in the others the experts are asked.
+    reasons
+        How many decisions had each reason.
     forced
         What is played whatever the agent thinks, by the number of a context; None stands for all contexts.
     version
@@ -53,7 +56,7 @@ class State:
     def __init__(self, name: str) -> None:
         self.name, self.share, self.version, self.position = name, 1.0, 0, 0
         self.ids, self.names = dict[Context, int](), dict[int, Context]()
-        self.forced = dict[int | None, Arm]()
+        self.forced, self.reasons = dict[int | None, Arm](), Counter[str]()
         self._nothing: MeanBounds | None = None  # what a new context knows
 
     def know(self, number: int, name: str | None) -> None:
@@ -151,6 +154,7 @@ class State:
     def _decide(self, body: Decided) -> None:
         if body.reason != "forced":
             self.agent.play(self.arm(body.arm), *self._where(body.context))
+        self.reasons[body.reason] += 1
 
     def _reward(self, body: Rewarded) -> None:
         agent, arm, where = self.agent, self.arm(body.arm), self._where(body.context)
@@ -255,7 +259,8 @@ class State:
     def to_dict(self) -> dict[str, Any]:
         """Everything but names, in values that JSON can hold."""
         forced = [[number, plain_arms([arm])[0]] for number, arm in self.forced.items()]
-        return {"agent": self.agent.to_dict(), "share": self.share, "forced": forced, "version": self.version}
+        own = {"share": self.share, "version": self.version, "reasons": dict(self.reasons)}
+        return {"agent": self.agent.to_dict(), "forced": forced, **own}
 
     @classmethod
     def from_dict(cls, name: str, position: int, data: Mapping[str, Any]) -> Self:
@@ -263,6 +268,7 @@ class State:
         self = cls(name)
         self._take(read_agent(data["agent"]))
         self.share, self.version, self.position = data["share"], data["version"], position
+        self.reasons.update(data["reasons"])
         self.forced = {number: self.arm(arm) for number, arm in data["forced"]}
         return self
 

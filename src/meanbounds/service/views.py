@@ -85,7 +85,7 @@ def agent_view(state: State) -> AgentView:
     earned = _earned(rewards.sum(), total.sum(), low.min(), high.max())[0]
     asked = _earned(*table[:, experts])[0] if experts.any() else None
     forced = [(state.names.get(number or 0), *plain([arm])) for number, arm in state.forced.items()]
-    contexts, reasons = len(state.ids) if state.contextual else None, dict(getattr(state, "reasons", {}))
+    contexts, reasons = len(state.ids) if state.contextual else None, dict(state.reasons)
     settings = agent.policy.to_dict(), state.share, forced
     return AgentView(state.name, _does(state), state.version, contexts, alarms, *settings, earned, asked, reasons)
 
