@@ -88,7 +88,7 @@ class Access:
 
     def __init__(self, database: Database, every: float = 1.0) -> None:
         self._database, self._every = database, every  # seconds between two looks
-        self._known: tuple[float, dict[str, TokenRow], bool] | None = None  # when it was read, the tokens, whether open
+        self._known: tuple[float, dict[str, TokenRow], bool] | None = None
         self._made = defaultdict[str, deque[float]](lambda: deque(maxlen=limits.NEW_CONTEXTS))
         self._end, self._tried = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="access", daemon=True)
@@ -121,15 +121,15 @@ class Access:
                 self._end.wait(self._every)
 
     @property
-    def ready(self) -> bool:
-        """Whether the tokens were read a moment ago."""
+    def known(self) -> tuple[float, dict[str, TokenRow], bool] | None:
+        """When tokens were read, the tokens, and whether none is needed here; None if that did not work lately."""
         known = self._known
-        return known is not None and time.monotonic() - known[0] <= _STALE
+        return known if known is not None and time.monotonic() <= known[0] + _STALE else None
 
     def admit(self, headers: Headers, peer: Sequence[Any] | None, scope: str, agent: str | None = None) -> Who:
         """Who sends a request from an address, if they may do this; refusals are the same whether an agent exists."""
-        known = self._known
-        if known is None or time.monotonic() - known[0] > _STALE:
+        known = self.known
+        if known is None:
             raise RefusedError(503, "tokens", "who may do this cannot be looked up now; try again soon")
         given = [value for name, value in headers if name in (b"authorization", b"x-api-key")]
         if known[2] and not given:

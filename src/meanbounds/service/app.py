@@ -72,7 +72,7 @@ class Service:
     def problem(self) -> str:
         """Why the service cannot answer now, in a word, or nothing."""
         when, what = self._trouble
-        return ("" if time.monotonic() > when + _RECENT else what) if self.access.ready else "tokens"
+        return "tokens" if self.access.known is None else what if time.monotonic() < when + _RECENT else ""
 
     def put(self, who: Who, order: Order) -> asyncio.Future[Answer | RefusedError]:
         """Have a command carried out, in one group with all others that come while another group is written."""
