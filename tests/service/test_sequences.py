@@ -1,0 +1,427 @@
+"""Any sequence of commands, by several stores on one database, does what dictionaries and a plain agent say."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from msgspec import UNSET
+from msgspec.structs import replace
+
+import meanbounds as mb
+from meanbounds.policies import Policy
+from meanbounds.service import commands as c
+from meanbounds.service.database import TABLES, connect
+from meanbounds.service.refusals import RefusedError
+from meanbounds.service.state import State
+from meanbounds.service.verify import verify
+
+ARMS: list[Any] = ["a", "b", mb.EXPERT]
+BOUNDS = mb.MeanBounds([0.5, 0.2, 0.3], [0.9, 0.8, 0.7], arms=ARMS)
+OTHER = mb.MeanBounds([0.1, 0.6, 0.3], [0.8, 0.9, 0.7], arms=ARMS)
+AGENTS = {
+    "clinic": mb.Agent(mb.GLUE(), {"north": BOUNDS, "south": OTHER}, seed=7),
+    "solo": mb.Agent(mb.ThompsonSampling(), BOUNDS, seed=8),
+}
+NAMES = ["north", "south", "Zoë Quist of Ward 4711", ("Yann Ypsilon", "64"), "Xaver 'Xx' %s"]
+JSON_EXPERT = {"expert": True}
+RARE = "no such arm"
+Scope = tuple[str, str | None]
+
+contexts = st.sampled_from([*NAMES, *NAMES, None])
+names = st.sampled_from(["a", "a", "b", "b", "b", "d", RARE])
+ids = st.integers(0, 8).map(str)
+arms = st.one_of(names, st.just(JSON_EXPERT))
+rewards = st.sampled_from([0.0, 0.5, 0.5, 1.0, 1.0, 1.5, None])
+decisions = st.builds(
+    c.Decide,
+    ids,
+    contexts.map(lambda name: list(name) if isinstance(name, tuple) else name),
+    st.one_of(st.none(), st.none(), st.lists(arms, min_size=1, max_size=3, unique_by=str)),
+)
+changes = st.one_of(
+    st.sampled_from([mb.UCB(), mb.GLUE(), mb.KLUCB()]).map(lambda policy: {"policy": policy.to_dict()}),
+    st.sampled_from([0.0, 0.05]).map(lambda floor: {"floor": floor}),
+    st.sampled_from([0.0, 0.4, 0.4, 1.0]).map(lambda share: {"share": share}),
+    st.sampled_from([BOUNDS, OTHER]).map(lambda bounds: {"bounds": bounds.to_dict()}),
+    arms.map(lambda arm: {"force": arm}),
+    st.just({"free": True}),
+    st.lists(arms, max_size=2, unique_by=str).map(lambda some: {"forbid": some}),
+    arms.map(lambda arm: {"retire": arm}),
+    arms.map(lambda arm: {"restore": arm}),
+    st.just({"add": mb.MeanBounds([0.3], [0.95], arms=["d"]).to_dict()}),
+)
+orders = st.one_of(
+    *[decisions] * 4,
+    st.builds(c.Reward, ids, rewards, st.none() | names),
+    *[st.builds(c.Reward, ids, st.sampled_from([0.0, 1.0]), st.sampled_from([None, "b"]))] * 2,
+    st.builds(c.Observe, st.integers(0, 4).map(str), names, st.sampled_from([0.0, 1.0, 1.5]), contexts),
+    *[st.builds(lambda id, context, what: c.Change(id, context, **what), st.none() | st.just("1"), contexts, changes)]
+    * 2,
+    st.builds(c.Rollback, st.integers(0, 5), st.none() | st.just("2")),  # `to` counts versions until it is sent
+    st.builds(c.Erase, st.sampled_from(NAMES[1:])),
+)
+
+
+class Model:
+    """One agent, as it must be. It calls contexts by their place, so that a name may come again after it was erased."""
+
+    def __init__(self, agent: mb.Agent, version: int) -> None:
+        saved = agent.to_dict()
+        self.contextual = bool(agent.contexts)
+        if self.contextual:
+            saved["contexts"] = [str(place) for place in range(len(agent.contexts))]
+        self.agent, self.share, self.forced = mb.Agent.from_dict(saved), 1.0, dict[str | None, Any]()
+        self.places: dict[Any, str] = {name: str(place) for place, name in enumerate(agent.contexts)}
+        self.decided, self.rewarded = dict[str, Any](), dict[str, Any]()
+        self.observed, self.changed = dict[str, Any](), dict[str, int]()
+        self.versions, self.history = [version], list[tuple[int, dict[Scope, Any]]]()  # what each change replaced
+        self.added, self.named = 0, None  # the version that added an arm; the context that a command names
+
+    def check(self, command: c.Command, answer: Any) -> None:
+        """Carry out a command here, too; what is refused changes nothing."""
+        before, self.named, refusal = copy.deepcopy(vars(self)), None, None
+        try:
+            _DO[type(command)](self, command, answer)
+        except (ValueError, LookupError, TypeError) as error:
+            refusal, named = error, self.named
+            vars(self).update(before)
+            if named is not None:  # a context is entered when it is first named
+                self.place(named)
+        status = 422 if refusal is not None else None
+        assert getattr(answer, "status", None) == getattr(refusal, "status", status), (command, answer, refusal)
+
+    def place(self, name: Any) -> str | None:
+        if (name is None) == self.contextual:
+            raise ValueError("a context is missing, or one too many")
+        self.named = name
+        if name is not None and name not in self.places:
+            place = self.places[name] = str(len(self.agent.contexts))
+            self.agent.know({place: mb.MeanBounds.vacuous(self.agent.arms)})
+            self.agent.forbid([arm for arm in self.agent.arms if arm is not mb.EXPERT], place)
+        return None if name is None else self.places[name]
+
+    def decide(self, asked: c.Decide, answer: Any) -> None:
+        name = tuple(asked.context) if isinstance(asked.context, list) else asked.context
+        if asked.id in self.decided:
+            place, eligible, given = self.decided[asked.id]
+            if (self.places.get(name, "") if name is not None else None, asked.eligible) != (place, eligible):
+                raise RefusedError(409, "conflict", "")
+            assert answer == replace(given, repeated=True)
+            return
+        place, agent = self.place(name), self.agent
+        eligible = None if asked.eligible is None else [as_arm(arm) for arm in asked.eligible]
+        forced = self.forced.get(place, self.forced.get(None))
+        if forced is not None:
+            if eligible is not None and forced not in eligible:
+                raise RefusedError(409, "forced", "")
+            due, reason = 1.0, "forced"
+        else:
+            chances = dict(zip(agent.arms, agent.probabilities(place, eligible).tolist(), strict=True))
+            share = self.share if mb.EXPERT not in agent.retired and mb.EXPERT in (eligible or ARMS) else 1.0
+            arm, reason = as_arm(answer.arm), answer.reason
+            due = share * chances[arm] + (1.0 - share) * (arm is mb.EXPERT)
+            if reason == "share":
+                assert arm is mb.EXPERT
+                assert share < 1.0
+            else:  # as a plain agent decides
+                assert share > 0.0
+                assert arm == agent.propose(place, eligible).arm
+                assert reason == agent.propose(place, eligible).reason
+            agent.play(arm, place)
+        assert abs(answer.probability - due) < 1e-12
+        assert (answer.id, answer.reason, answer.repeated) == (asked.id, reason, False)
+        assert answer.version == self.versions[-1]
+        self.decided[asked.id] = place, asked.eligible, answer
+
+    def reward(self, told: c.Reward, answer: Any) -> None:
+        if told.id not in self.decided:
+            raise RefusedError(404, "unknown_decision", "")
+        place, _, decided = self.decided[told.id]
+        asked, said = decided.arm == JSON_EXPERT, (told.reward, told.arm)
+        if asked and told.arm is None and told.reward is not None:
+            raise ValueError("which arm?")
+        if not asked and told.arm not in (None, decided.arm):
+            raise RefusedError(409, "conflict", "")
+        if told.id in self.rewarded:
+            had = self.rewarded[told.id]
+            if had != said if asked and told.reward is not None else had[0] != told.reward:
+                raise RefusedError(409, "conflict", "")
+            assert answer.repeated
+            return
+        pulled = decided.reason != "forced"
+        if told.reward is None:
+            if pulled:
+                self.agent.cancel(as_arm(decided.arm), place)
+        elif asked:
+            assert told.arm is not None
+            self.agent.observe(told.arm, told.reward, place, pulled=pulled)
+        else:
+            self.agent.update(decided.arm, told.reward, place, pulled=pulled)
+        self.rewarded[told.id] = said
+        assert answer == c.RewardAnswer(told.id)
+
+    def observe(self, told: c.Observe, answer: Any) -> None:
+        if told.id in self.observed:
+            place = self.places.get(told.context, "") if told.context is not None else None
+            if self.observed[told.id] != (told.arm, told.reward, place):
+                raise RefusedError(409, "conflict", "")
+            assert answer == c.ObserveAnswer(told.id, repeated=True)
+            return
+        place = self.place(told.context)
+        self.agent.observe(told.arm, told.reward, place, pulled=False)
+        self.observed[told.id] = told.arm, told.reward, place
+        assert answer == c.ObserveAnswer(told.id)
+
+    def change(self, asked: c.Change, answer: Any) -> None:
+        if asked.id in self.changed:
+            assert answer.version == self.changed[asked.id]
+            return
+        ((what, value),) = ((name, getattr(asked, name)) for name in _SCOPES if getattr(asked, name) is not UNSET)
+        local = ("bounds", "force", "free", "forbid")
+        if asked.context is not None and what not in local:
+            raise ValueError("this is about all contexts")
+        place = None
+        if asked.context is not None or (self.contextual and what in ("bounds", "forbid")):
+            place = self.place(asked.context)
+        retired = list(self.agent.retired)
+        if what == "add":
+            self.agent.add(mb.MeanBounds.from_dict(value))
+            self.note(asked.id, {("retired", None): [*retired, "d"]}, answer)
+            self.added = answer.version
+            return
+        if what in ("forbid", "retire", "restore", "force"):
+            given = [as_arm(arm) for arm in (value if what == "forbid" else [value])]
+            if not set(given) <= set(self.agent.arms):
+                raise ValueError("no such arm")
+            kept = [arm for arm in retired if arm not in given]
+            value = {"forbid": given, "force": given, "retire": kept + given, "restore": kept}[what]
+            value = value[0] if what == "force" else value
+        self.put(asked.id, {(_SCOPES[what], place): None if what == "free" else value}, answer)
+
+    def rollback(self, asked: c.Rollback, answer: Any) -> None:
+        if asked.id in self.changed:
+            assert answer.version == self.changed[asked.id]
+            return
+        if asked.to not in self.versions:
+            raise RefusedError(404, "unknown_version", "")
+        sets = dict[Scope, Any]()
+        for version, was in self.history:
+            if version > asked.to:
+                sets = was | sets
+        if sets:
+            if ("retired", None) in sets and self.added > asked.to:
+                sets["retired", None] = [*dict.fromkeys([*sets["retired", None], "d"])]
+            self.put(asked.id, sets, answer)
+        else:
+            assert answer.version == self.versions[-1]
+
+    def erase(self, asked: c.Erase, answer: Any) -> None:
+        if asked.context not in self.places:
+            raise RefusedError(404, "unknown_context", "")
+        del self.places[asked.context]
+        assert answer.version == self.versions[-1]
+
+    def put(self, id: str | None, sets: dict[Scope, Any], answer: Any) -> None:
+        was = {scope: self.get(*scope) for scope in sets}
+        for (what, place), value in sets.items():
+            agent = self.agent
+            if what in ("policy", "floor"):
+                policy = Policy.from_dict(value) if what == "policy" else agent.policy
+                agent.follow(policy, floor=value if what == "floor" else None)
+            elif what == "share":
+                self.share = value
+            elif what == "forced":
+                self.forced = {own: arm for own, arm in self.forced.items() if own != place}
+                self.forced |= {} if value is None else {place: value}
+            elif what == "retired":
+                for arm in agent.arms:
+                    (agent.retire if arm in value else agent.restore)(arm)
+            elif what == "forbidden":
+                agent.forbid(value, place)
+            else:
+                given, now = mb.MeanBounds.from_dict(value), agent.knowledge(place).bounds
+                both = [(given if arm in given.arms else now, arm) for arm in now.arms]
+                lower = [own.lower[own.position(arm)] for own, arm in both]
+                known = mb.MeanBounds(lower, [own.upper[own.position(arm)] for own, arm in both], arms=now.arms)
+                agent.know(known if place is None else {place: known})
+        self.note(id, was, answer)
+
+    def get(self, what: str, place: str | None) -> Any:
+        agent = self.agent
+        if what == "known":
+            return agent.knowledge(place).bounds.to_dict()
+        if what == "forbidden":
+            return list(agent.forbidden(place))
+        now = {"policy": agent.policy.to_dict(), "floor": agent.floor, "share": self.share}
+        return {**now, "retired": list(agent.retired), "forced": self.forced.get(place)}[what]
+
+    def note(self, id: str | None, was: dict[Scope, Any], answer: Any) -> None:
+        if isinstance(answer, RefusedError):
+            raise AssertionError(answer)
+        assert answer.version > self.versions[-1]
+        self.versions.append(answer.version)
+        self.history.append((answer.version, was))
+        if id is not None:
+            self.changed[id] = answer.version
+
+    def compare(self, state: State) -> None:
+        """Whether a store has the same agent."""
+        agent, own = state.agent, self.agent
+        assert isinstance(agent, mb.Agent)
+        assert (agent.arms, agent.policy, agent.floor) == (own.arms, own.policy, own.floor)
+        assert (set(agent.retired), state.share, state.version) == (set(own.retired), self.share, self.versions[-1])
+        numbers: dict[Any, Any] = dict(zip(own.contexts, agent.contexts, strict=True)) | {None: None}
+        assert {name: numbers[place] for name, place in self.places.items()} == {
+            name: str(number) for name, number in state.ids.items()
+        }
+        assert {
+            number and int(number): self.forced[place] for place, number in numbers.items() if place in self.forced
+        } == state.forced
+        for place, number in numbers.items():
+            for ours, theirs in zip(figures(own, place), figures(agent, number), strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+            if place is not None or not self.contextual:
+                assert agent.knowledge(number) == own.knowledge(place)
+                assert agent.forbidden(number) == own.forbidden(place)
+
+
+def figures(agent: mb.Agent, place: str | None) -> Iterable[Any]:
+    return (getattr(agent, what)(place) for what in ("plays", "pulls", "pending", "means", "observed"))
+
+
+def as_arm(given: Any) -> Any:
+    return mb.EXPERT if given == JSON_EXPERT else given
+
+
+_DO: dict[type[c.Command], Callable[[Model, Any, Any], None]] = {
+    c.Decide: Model.decide,
+    c.Reward: Model.reward,
+    c.Observe: Model.observe,
+    c.Change: Model.change,
+    c.Rollback: Model.rollback,
+    c.Erase: Model.erase,
+}
+_SCOPES = {
+    "policy": "policy",
+    "floor": "floor",
+    "share": "share",
+    "bounds": "known",
+    "force": "forced",
+    "free": "forced",
+    "forbid": "forbidden",
+    "retire": "retired",
+    "restore": "retired",
+    "add": "added",
+}
+
+
+class Sequences(RuleBasedStateMachine):
+    """Two stores on one database, and a model."""
+
+    def __init__(self, make: Callable[[], str]) -> None:
+        super().__init__()
+        self.address = address = make()
+        self.stores, self.models = [mb.Store(address, create=True)], dict[str, Model]()
+        for name, agent in AGENTS.items():
+            self.stores[0].add(name, agent)
+            self.models[name] = Model(agent, self.stores[0].writer.last.position)
+        self.stores.append(mb.Store(address))
+
+    @rule(
+        which=st.integers(0, 1),
+        group=st.lists(st.tuples(st.sampled_from(["clinic", "clinic", "solo"]), orders), min_size=1, max_size=12),
+    )
+    def run(self, which: int, group: list[tuple[str, c.Command]]) -> None:
+        sent = [c.Order(name, self.fit(name, command), "somebody") for name, command in group]
+        erased = {name: set(model.places) for name, model in self.models.items()}
+        for order, answer in zip(sent, self.stores[which].run(sent), strict=True):
+            self.models[order.agent].check(order.command, answer)
+        if any(isinstance(order.command, c.Erase) for order in sent):
+            self.look_for(erased["clinic"])
+
+    def fit(self, name: str, command: Any) -> c.Command:
+        if name == "solo" and getattr(command, "context", None) in NAMES[1:]:
+            return replace(command, context=None)
+        if isinstance(command, c.Rollback):
+            versions = self.models[name].versions
+            return replace(command, to=versions[command.to] if command.to < len(versions) else 10**6)
+        return command
+
+    @rule(which=st.integers(0, 1), whole=st.booleans())
+    def save(self, which: int, whole: bool) -> None:
+        self.stores[which].writer.save()
+        if whole:
+            self.stores[which].close()
+            self.stores[which] = mb.Store(self.address)
+
+    def look_for(self, before: set[Any]) -> None:
+        """Names that were erased are nowhere."""
+        gone = [name for name in before if name not in self.models["clinic"].places]
+        words = [part for name in gone for part in ((name,) if isinstance(name, str) else name[:1])]
+        if self.address.startswith("postgresql"):
+            database = self.stores[0].database
+            whole = "".join(str(row) for table in TABLES for row in database.rows(table)).encode()
+        else:
+            whole = b"".join(path.read_bytes() for path in Path(self.address).parent.glob("clinic.db*"))
+        for word in words:
+            assert word.encode("ascii", "ignore")[-9:] not in whole, word
+
+    @invariant()
+    def compare(self) -> None:
+        for store in self.stores:
+            with store.reading() as states:
+                for name, model in self.models.items():
+                    model.compare(states[name])
+
+    def teardown(self) -> None:
+        """Nothing is damaged, and what events make of the agents is what they are."""
+        with self.stores[0].reading() as states:
+            live = {name: state.to_dict() for name, state in states.items()}
+        for store in self.stores:
+            store.close()
+        with closing(connect(self.address)) as database:
+            assert verify(database) == []
+            rebuilt = dict[str, State]()
+            for event in database.events():
+                rebuilt.setdefault(event.agent, State(event.agent)).apply(event)
+            assert {name: state.to_dict() for name, state in rebuilt.items()} == live
+
+
+def check_sequences(make: Callable[[], str], examples: int) -> None:
+    options = settings(deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    machine: Any = partial(Sequences, make)
+    run_state_machine_as_test(machine, settings=settings(options, max_examples=examples, stateful_step_count=30))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_sequences_on_sqlite(tmp_path: Path) -> None:
+    made = iter(range(10**6))
+
+    def make() -> str:
+        folder = tmp_path / str(next(made))
+        folder.mkdir()
+        return str(folder / "clinic.db")
+
+    check_sequences(make, 40)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_sequences_on_postgresql(postgres_database: str) -> None:
+    import psycopg
+
+    def make() -> str:
+        with psycopg.connect(postgres_database, autocommit=True) as connection:
+            connection.execute("DROP SCHEMA IF EXISTS meanbounds CASCADE")
+        return postgres_database
+
+    check_sequences(make, 15)
