@@ -17,7 +17,7 @@ __all__ = ["FORMAT", "MIGRATIONS", "ROWS", "TABLES", "ContextRow", "Database", "
 FORMAT = 1  # of the tables
 MIGRATIONS: dict[int, Sequence[str]] = {}  # SQL that takes a store from this format to the next
 ROWS = 1_000  # that are read at a time
-_SCHEMA = (
+SCHEMA = (
     "CREATE TABLE events (position INTEGER PRIMARY KEY, time REAL NOT NULL, kind TEXT NOT NULL, agent TEXT NOT NULL, "
     "key TEXT UNIQUE, about INTEGER, body TEXT NOT NULL, hash TEXT NOT NULL, UNIQUE (about, kind))",
     "CREATE TABLE contexts (id INTEGER PRIMARY KEY, agent TEXT NOT NULL, name TEXT, sum TEXT NOT NULL)",
@@ -111,7 +111,7 @@ class Database(ABC):
             self._connection.close()
 
     def _fill(self) -> None:
-        for statement in _SCHEMA:
+        for statement in SCHEMA:
             self._run(statement)
         for name, value in {"format": str(FORMAT), "secret": secrets.token_hex(32), "access": "tokens"}.items():
             self.put_meta(name, value)
@@ -207,6 +207,11 @@ class Database(ABC):
         where = "" if agent is None else " AND agent = ?"
         where += f" AND kind IN {_marks(kinds)}" if kinds else ""
         return map(Event._make, self.rows("events", after, where, *([] if agent is None else [agent]), *kinds))
+
+    def at(self, position: int) -> list[Event]:
+        """The event at a position, if there is one."""
+        query = f"SELECT {', '.join(Event._fields)} FROM events WHERE position = ?"
+        return [Event._make(row) for row in self._run(query, (position,))]
 
     def append(self, events: Sequence[Event]) -> None:
         """Add events."""

@@ -7,16 +7,17 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 from meanbounds.service.copies import new_file
-from meanbounds.service.database import Database
+from meanbounds.service.database import SCHEMA, Database
 from meanbounds.service.refusals import StoreError, Trouble
 
 __all__ = ["SQLiteDatabase"]
 
+_TABLES = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"
 _APPLICATION = 0x4D42_6473  # a number in the header that tells a store from other databases
 _KINDS: dict[int, Trouble] = {  # of SQLite's codes
     sqlite3.SQLITE_BUSY: "busy",
@@ -95,11 +96,21 @@ class SQLiteDatabase(Database):
         try:
             found = [str(line) for (line,) in self._run("PRAGMA integrity_check")]
             names = {str(page): name for name, page in self._run("SELECT tbl_name, rootpage FROM sqlite_schema")}
+            if self._run(_TABLES) != _as_made():
+                found.append("table sqlite_schema: the tables are not those that meanbounds makes")
         except StoreError as error:
             found, names = [str(error)], {}
         tree = re.compile(r"Tree (\d+)")
         named = [tree.sub(lambda match: f"table {names.get(match[1], '?')}, tree {match[1]}", line) for line in found]
         return [line for line in named if line != "ok"] + super().check()
+
+
+def _as_made() -> list[Any]:
+    """The tables of a new store."""
+    with closing(sqlite3.connect(":memory:")) as new:
+        for statement in SCHEMA:
+            new.execute(statement)
+        return new.execute(_TABLES).fetchall()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,12 +27,14 @@ def verify(database: Database) -> list[str]:
     Every event must follow from the one before by its hash; every decision must be possible and have had the
     probability that is recorded; agents that were saved whole must be what their events make of them.
     """
+    faults = list[str]()
     try:
         with database.reading():
-            faults = database.check()
-            return faults + list(_Replay(database).faults())
+            faults += database.check()
+            faults.extend(_Replay(database).faults())
     except StoreError as error:
-        return [f"the store cannot be read: {error}"]
+        faults.append(f"the store cannot be read to its end: {error}")
+    return faults
 
 
 class _Replay:
@@ -40,39 +43,57 @@ class _Replay:
     def __init__(self, database: Database) -> None:
         self._database, self._states = database, dict[str, State]()
         self._decisions = dict[int, Decided]()  # those without a reward
+        self._before = Event(0, 0.0, "", "", None, None, "", START)
 
     def faults(self) -> Iterator[str]:
         """Go through all events; after a fault the replay goes on as well as it can."""
-        saved: dict[int, list[StateRow]] = {}
+        self._contexts = {row.id: row.agent for row in self._database.contexts()}
+        saved = defaultdict[int, list[StateRow]](list)
         for row in self._database.states():
-            saved.setdefault(row.position, []).append(row)
-        known, before = (
-            {row.id: row.agent for row in self._database.contexts()},
-            Event(0, 0.0, "", "", None, None, "", START),
-        )
+            saved[row.position].append(row)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of bounds that rewards contradict, as when they came
-            for event in self._database.events():
-                if event.position != before.position + 1:
-                    yield f"event {before.position + 1}: missing; the next one is event {event.position}"
-                if not chained(before.hash, event):
-                    yield f"event {event.position} ({event.kind}): its content does not match its hash"
-                if event.time < before.time:
-                    yield f"event {event.position} ({event.kind}): it is older than the one before"
+            for event in self._events():
+                if isinstance(event, str):
+                    yield event
+                    continue
+                if event.position != self._before.position + 1:
+                    yield f"event {self._before.position + 1}: missing; the next one is event {event.position}"
                 try:
-                    yield from (f"event {event.position} ({event.kind}): {said}" for said in self._apply(event, known))
+                    for said in self._faults_of(event):
+                        yield f"event {event.position} ({event.kind}): {said}"
+                    yield from self._compare(event, saved.pop(event.position, []))
                 except Exception as error:  # whatever the content is
-                    yield f"event {event.position} ({event.kind}): it cannot be applied: {error}"
-                before = event
-                yield from self._compare(event, saved.pop(event.position, []))
+                    yield f"event {event.position} ({event.kind}): it cannot be applied: {error!r}"
+                self._before = event
         for rows in saved.values():
             yield from (f"table states, row {row.agent!r}: there is no event {row.position}" for row in rows)
 
-    def _apply(self, event: Event, known: dict[int, str]) -> Iterator[str]:
+    def _events(self) -> Iterator[Event | str]:
+        """All events; where the database cannot read on, one by one, with what it says instead of some."""
+        position = 0
+        try:
+            for event in self._database.events():
+                position = event.position
+                yield event
+        except StoreError:
+            last = self._database.last()
+            for number in range(position + 1, 1 + (last.position if last else 0)):
+                try:
+                    yield from self._database.at(number)
+                except StoreError as error:
+                    yield f"event {number}: it cannot be read: {error}"
+
+    def _faults_of(self, event: Event) -> Iterator[str]:
         """Apply one event; what is wrong with it."""
+        before = self._before
+        if not chained(before.hash, event):
+            yield "its content does not match its hash"
+        if event.time < before.time:
+            yield "it is older than the one before"
         body = event.said
         context = getattr(body, "context", None)
-        if context is not None and known.get(context) != event.agent:
+        if context is not None and self._contexts.get(context) != event.agent:
             yield f"context {context} is not one of {event.agent}"
         state = self._states.setdefault(event.agent, State(event.agent))
         if isinstance(body, Decided):
