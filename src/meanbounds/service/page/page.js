@@ -222,7 +222,9 @@ function suggest() { // what the forms start from, until something else is chose
   const before = now.drawn.forms, about = now.drawn.forms = JSON.stringify([now.agent, context, k, version]);
   if (before !== about) for (const [id, value] of Object.entries(given)) $(id).value = value;
   const [forbidden, retired] = ["forbidden", "retired"].map((why) => out[k].includes(why)), free = forced.length > 0;
-  for (const [value, may] of Object.entries({ forbid: !forbidden, allow: forbidden, retire: !retired, restore: retired, free }))
+  const linear = ["OFUL", "ROFUL", "LinearThompson"].includes(base); // their bounds and policy are fixed
+  for (const part of document.querySelectorAll(".not-linear")) part.hidden = linear;
+  for (const [value, may] of Object.entries({ forbid: !forbidden && !linear, allow: forbidden, retire: !retired, restore: retired, free }))
     document.querySelector(`[value=${value}]`).hidden = !may;
   for (const part of document.querySelectorAll(".needs-experts")) part.hidden = !experts;
 }
