@@ -6,6 +6,7 @@ and lets connections beyond its limit wait, so that 1,100 half-sent heads keep e
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import logging
 import signal
@@ -144,6 +145,9 @@ def run(app: Any, listening: socket.socket, ready: str) -> None:
         timeout_notify=0,
     )
     server = uvicorn.Server(config)
+    gc.collect()
+    gc.freeze()  # what is there now stays, and need not be looked through again and again
+    gc.set_threshold(50_000)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn raises the signal again when all is done
     with suppress(KeyboardInterrupt):
         server.run([listening])
