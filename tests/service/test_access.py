@@ -116,7 +116,7 @@ def test_nobody_passes_while_tokens_cannot_be_read(
     monkeypatch.undo()
     until(lambda: admit(access, entitled) == 200)
     monkeypatch.setattr(type(database), "tokens", fail)
-    until(lambda: admit(access, entitled) == 503)
+    until(lambda: admit(access, entitled) == 503, 3.0)
     access.close()
     said = capfd.readouterr().err
     assert "busy" in said
