@@ -110,12 +110,12 @@ class _Connection(HttpToolsProtocol):
 
 
 class _Lines(logging.Handler):
-    """Writes where the server had an error, but not its message, which may have names."""
+    """Writes warnings, and where the server had an error, but not the message of the error, which may have names."""
 
     def emit(self, record: logging.LogRecord) -> None:
         kind, _, trace = record.exc_info or (None, None, None)
         name = "" if kind is None else kind.__name__
-        say(str(record.msg).partition("\n")[0], type=name, traceback=traceback.format_tb(trace))
+        say(record.getMessage().partition("\n")[0], type=name, traceback=traceback.format_tb(trace))
 
 
 def run(app: Any, listening: socket.socket, ready: str) -> None:
@@ -130,6 +130,7 @@ def run(app: Any, listening: socket.socket, ready: str) -> None:
                 connection.check(time.monotonic())
 
     logging.basicConfig(handlers=[_Lines()])
+    logging.captureWarnings(True)
     config = uvicorn.Config(
         app,
         http=_Connection,
@@ -170,7 +171,8 @@ def serve(store: Store, *, host: str = "127.0.0.1", port: int = 8000, log: bool 
         is_open = database.meta()["access"] == "loopback"
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         if is_open and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
-            raise ValueError(f"{host} can be reached by others, but {database.shown} is open to all of this machine")
+            end = f"meanbounds token {database.shown} --close"
+            raise ValueError(f"{host} can be reached by others, and the store asks for no token; to end that: {end}")
         if not is_open and all(row.revoked for row in database.tokens()):
             make = f"meanbounds token {database.shown} decide reward --name app"
             print(f"meanbounds: nobody can use this yet, because there are no tokens; to make one: {make}")
