@@ -249,8 +249,11 @@ def test_views_show_what_the_token_may_see(store: Store) -> None:
         found = ask("GET", "/metrics", token=token)
         samples = {one.name: one for family in text_string_to_metric_families(found.text) for one in family.samples}
         assert {one.labels.get("agent") for one in samples.values()} == {"clinic"}
-        values = [samples[f"meanbounds_{name}"].value for name in ("rewards_total", "pending", "contexts", "alarms")]
-        assert values == [1.0, 1.0, 2.0, 0.0]
+        values = [
+            samples[f"meanbounds_{name}"].value
+            for name in ("decisions_total", "rewards_total", "pending", "contexts", "alarms")
+        ]
+        assert values == [2.0, 1.0, 1.0, 2.0, 0.0]
         everything = ask("GET", "/metrics", token=reader).text
         assert 'meanbounds_requests_total{operation="GET /metrics",status="200"} 1.0' in everything
         assert 'meanbounds_rewards_total{agent="ward9"} 0.0' in everything
