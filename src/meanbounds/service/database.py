@@ -163,7 +163,10 @@ class Database(ABC):
         if after is None:
             after = 0 if table in ("events", "contexts") else ""
         while True:
-            found = self._run(query, (after, *values))
+            try:
+                found = self._run(query, (after, *values))
+            except StoreError as error:
+                raise StoreError(error.kind, f"table {table}: {error}") from error
             yield from found
             if len(found) < ROWS:
                 return
@@ -269,7 +272,7 @@ class Database(ABC):
                 if missing:
                     faults.append(f"table {table}: {missing} rows cannot be read")
             except StoreError as error:
-                faults.append(f"table {table}: {error}")
+                faults.append(str(error) if str(error).startswith("table") else f"table {table}: {error}")
         return faults
 
 
