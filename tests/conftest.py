@@ -17,6 +17,8 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +55,44 @@ def spark() -> Iterator[Any]:
         session.stop()
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """The URL of a new PostgreSQL server that listens on a socket in a temporary folder, and on no port."""
-    psycopg = pytest.importorskip("psycopg", reason='pip install ".[postgres]"')
+@dataclass
+class Cluster:
+    """A PostgreSQL database in a temporary folder, of which a server can be started again and again."""
+
+    folder: Path
+    program: str
+    who: dict[str, Any]
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://tester@/postgres?host={self.folder}"
+
+    @contextmanager
+    def running(self, fsync: str = "on") -> Iterator[subprocess.Popen[bytes]]:
+        """A server that has started, on a socket in the folder and on no port; at the end it is stopped."""
+        import psycopg
+
+        settings = [
+            "listen_addresses=",
+            f"unix_socket_directories={self.folder}",
+            f"fsync={fsync}",
+            "max_connections=40",
+        ]
+        command = [self.program, "-D", str(self.folder / "data"), *(part for own in settings for part in ("-c", own))]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self.who) as process:
+            try:
+                wait_for(lambda: psycopg.connect(self.url).close(), psycopg.OperationalError, process)
+                yield process
+            finally:
+                if process.poll() is None:
+                    process.send_signal(signal.SIGINT)  # disconnects clients and stops
+                    process.wait(PATIENCE)
+
+
+@contextmanager
+def cluster() -> Iterator[Cluster]:
+    """A new database, without a server yet."""
+    pytest.importorskip("psycopg", reason='pip install ".[postgres]"')
     initdb, server = (find_program(name, "postgresql") for name in ("initdb", "postgres"))
     folder = Path(tempfile.mkdtemp(prefix="meanbounds-postgres-"))
     who: dict[str, Any] = {"cwd": folder}
@@ -68,18 +104,16 @@ def postgres() -> Iterator[str]:
         options = ["-U", "tester", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
         command = [initdb, "-D", str(folder / "data"), *options]
         subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE, **who)
-        settings = ["listen_addresses=", f"unix_socket_directories={folder}", "fsync=off", "max_connections=40"]
-        command = [server, "-D", str(folder / "data"), *(part for own in settings for part in ("-c", own))]
-        url = f"postgresql://tester@/postgres?host={folder}"
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **who) as process:
-            try:
-                wait_for(lambda: psycopg.connect(url).close(), psycopg.OperationalError, process)
-                yield url
-            finally:
-                process.send_signal(signal.SIGINT)  # disconnects clients and stops
-                process.wait(PATIENCE)
+        yield Cluster(folder, server, who)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a new PostgreSQL server for this run."""
+    with cluster() as own, own.running(fsync="off"):
+        yield own.url
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""Long random comparisons and hostile calls: `make soak`. ARGS="--minutes 5 --seed 3" says how long and which.
+"""Long random comparisons and hostile calls: `make soak`. ARGS="--minutes 5 --seed 3 --parts loops fuzz" says how long
+and which.
 
 Each part repeats with fresh random numbers until its share of the time is over, and fails at the first fault:
 
@@ -6,6 +7,13 @@ Each part repeats with fresh random numbers until its share of the time is over,
 - fuzz: hostile arguments give a TypeError, a ValueError or a LookupError with a message, and leave agents as they were;
 - saved: agents saved and loaded at random moments go on as if they had not been;
 - promises: the guard is tested at its level, 2,000 runs of 1,500 decisions on each hard instance, by exact tests.
+
+Those about stores take as long as they take, 20 minutes together, and print figures:
+
+- crashes: 20 x kill -9 of a service on each store, and of PostgreSQL under a service;
+- together: 50 rounds of processes that share a store, on a machine that has other things to do;
+- damage: 500 bytes of a store, one after the other;
+- decisions: two million of 50 agents in 10,000 contexts, then kill -9 and a start; `--decisions` makes it shorter.
 """
 
 from __future__ import annotations
@@ -15,6 +23,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +32,7 @@ from scipy import stats
 import meanbounds as mb
 from meanbounds.simulation import Bernoulli, Uniform
 from tests.policies.test_guarded import HARD, broken
+from tests.service import soaking
 
 POLICIES = [
     mb.UCB(),
@@ -141,14 +151,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--decisions", type=int, default=2_000_000)
+    parts = {part.__name__: part for part in (loops, fuzz, saved, promises)}
+    stores = {part.__name__: part for part in (soaking.crashes, soaking.together, soaking.damage)}
+    names = [*parts, *stores, "decisions"]
+    parser.add_argument("--parts", nargs="+", default=names, choices=names)
     given = parser.parse_args()
+    stores["decisions"] = partial(soaking.decisions, given.decisions)
     warnings.simplefilter("ignore")
-    for part in (loops, fuzz, saved, promises):
+    for part in (part for name, part in parts.items() if name in given.parts):
         rng, end, rounds = np.random.default_rng(given.seed), time.monotonic() + 15.0 * given.minutes, 0
         while time.monotonic() < end:
             part(rng)
             rounds += 1
         print(f"{part.__name__}: {rounds} times, nothing found", flush=True)
+    for name, check in stores.items():
+        if name in given.parts:
+            print(f"{name}: {check()}", flush=True)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ import numpy as np
 import meanbounds as mb
 from meanbounds.service.app import make_app
 from meanbounds.service.database import connect
-from meanbounds.service.events import key_of
+from meanbounds.service.events import Event, key_of
 from meanbounds.service.serving import run
 from meanbounds.service.verify import verify
 
@@ -35,6 +35,7 @@ __all__ = ["CLIENTS", "Seen", "check_acknowledged", "killed", "load", "make_stor
 ARMS = ["a", "b", "c"]
 BOUNDS = mb.MeanBounds([0.2, 0.3, 0.1], [0.9, 0.8, 0.7], arms=ARMS)
 CLIENTS = 12
+PARTS = ("arm", "probability", "reason", "version")
 PATIENCE = 60.0
 
 
@@ -176,22 +177,20 @@ def killed(address: str, lives: int, seed: int = 1, ending: int = signal.SIGKILL
     return Seen(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def check_acknowledged(address: str, seen: Seen) -> None:
-    """Every acknowledged decision is in the store as it was answered, every reward once, and nothing else."""
-    assert not seen.wrong, seen.wrong
+def check_acknowledged(address: str, decisions: dict[str, Any], rewards: dict[str, float | None]) -> list[Event]:
+    """Each decision that was acknowledged is in a store as it was answered, each reward once, and nothing else."""
     with closing(connect(address)) as database:
+        assert verify(database) == []
         events, secret = list(database.events()), bytes.fromhex(database.meta()["secret"])
-        faults = verify(database)
-    assert faults == []
-    decided = {event.key: event for event in events if event.kind == "decision"}
-    rewards = {event.about: event.said.reward for event in events if event.kind == "reward"}
-    assert len(decided) == sum(event.kind == "decision" for event in events) == len(seen.decisions)
-    assert len(rewards) == sum(event.kind == "reward" for event in events) == len(seen.rewards)
-    for name, answer in seen.decisions.items():
-        event = decided[key_of(secret, "decision", "demo", name)]
-        assert (answer["arm"], answer["probability"]) == (event.said.arm, event.said.probability)
-        if name in seen.rewards:
-            assert rewards[event.position] == seen.rewards[name]
+    made = {event.key: event for event in events if event.kind == "decision"}
+    told = {event.about: event.said.reward for event in events if event.kind == "reward"}
+    assert len(made) == sum(event.kind == "decision" for event in events) == len(decisions)
+    assert len(told) == sum(event.kind == "reward" for event in events) == len(rewards)
+    for name, answer in decisions.items():
+        event = made[key_of(secret, "decision", "demo", name)]
+        assert [answer[part] for part in PARTS] == [getattr(event.said, part) for part in PARTS]
+        assert told.get(event.position, "none") == rewards.get(name, "none")
+    return events
 
 
 if __name__ == "__main__":

@@ -4,96 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-import pwd
+import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
 
-from tests.conftest import PATIENCE, find_program, wait_for
+from tests.conftest import PATIENCE, Cluster
 from tests.service.crashing import Seen, check_acknowledged, load, make_store
 
-__all__ = ["Cluster", "cluster", "kill_store", "serving"]
-
-
-@dataclass
-class Cluster:
-    """A PostgreSQL database in a temporary folder, of which a server can be started again and again."""
-
-    folder: Path
-    program: str
-    who: dict[str, Any]
-
-    @property
-    def url(self) -> str:
-        return f"postgresql://tester@/postgres?host={self.folder}"
-
-    @contextmanager
-    def running(self) -> Iterator[subprocess.Popen[bytes]]:
-        """A server that has started, which syncs what it commits; it is stopped at the end unless it was killed."""
-        import psycopg
-
-        command = [self.program, "-D", str(self.folder / "data"), "-c", "listen_addresses="]
-        command += ["-c", f"unix_socket_directories={self.folder}", "-c", "max_connections=20"]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self.who) as server:
-            try:
-                wait_for(lambda: psycopg.connect(self.url).close(), psycopg.OperationalError, server)
-                yield server
-            finally:
-                if server.poll() is None:
-                    server.send_signal(signal.SIGINT)  # disconnects clients and stops
-                    server.wait(PATIENCE)
-
-
-@contextmanager
-def cluster() -> Iterator[Cluster]:
-    """A new database without a server yet."""
-    initdb, program = (find_program(name, "postgresql") for name in ("initdb", "postgres"))
-    with tempfile.TemporaryDirectory(prefix="meanbounds-postgres-", ignore_cleanup_errors=True) as name:
-        folder, who = Path(name), dict[str, Any](cwd=name)
-        if os.geteuid() == 0:  # PostgreSQL refuses to run as root
-            account = pwd.getpwnam("postgres")
-            os.chown(folder, account.pw_uid, account.pw_gid)
-            who |= {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
-        command = [initdb, "-D", f"{name}/data", "-U", "tester", "--auth=trust", "--encoding=UTF8", "--locale=C"]
-        subprocess.run([*command, "--no-sync"], check=True, capture_output=True, timeout=PATIENCE, **who)
-        yield Cluster(folder, program, who)
-
-
-@contextmanager
-def serving(address: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """`meanbounds serve`, and the port where it listens."""
-    code = (
-        "import sys, socket, meanbounds as mb; from meanbounds.service.app import make_app; "
-        "from meanbounds.service.serving import run\n"
-        "with socket.create_server(('127.0.0.1', 0)) as listening, mb.Store(sys.argv[1]) as store:\n"
-        "    run(make_app(store, log=False), listening, str(listening.getsockname()[1]))"
-    )
-    with subprocess.Popen([sys.executable, "-c", code, address], stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        try:
-            yield server, int(server.stdout.readline())
-        finally:
-            server.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                server.wait(PATIENCE)
-            server.kill()
-
-
-def _children(process: int) -> list[int]:
-    """The processes that a process has started."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # one that has ended meanwhile
-            if int(path.read_text().rpartition(")")[2].split()[1]) == process:
-                found.append(int(path.parent.name))
-    return found
+__all__ = ["kill_store"]
 
 
 def _runs(process: int) -> bool:
@@ -106,7 +28,7 @@ def _runs(process: int) -> bool:
 def _strike(server: subprocess.Popen[bytes]) -> None:
     """Kill a server and all that it started: none of them writes another byte, or tells the others."""
     server.send_signal(signal.SIGSTOP)  # it must not start others meanwhile
-    doomed = _children(server.pid)
+    doomed = list(map(int, Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()))
     for process in (*doomed, server.pid):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
@@ -127,7 +49,15 @@ def kill_store(own: Cluster, kills: int, seed: int = 1) -> Seen:
             _strike(server)
             server = stack.enter_context(own.running())
 
-        with serving(own.url) as (_, port):
-            seen = asyncio.run(load(port, kills, seed, end_life))
-        check_acknowledged(own.url, seen)
+        command = [sys.executable, "-m", "meanbounds", "serve", own.url, "--port", "0"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as service:
+            assert service.stdout is not None
+            try:
+                port = re.search(r":(\d+) ", service.stdout.readline().partition(" at ")[2])
+                assert port is not None
+                seen = asyncio.run(load(int(port[1]), kills, seed, end_life))
+            finally:
+                service.terminate()
+        assert not seen.wrong, seen.wrong
+        check_acknowledged(own.url, seen.decisions, seen.rewards)
     return seen

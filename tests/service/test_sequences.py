@@ -35,7 +35,6 @@ AGENTS = {
 NAMES = ["north", "south", "Zoë Quist of Ward 4711", ("Yann Ypsilon", "64"), "Xaver 'Xx' %s"]
 JSON_EXPERT = {"expert": True}
 RARE = "no such arm"
-Scope = tuple[str, str | None]
 
 contexts = st.sampled_from([*NAMES, *NAMES, None])
 names = st.sampled_from(["a", "a", "b", "b", "b", "d", RARE])
@@ -84,17 +83,55 @@ class Model:
         self.places: dict[Any, str] = {name: str(place) for place, name in enumerate(agent.contexts)}
         self.decided, self.rewarded = dict[str, Any](), dict[str, Any]()
         self.observed, self.changed = dict[str, Any](), dict[str, int]()
-        self.versions, self.history = [version], list[tuple[int, dict[Scope, Any]]]()  # what each change replaced
+        self.settings = {version: self.now()}  # by version; those of a context that came later are added as it began
         self.added, self.named = 0, None  # the version that added an arm; the context that a command names
+
+    @property
+    def version(self) -> int:
+        return max(self.settings)
+
+    def now(self) -> dict[str, Any]:
+        """All settings."""
+        agent, places = self.agent, self.agent.contexts or (None,)
+        return {
+            "policy": agent.policy,
+            "floor": agent.floor,
+            "share": self.share,
+            "retired": [*agent.retired],
+            "forced": dict(self.forced),
+            "known": {place: agent.knowledge(place).bounds for place in places},
+            "forbidden": {place: [*agent.forbidden(place)] for place in places},
+        }
+
+    def set(self, id: str | None, settings: dict[str, Any], answer: Any) -> None:
+        """Make these the settings from now on."""
+        agent, self.share, self.forced = self.agent, settings["share"], settings["forced"]
+        agent.follow(settings["policy"], floor=settings["floor"])
+        for arm in agent.arms:
+            (agent.retire if arm in settings["retired"] else agent.restore)(arm)
+        for place, forbidden in settings["forbidden"].items():
+            agent.forbid(forbidden, place)
+            new, old = settings["known"][place], agent.knowledge(place).bounds  # of arms that are not given, the old
+            both = [(new if arm in new.arms else old, arm) for arm in old.arms]
+            lower = [own.lower[own.position(arm)] for own, arm in both]
+            known = mb.MeanBounds(lower, [own.upper[own.position(arm)] for own, arm in both], arms=old.arms)
+            if known != old:
+                agent.know(known if place is None else {place: known})
+        assert answer.version > self.version
+        self.settings[answer.version] = self.now()
+        if id is not None:
+            self.changed[id] = answer.version
 
     def check(self, command: c.Command, answer: Any) -> None:
         """Carry out a command here, too; what is refused changes nothing."""
-        before, self.named, refusal = copy.deepcopy(vars(self)), None, None
+        settings, refusal = dict(self.settings), None
+        before = copy.deepcopy({name: own for name, own in vars(self).items() if name != "settings"})
+        self.named = None
         try:
             _DO[type(command)](self, command, answer)
         except (ValueError, LookupError, TypeError) as error:
             refusal, named = error, self.named
-            vars(self).update(before)
+            vars(self).update(before, settings=settings)
             if named is not None:  # a context is entered when it is first named
                 self.place(named)
         status = 422 if refusal is not None else None
@@ -108,6 +145,9 @@ class Model:
             place = self.places[name] = str(len(self.agent.contexts))
             self.agent.know({place: mb.MeanBounds.vacuous(self.agent.arms)})
             self.agent.forbid([arm for arm in self.agent.arms if arm is not mb.EXPERT], place)
+            for settings in self.settings.values():
+                for what in ("known", "forbidden"):
+                    settings[what][place] = self.now()[what][place]
         return None if name is None else self.places[name]
 
     def decide(self, asked: c.Decide, answer: Any) -> None:
@@ -140,7 +180,7 @@ class Model:
             agent.play(arm, place)
         assert abs(answer.probability - due) < 1e-12
         assert (answer.id, answer.reason, answer.repeated) == (asked.id, reason, False)
-        assert answer.version == self.versions[-1]
+        assert answer.version == self.version
         self.decided[asked.id] = place, asked.eligible, answer
 
     def reward(self, told: c.Reward, answer: Any) -> None:
@@ -186,100 +226,59 @@ class Model:
         if asked.id in self.changed:
             assert answer.version == self.changed[asked.id]
             return
-        ((what, value),) = ((name, getattr(asked, name)) for name in _SCOPES if getattr(asked, name) is not UNSET)
-        local = ("bounds", "force", "free", "forbid")
-        if asked.context is not None and what not in local:
+        ((what, value),) = ((name, getattr(asked, name)) for name in CHANGES if getattr(asked, name) is not UNSET)
+        if asked.context is not None and what not in ("bounds", "force", "free", "forbid"):
             raise ValueError("this is about all contexts")
         place = None
         if asked.context is not None or (self.contextual and what in ("bounds", "forbid")):
             place = self.place(asked.context)
-        retired = list(self.agent.retired)
         if what == "add":
             self.agent.add(mb.MeanBounds.from_dict(value))
-            self.note(asked.id, {("retired", None): [*retired, "d"]}, answer)
-            self.added = answer.version
-            return
-        if what in ("forbid", "retire", "restore", "force"):
+        settings = self.now()
+        if what in ("force", "forbid", "retire", "restore"):
             given = [as_arm(arm) for arm in (value if what == "forbid" else [value])]
             if not set(given) <= set(self.agent.arms):
                 raise ValueError("no such arm")
-            kept = [arm for arm in retired if arm not in given]
-            value = {"forbid": given, "force": given, "retire": kept + given, "restore": kept}[what]
-            value = value[0] if what == "force" else value
-        self.put(asked.id, {(_SCOPES[what], place): None if what == "free" else value}, answer)
+            if what == "force":
+                settings["forced"][place] = given[0]
+            elif what == "forbid":
+                settings["forbidden"][place] = given
+            else:
+                others = [arm for arm in settings["retired"] if arm not in given]
+                settings["retired"] = others + given * (what == "retire")
+        elif what == "free":
+            settings["forced"].pop(place, None)
+        elif what == "bounds":
+            settings["known"][place] = mb.MeanBounds.from_dict(value)
+        elif what != "add":
+            settings[what] = Policy.from_dict(value) if what == "policy" else value
+        self.set(asked.id, settings, answer)
+        self.added = answer.version if what == "add" else self.added
 
     def rollback(self, asked: c.Rollback, answer: Any) -> None:
         if asked.id in self.changed:
             assert answer.version == self.changed[asked.id]
-            return
-        if asked.to not in self.versions:
+        elif asked.to not in self.settings:
             raise RefusedError(404, "unknown_version", "")
-        sets = dict[Scope, Any]()
-        for version, was in self.history:
-            if version > asked.to:
-                sets = was | sets
-        if sets:
-            if ("retired", None) in sets and self.added > asked.to:
-                sets["retired", None] = [*dict.fromkeys([*sets["retired", None], "d"])]
-            self.put(asked.id, sets, answer)
+        elif asked.to == self.version:
+            assert answer.version == asked.to
         else:
-            assert answer.version == self.versions[-1]
+            settings = copy.deepcopy(self.settings[asked.to])
+            settings["retired"] += ["d"] * (self.added > asked.to)
+            self.set(asked.id, settings, answer)
 
     def erase(self, asked: c.Erase, answer: Any) -> None:
         if asked.context not in self.places:
             raise RefusedError(404, "unknown_context", "")
         del self.places[asked.context]
-        assert answer.version == self.versions[-1]
-
-    def put(self, id: str | None, sets: dict[Scope, Any], answer: Any) -> None:
-        was = {scope: self.get(*scope) for scope in sets}
-        for (what, place), value in sets.items():
-            agent = self.agent
-            if what in ("policy", "floor"):
-                policy = Policy.from_dict(value) if what == "policy" else agent.policy
-                agent.follow(policy, floor=value if what == "floor" else None)
-            elif what == "share":
-                self.share = value
-            elif what == "forced":
-                self.forced = {own: arm for own, arm in self.forced.items() if own != place}
-                self.forced |= {} if value is None else {place: value}
-            elif what == "retired":
-                for arm in agent.arms:
-                    (agent.retire if arm in value else agent.restore)(arm)
-            elif what == "forbidden":
-                agent.forbid(value, place)
-            else:
-                given, now = mb.MeanBounds.from_dict(value), agent.knowledge(place).bounds
-                both = [(given if arm in given.arms else now, arm) for arm in now.arms]
-                lower = [own.lower[own.position(arm)] for own, arm in both]
-                known = mb.MeanBounds(lower, [own.upper[own.position(arm)] for own, arm in both], arms=now.arms)
-                agent.know(known if place is None else {place: known})
-        self.note(id, was, answer)
-
-    def get(self, what: str, place: str | None) -> Any:
-        agent = self.agent
-        if what == "known":
-            return agent.knowledge(place).bounds.to_dict()
-        if what == "forbidden":
-            return list(agent.forbidden(place))
-        now = {"policy": agent.policy.to_dict(), "floor": agent.floor, "share": self.share}
-        return {**now, "retired": list(agent.retired), "forced": self.forced.get(place)}[what]
-
-    def note(self, id: str | None, was: dict[Scope, Any], answer: Any) -> None:
-        if isinstance(answer, RefusedError):
-            raise AssertionError(answer)
-        assert answer.version > self.versions[-1]
-        self.versions.append(answer.version)
-        self.history.append((answer.version, was))
-        if id is not None:
-            self.changed[id] = answer.version
+        assert answer.version == self.version
 
     def compare(self, state: State) -> None:
         """Whether a store has the same agent."""
         agent, own = state.agent, self.agent
         assert isinstance(agent, mb.Agent)
         assert (agent.arms, agent.policy, agent.floor) == (own.arms, own.policy, own.floor)
-        assert (set(agent.retired), state.share, state.version) == (set(own.retired), self.share, self.versions[-1])
+        assert (set(agent.retired), state.share, state.version) == (set(own.retired), self.share, self.version)
         numbers: dict[Any, Any] = dict(zip(own.contexts, agent.contexts, strict=True)) | {None: None}
         assert {name: numbers[place] for name, place in self.places.items()} == {
             name: str(number) for name, number in state.ids.items()
@@ -311,18 +310,7 @@ _DO: dict[type[c.Command], Callable[[Model, Any, Any], None]] = {
     c.Rollback: Model.rollback,
     c.Erase: Model.erase,
 }
-_SCOPES = {
-    "policy": "policy",
-    "floor": "floor",
-    "share": "share",
-    "bounds": "known",
-    "force": "forced",
-    "free": "forced",
-    "forbid": "forbidden",
-    "retire": "retired",
-    "restore": "retired",
-    "add": "added",
-}
+CHANGES = ("policy", "floor", "share", "bounds", "force", "free", "forbid", "retire", "restore", "add")
 
 
 class Sequences(RuleBasedStateMachine):
@@ -353,7 +341,7 @@ class Sequences(RuleBasedStateMachine):
         if name == "solo" and getattr(command, "context", None) in NAMES[1:]:
             return replace(command, context=None)
         if isinstance(command, c.Rollback):
-            versions = self.models[name].versions
+            versions = [*self.models[name].settings]
             return replace(command, to=versions[command.to] if command.to < len(versions) else 10**6)
         return command
 

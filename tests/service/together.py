@@ -13,23 +13,21 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 import meanbounds as mb
 from meanbounds.service import commands as c
-from meanbounds.service.database import connect
-from meanbounds.service.events import key_of
 from meanbounds.service.refusals import RefusedError, StoreError
 from meanbounds.service.state import State
-from meanbounds.service.verify import verify
+from tests.service.crashing import PARTS, check_acknowledged
 
 __all__ = ["check_together", "figures", "open_store", "play"]
 
 ARMS: list[Any] = ["a", "b", "c", mb.EXPERT]
-BOUNDS = mb.MeanBounds([0.2, 0.3, 0.1, 0.3], [0.9, 0.8, 0.7, 0.6], arms=ARMS)
+BOUNDS = mb.MeanBounds([0.2, 0.3, 0.1, 0.3], [0.9, 0.8, 0.7, 1.0], arms=ARMS)
 PATIENCE = 120.0
 
 
@@ -70,7 +68,7 @@ def play(choose: Callable[[], mb.Store], worker: int, groups: int) -> dict[str, 
             assert not isinstance(answer, RefusedError), (command, answer)
             if isinstance(answer, c.DecideAnswer):
                 waiting[answer.id] = answer.arm
-                seen["decisions"][answer.id] = [answer.arm, answer.probability, answer.reason]
+                seen["decisions"][answer.id] = {part: getattr(answer, part) for part in PARTS}
             elif isinstance(command, c.Reward):
                 seen["rewards"][command.id] = command.reward
             else:
@@ -95,33 +93,20 @@ def check_together(address: str, processes: int, groups: int, seed: int) -> None
     ended = [(*process.communicate(timeout=PATIENCE + groups), process.returncode) for process in started]
     assert all(code == 0 for _, _, code in ended), [said[-2000:] for _, said, _ in ended]
     told = [json.loads(said) for said, _, _ in ended]
-    with closing(connect(address)) as database, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert verify(database) == []
-        secret, states, events = bytes.fromhex(database.meta()["secret"]), dict[str, State](), list(database.events())
-    due = {one["position"]: one["figures"] for one in told}
+    both = [{id: own for one in told for id, own in one[kind].items()} for kind in ("decisions", "rewards")]
+    events = check_acknowledged(address, *both)
+    states, due = dict[str, State](), {one["position"]: one["figures"] for one in told}
     for event in events:
         states.setdefault(event.agent, State(event.agent)).apply(event)
         if event.position in due:
             assert figures(states) == due.pop(event.position), f"a process had another state at {event.position}"
     assert due == {}
-    by_key = {event.key: event for event in events if event.key is not None}
-    rewards = {event.about: event.said.reward for event in events if event.kind == "reward"}
-    counts = {
-        kind: sum(event.kind == kind for event in events) for kind in ("decision", "reward", "observation", "change")
-    }
-    for kind, count in counts.items():
-        assert count == sum(one[f"{kind}s"] if kind[0] in "oc" else len(one[f"{kind}s"]) for one in told), kind
-    for one in told:
-        for id, answer in one["decisions"].items():
-            event = by_key[key_of(secret, "decision", "demo", id)]
-            assert [event.said.arm, event.said.probability, event.said.reason] == answer
-            assert rewards.get(event.position, "none") == one["rewards"].get(id, "none")
+    counts = {kind: sum(event.kind == kind for event in events) for kind in ("observation", "change")}
+    assert counts == {kind: sum(one[f"{kind}s"] for one in told) for kind in counts}
     agent = states["demo"].agent
     assert isinstance(agent, mb.Agent)
-    given = [value for value in rewards.values() if value is not None]
-    assert agent.plays().sum() == len(given) + counts["observation"]
-    assert agent.pending().sum() == counts["decision"] - counts["reward"]
+    assert agent.pending().sum() == len(both[0]) - len(both[1])
+    assert agent.plays().sum() == counts["observation"] + sum(reward is not None for reward in both[1].values())
 
 
 if __name__ == "__main__":
