@@ -170,9 +170,12 @@ class Agent(BaseAgent):
             if arms is not None and np.count_nonzero(arms) == 1 and self._contexts.arms[int(arms.argmax())] is EXPERT:
                 reason = self._why(own, self._contexts.expert, "only option")
                 return Decision(own.context, EXPERT, 1.0, reason)
-            probability, (k, reason) = self._chances(*asked), self._choose(own, *asked)
-            reason = self._why(own, k, reason, *asked)
-            return Decision(own.context, self._contexts.arms[k], probability.item(k), reason)
+            known, seen, t, cache = asked
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                arms, chances = self.policy.decided(known, seen, t, Draws(own.draws, own.pulls), cache)
+            k, reason = self._drawn(own, int(arms[0]), known, seen)
+            probability = (self._with_floor(chances[0], known, seen) if self.floor else chances).item(k)
+            return Decision(own.context, self._contexts.arms[k], probability, self._why(own, k, reason, *asked))
 
     def play(self, arm: Arm, context: Context | None = None) -> None:
         """Count a pull of this arm, which `propose` chose, or a coin that knows nothing of the case."""
@@ -599,12 +602,16 @@ class Agent(BaseAgent):
 
     def _choose(self, own: _Awake, known: Known, seen: Seen, t: Floats, cache: Cache) -> tuple[int, str]:
         """The position of an arm, and why it was chosen."""
+        k = int(choose(self.policy, known, seen, t, Draws(own.draws, own.pulls), cache)[0])
+        return self._drawn(own, k, known, seen)
+
+    def _drawn(self, own: _Awake, k: int, known: Known, seen: Seen) -> tuple[int, str]:
+        """The arm that the policy chose, or the one that the floor draws, and why."""
         if self.floor:
             arms = np.flatnonzero(self._floored(known, seen))
             place = int(uniform(own.floor, own.pulls)[0] / self.floor)
             if place < arms.size:
                 return int(arms[place]), "floor"
-        k = int(choose(self.policy, known, seen, t, Draws(own.draws, own.pulls), cache)[0])
         alone = len(self._contexts.arms) == 1 if known.eligible is None else np.count_nonzero(known.eligible) == 1
         return k, "only option" if alone else "policy"
 
@@ -622,10 +629,11 @@ class Agent(BaseAgent):
     def _chances(self, known: Known, seen: Seen, t: Floats, cache: Cache) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             chances: Floats = self.policy.checked_probabilities(known, seen, t, cache)[0]
-        if self.floor:
-            arms = self._floored(known, seen)
-            chances = chances * (1.0 - self.floor * np.count_nonzero(arms)) + self.floor * arms
-        return chances
+        return self._with_floor(chances, known, seen) if self.floor else chances
+
+    def _with_floor(self, chances: Floats, known: Known, seen: Seen) -> Floats:
+        arms = self._floored(known, seen)
+        return chances * (1.0 - self.floor * np.count_nonzero(arms)) + self.floor * arms
 
     def _floored(self, known: Known, seen: Seen) -> Booleans:
         return self._spread(self.policy.playable(known, seen)[0])

@@ -254,6 +254,15 @@ class Policy(Described):
             raise ValueError(f"{self}: probabilities must be at least 0 and sum to 1 in each row; got {shown(chance)}")
         return chance
 
+    def decided(
+        self, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None = None
+    ) -> tuple[Integers, Floats]:
+        """The arm that `choose` plays in each row, and the `probabilities`, with one look at the scores if possible."""
+        if type(self).probabilities is not Policy.probabilities:
+            return choose(self, known, seen, t, draws, cache), self.checked_probabilities(known, seen, t, cache)
+        tied = _tied(self, known, seen, t, draws, cache)
+        return _one_of(tied, draws), tied / tied.sum(axis=1, keepdims=True)
+
     def playable(self, known: Known, seen: Seen) -> Booleans:
         """Which arms a floor on probabilities may play; by default all that bounds do not exclude for certain."""
         return known.without_doubted.possible
@@ -338,7 +347,11 @@ def index_of_doubted(policy: IndexPolicy, known: Known, seen: Seen, level: Float
 
 def choose(policy: Policy, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None = None) -> Integers:
     """The arm that the policy plays in each row: the largest score, then the largest clipped mean, then at random."""
-    tied = _tied(policy, known, seen, t, draws, cache)
+    return _one_of(_tied(policy, known, seen, t, draws, cache), draws)
+
+
+def _one_of(tied: Booleans, draws: Draws) -> Integers:
+    """One of the arms in each row, at random."""
     if np.count_nonzero(tied) == len(tied):
         return tied.argmax(axis=1)
     skip = (draws.one() * tied.sum(axis=1)).astype(np.int64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import log, pi
-from typing import Any
 
 import numpy as np
 from scipy.special import betaln, xlogy
@@ -126,23 +125,42 @@ class Guarded(Policy):
 
     def scores(self, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None = None) -> Floats:
         """0 for the arm that is played, and minus infinity for all others."""
-        expert = self._expert(known)
         wanted = choose(self.base, known, seen, t, draws, _own(cache))
-        plays = wanted != expert
-        if plays.any():
-            plays &= self.allows(known, seen, wanted, cache)
-        if cache is not None:
-            cache["asked"] = draws.number, wanted, plays.copy()
-        if self.ask:
-            plays &= draws.coin() >= self.ask
-        self._check_expert(known, plays)
-        return np.where(np.arange(seen.plays.shape[1]) == np.where(plays, wanted, expert)[:, None], 0.0, -np.inf)
+        allowed = wanted == self._expert(known)
+        if not allowed.all():
+            allowed = allowed | self.allows(known, seen, wanted, cache)
+        played = self._played(known, wanted, allowed, draws, cache)
+        return np.where(np.arange(seen.plays.shape[1]) == played[:, None], 0.0, -np.inf)
 
     def probabilities(self, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:
         """Those of the policy, with the experts in the place of what is not allowed."""
+        found = self.base.checked_probabilities(known, seen, t, _own(cache))
+        return self._shared(known, found, self._allowed(known, seen, np.flatnonzero(found.any(axis=0)), cache))
+
+    def decided(
+        self, known: Known, seen: Seen, t: Floats, draws: Draws, cache: Cache | None = None
+    ) -> tuple[Integers, Floats]:
+        """The arm that is played in each row, and the `probabilities`, with one look at what the policy wants."""
+        wanted, found = self.base.decided(known, seen, t, draws, _own(cache))
+        arms = np.union1d(wanted, np.flatnonzero(found.any(axis=0)))
+        allowed = self._allowed(known, seen, arms, cache)
+        played = self._played(known, wanted, allowed[np.arange(len(wanted)), wanted], draws, cache)
+        return played, self._shared(known, found, allowed)
+
+    def _played(self, known: Known, wanted: Integers, allowed: Booleans, draws: Draws, cache: Cache | None) -> Integers:
+        """The arms that are played: those that the policy wants, or the experts."""
         expert = self._expert(known)
-        found = self.base.checked_probabilities(known, seen, t, _own(cache)) * (1.0 - self.ask)
-        found = np.where(self._allowed(known, seen, found.any(axis=0)), found, 0.0)
+        plays = allowed & (wanted != expert)
+        if cache is not None:
+            cache["asked"] = draws.number, wanted, plays
+        if self.ask:
+            plays = plays & (draws.coin() >= self.ask)
+        self._check_expert(known, plays)
+        return np.where(plays, wanted, expert)
+
+    def _shared(self, known: Known, found: Floats, allowed: Booleans) -> Floats:
+        """The probabilities of arms, from those with which the policy wants them."""
+        found, expert = np.where(allowed, found * (1.0 - self.ask), 0.0), self._expert(known)
         found[:, expert] = 0.0
         found[:, expert] = np.maximum(0.0, 1.0 - found.sum(axis=1))
         self._check_expert(known, found[:, expert] < 1e-12)
@@ -154,20 +172,25 @@ class Guarded(Policy):
         possible[:, self._expert(known)] = True
         if known.eligible is not None:
             possible &= known.eligible
-        return possible & self._allowed(known, seen, possible.any(axis=0))
+        return possible & self._allowed(known, seen, np.flatnonzero(possible.any(axis=0)))
 
-    def _allowed(self, known: Known, seen: Seen, arms: Any) -> Booleans:
+    def _allowed(self, known: Known, seen: Seen, arms: Integers, cache: Cache | None = None) -> Booleans:
         """Which of these arms the promise allows now; the experts always."""
         allowed, expert = np.zeros(seen.plays.shape, dtype=bool), self._expert(known)
-        for k in np.flatnonzero(arms).tolist():
-            allowed[:, k] = k == expert or self.allows(known, seen, np.full(len(allowed), k))
+        options = [k for k in arms.tolist() if k != expert]
+        account = self.account(known, seen, cache, more=1.0) if options else None
+        for k in options:
+            allowed[:, k] = self.allows(known, seen, np.full(len(allowed), k), cache, account)
+        allowed[:, expert] = True
         return allowed
 
     @np.errstate(divide="ignore", invalid="ignore")
-    def allows(self, known: Known, seen: Seen, arms: Integers, cache: Cache | None = None) -> Booleans:
+    def allows(
+        self, known: Known, seen: Seen, arms: Integers, cache: Cache | None = None, account: Floats | None = None
+    ) -> Booleans:
         """Whether the promise allows to play these options now, one in each row."""
         low, high, sure = self._limits(known)
-        table = self.account(known, seen, cache, more=1.0)
+        table = self.account(known, seen, cache, more=1.0) if account is None else account
         if seen.others is not None:
             table = table + seen.others[:, None]
         wins, size, plays, certain, *needs = table
