@@ -28,7 +28,8 @@ import numpy as np
 import psycopg
 import uvloop
 from starlette.applications import Starlette
-from starlette.responses import Response
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 import meanbounds as mb
@@ -56,7 +57,7 @@ class Talker(asyncio.Protocol):
         case, is_reward = divmod(self.count, 2)
         rest, what = f'"context":"c{case * 7 % CONTEXTS}"', "decisions"
         if is_reward:
-            rest, what = f'"reward":{case % 3 // 2}' + ',"arm":"a"' * (b'"expert"' in self.body), "rewards"
+            rest, what = f'"reward":{case % 2}' + ',"arm":"a"' * (b'"expert"' in self.body), "rewards"
         body = f'{{"id":"{self.name}-{case}",{rest}}}'
         self.count, self.began = self.count + 1, time.perf_counter()
         self.transport.write(REQUEST.format(what, self.token, len(body), body).encode())
@@ -107,10 +108,14 @@ def guarded() -> mb.Agent:
     return mb.logs.agent(mb.logs.read(columns, context="context"), seed=1)
 
 
+async def nothing(_request: Request) -> Response:
+    return JSONResponse({})
+
+
 def serve(kind: str, address: str) -> None:
     """What the process of a server does."""
     if kind == EMPTY:
-        routes = [Route("/v1/agents/clinic/{what}", lambda _request: Response(b"{}"), methods=["POST"])]
+        routes = [Route("/v1/agents/clinic/{what}", nothing, methods=["POST"])]
         with socket.create_server(("127.0.0.1", 0)) as listening:
             serving.run(Starlette(routes=routes), listening, f"http://127.0.0.1:{listening.getsockname()[1]} ")
         return
