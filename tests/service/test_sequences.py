@@ -38,14 +38,14 @@ RARE = "no such arm"
 
 contexts = st.sampled_from([*NAMES, *NAMES, None])
 names = st.sampled_from(["a", "a", "b", "b", "b", "d", RARE])
-ids = st.integers(0, 8).map(str)
+ids = st.integers(0, 9).map(str)
 arms = st.one_of(names, st.just(JSON_EXPERT))
 rewards = st.sampled_from([0.0, 0.5, 0.5, 1.0, 1.0, 1.5, None])
 decisions = st.builds(
     c.Decide,
     ids,
     contexts.map(lambda name: list(name) if isinstance(name, tuple) else name),
-    st.one_of(st.none(), st.none(), st.lists(arms, min_size=1, max_size=3, unique_by=str)),
+    st.sampled_from([None, None, None, ["a", "b"], ["b", JSON_EXPERT], [JSON_EXPERT], ["a", "d"], [RARE]]),
 )
 changes = st.one_of(
     st.sampled_from([mb.UCB(), mb.GLUE(), mb.KLUCB()]).map(lambda policy: {"policy": policy.to_dict()}),
@@ -53,22 +53,21 @@ changes = st.one_of(
     st.sampled_from([0.0, 0.4, 0.4, 1.0]).map(lambda share: {"share": share}),
     st.sampled_from([BOUNDS, OTHER]).map(lambda bounds: {"bounds": bounds.to_dict()}),
     arms.map(lambda arm: {"force": arm}),
+    st.sampled_from("ab").map(lambda arm: {"force": arm}),
     st.just({"free": True}),
     st.lists(arms, max_size=2, unique_by=str).map(lambda some: {"forbid": some}),
     arms.map(lambda arm: {"retire": arm}),
     arms.map(lambda arm: {"restore": arm}),
     st.just({"add": mb.MeanBounds([0.3], [0.95], arms=["d"]).to_dict()}),
 )
-orders = st.one_of(
-    *[decisions] * 4,
-    st.builds(c.Reward, ids, rewards, st.none() | names),
-    *[st.builds(c.Reward, ids, st.sampled_from([0.0, 1.0]), st.sampled_from([None, "b"]))] * 2,
-    st.builds(c.Observe, st.integers(0, 4).map(str), names, st.sampled_from([0.0, 1.0, 1.5]), contexts),
-    *[st.builds(lambda id, context, what: c.Change(id, context, **what), st.none() | st.just("1"), contexts, changes)]
-    * 2,
-    st.builds(c.Rollback, st.integers(0, 5), st.none() | st.just("2")),  # `to` counts versions until it is sent
-    st.builds(c.Erase, st.sampled_from(NAMES[1:])),
-)
+told = st.builds(c.Reward, ids, rewards, st.none() | names)
+plain = st.builds(c.Reward, ids, st.sampled_from([0.0, 1.0]), st.sampled_from([None, "b"]))
+observed = st.builds(c.Observe, st.integers(0, 4).map(str), names, st.sampled_from([0.0, 1.0, 1.5]), contexts)
+changed = st.builds(lambda id, where, what: c.Change(id, where, **what), st.none() | st.just("1"), contexts, changes)
+back = st.builds(c.Rollback, st.integers(0, 5), st.none() | st.just("2"))  # `to` counts versions until it is sent
+erased = st.builds(c.Erase, st.sampled_from(NAMES[2:]))
+mixed = [*[decisions] * 5, told, *[plain] * 3, observed, *[changed] * 2, back, erased]
+orders = st.sampled_from(mixed).flatmap(lambda kind: kind)
 
 
 class Model:

@@ -12,8 +12,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,12 +33,12 @@ PATIENCE = 120.0
 def open_store(address: str) -> mb.Store:
     """The store with its agent, whoever makes them: one that asks experts, draws, and has a floor."""
     store = mb.Store(address, create=True)
-    with suppress(RefusedError):  # another process was quicker
-        store.add("demo", mb.Agent(mb.ThompsonSampling(), {f"c{k}": BOUNDS for k in range(6)}, seed=7, floor=0.02))
+    agent = mb.Agent(mb.ThompsonSampling(), {f"c{k}": BOUNDS for k in range(6)}, seed=7, floor=0.02)
+    send(store, [c.Create(agent.to_dict())])  # refused where another process was quicker
     return store
 
 
-def send(store: mb.Store, group: list[c.Command]) -> list[Any]:
+def send(store: mb.Store, group: Sequence[c.Command]) -> list[Any]:
     """The answers to a group, which is sent again as long as another process holds the lock."""
     end = time.monotonic() + PATIENCE
     while True:
