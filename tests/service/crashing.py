@@ -180,7 +180,8 @@ def killed(address: str, lives: int, seed: int = 1, ending: int = signal.SIGKILL
 def check_acknowledged(address: str, decisions: dict[str, Any], rewards: dict[str, float | None]) -> list[Event]:
     """Each decision that was acknowledged is in a store as it was answered, each reward once, and nothing else."""
     with closing(connect(address)) as database:
-        assert verify(database) == []
+        faults = verify(database)
+        assert not faults, faults[:5]
         events, secret = list(database.events()), bytes.fromhex(database.meta()["secret"])
     made = {event.key: event for event in events if event.kind == "decision"}
     told = {event.about: event.said.reward for event in events if event.kind == "reward"}

@@ -63,8 +63,9 @@ changes = st.one_of(
 told = st.builds(c.Reward, ids, rewards, st.none() | names)
 plain = st.builds(c.Reward, ids, st.sampled_from([0.0, 1.0]), st.sampled_from([None, "b"]))
 observed = st.builds(c.Observe, st.integers(0, 4).map(str), names, st.sampled_from([0.0, 1.0, 1.5]), contexts)
-changed = st.builds(lambda id, where, what: c.Change(id, where, **what), st.none() | st.just("1"), contexts, changes)
-back = st.builds(c.Rollback, st.integers(0, 5), st.none() | st.just("2"))  # `to` counts versions until it is sent
+change_ids = st.sampled_from([None, None, "1", "2", "3", "4"])
+changed = st.builds(lambda id, where, what: c.Change(id=id, context=where, **what), change_ids, contexts, changes)
+back = st.builds(c.Rollback, to=st.integers(0, 5), id=change_ids)  # `to` counts versions until it is sent
 erased = st.builds(c.Erase, st.sampled_from(NAMES[2:]))
 mixed = [*[decisions] * 5, told, *[plain] * 3, observed, *[changed] * 2, back, erased]
 orders = st.sampled_from(mixed).flatmap(lambda kind: kind)
@@ -81,7 +82,7 @@ class Model:
         self.agent, self.share, self.forced = mb.Agent.from_dict(saved), 1.0, dict[str | None, Any]()
         self.places: dict[Any, str] = {name: str(place) for place, name in enumerate(agent.contexts)}
         self.decided, self.rewarded = dict[str, Any](), dict[str, Any]()
-        self.observed, self.changed = dict[str, Any](), dict[str, int]()
+        self.observed, self.changed = dict[str, Any](), dict[str, Any]()
         self.settings = {version: self.now()}  # by version; those of a context that came later are added as it began
         self.added, self.named = 0, None  # the version that added an arm; the context that a command names
 
@@ -102,7 +103,7 @@ class Model:
             "forbidden": {place: [*agent.forbidden(place)] for place in places},
         }
 
-    def set(self, id: str | None, settings: dict[str, Any], answer: Any) -> None:
+    def set(self, asked: c.Change | c.Rollback, settings: dict[str, Any], answer: Any) -> None:
         """Make these the settings from now on."""
         agent, self.share, self.forced = self.agent, settings["share"], settings["forced"]
         agent.follow(settings["policy"], floor=settings["floor"])
@@ -118,8 +119,7 @@ class Model:
                 agent.know(known if place is None else {place: known})
         assert answer.version > self.version
         self.settings[answer.version] = self.now()
-        if id is not None:
-            self.changed[id] = answer.version
+        self.changed[asked.id or ""] = asked, answer
 
     def check(self, command: c.Command, answer: Any) -> None:
         """Carry out a command here, too; what is refused changes nothing."""
@@ -221,9 +221,17 @@ class Model:
         self.observed[told.id] = told.arm, told.reward, place
         assert answer == c.ObserveAnswer(told.id)
 
+    def is_repeated(self, asked: c.Change | c.Rollback, answer: Any) -> bool:
+        earlier, given = self.changed.get(asked.id or "", (None, None))
+        if asked.id is None or earlier is None:
+            return False
+        if earlier != asked:
+            raise RefusedError(409, "conflict", "")
+        assert answer == given
+        return True
+
     def change(self, asked: c.Change, answer: Any) -> None:
-        if asked.id in self.changed:
-            assert answer.version == self.changed[asked.id]
+        if self.is_repeated(asked, answer):
             return
         ((what, value),) = ((name, getattr(asked, name)) for name in CHANGES if getattr(asked, name) is not UNSET)
         if asked.context is not None and what not in ("bounds", "force", "free", "forbid"):
@@ -251,20 +259,20 @@ class Model:
             settings["known"][place] = mb.MeanBounds.from_dict(value)
         elif what != "add":
             settings[what] = Policy.from_dict(value) if what == "policy" else value
-        self.set(asked.id, settings, answer)
+        self.set(asked, settings, answer)
         self.added = answer.version if what == "add" else self.added
 
     def rollback(self, asked: c.Rollback, answer: Any) -> None:
-        if asked.id in self.changed:
-            assert answer.version == self.changed[asked.id]
-        elif asked.to not in self.settings:
+        if self.is_repeated(asked, answer):
+            return
+        if asked.to not in self.settings:
             raise RefusedError(404, "unknown_version", "")
-        elif asked.to == self.version:
+        if asked.to == self.version:
             assert answer.version == asked.to
         else:
             settings = copy.deepcopy(self.settings[asked.to])
             settings["retired"] += ["d"] * (self.added > asked.to)
-            self.set(asked.id, settings, answer)
+            self.set(asked, settings, answer)
 
     def erase(self, asked: c.Erase, answer: Any) -> None:
         if asked.context not in self.places:

@@ -62,7 +62,7 @@ def play(choose: Callable[[], mb.Store], worker: int, groups: int) -> dict[str, 
         if rng.random() < 0.3:
             group.append(c.Observe(ids[0], "a", 1.0, "c1"))
         if number % 10 == 9:
-            group.append(c.Change(ids[0], share=float(rng.choice([0.5, 1.0]))))
+            group.append(c.Change(id=ids[0], share=float(rng.choice([0.5, 1.0]))))
         for command, answer in zip(group, send(choose(), group), strict=True):
             assert not isinstance(answer, RefusedError), (command, answer)
             if isinstance(answer, c.DecideAnswer):
