@@ -178,9 +178,9 @@ def test_new_contexts_are_limited_for_each_token(database: Database, monkeypatch
     monkeypatch.setattr(limits, "NEW_CONTEXTS", 3)
     access, now = Access(database), time.monotonic
     for number in ("1", "1", "1", "2"):
-        access.count_context(Who("ward", id=number))
+        access.count_contexts(Who("ward", id=number), 1)
     with pytest.raises(RefusedError, match="more than 3 new contexts") as caught:
-        access.count_context(Who("ward", id="1"))
+        access.count_contexts(Who("ward", id="1"), 1)
     assert caught.value.status == 429
     monkeypatch.setattr(time, "monotonic", lambda: now() + 3_601.0)
-    access.count_context(Who("ward", id="1"))
+    access.count_contexts(Who("ward", id="1"), 1)

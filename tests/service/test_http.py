@@ -158,15 +158,12 @@ def test_malformed_requests_change_nothing(ask: Asker, store: Store, monkeypatch
         assert ask("POST", DECISIONS, {"id": "x", "context": "north"}, headers=[("content-type", kind)]).status == 200
 
 
-def test_bodies_are_short_and_come_in_time(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bodies_are_short_and_whole(ask: Asker) -> None:
     half, rest = b'{"id":"x",...', b'"context":"north"}'
     assert ask("POST", DECISIONS, parts=[half, rest]).status == 200
     assert ask("POST", DECISIONS, parts=[half, b"gone"]).status == 400
     long = ask("POST", DECISIONS, parts=[b" " * 100_000 + b"..."] * 3)
     assert (long.status, long.headers["connection"]) == (413, "close")
-    monkeypatch.setattr(limits, "SECONDS", 0.05)
-    slow = ask("POST", DECISIONS, parts=[half])
-    assert (slow.status, slow.headers["connection"]) == (408, "close")
 
 
 def test_unknown_addresses_and_methods(ask: Asker) -> None:

@@ -92,6 +92,12 @@ def test_every_refusal_says_why_and_changes_nothing(store: mb.Store, agent: Stor
     refused(422, lambda: agent.change(share=0.5, floor=0.1), "change one thing at a time")
     refused(422, lambda: agent.change(share=1.5), "<= 1.0")
     refused(422, lambda: agent.change(policy={"policy": "Nonsense"}), "Nonsense")
+    agent.change(floor=0.0, id="c")
+    agent.change(floor=0.0, id="c")
+    refused(409, lambda: agent.change(share=0.5, id="c"), "this id was given to another change")
+    refused(422, lambda: agent.change(free=False), "Invalid enum value False|expected|Expected")
+    refused(422, lambda: agent.change(add=mb.MeanBounds([0.0], [1.0], arms=["x" * 201])), "length <= 200")
+    refused(422, lambda: store.add("long", mb.Agent(mb.UCB(), {"x" * 201: clinic().knowledge("north")})), "<= 200")
     refused(422, lambda: agent.change(retire="knife"), "unknown arm 'knife'")
     refused(422, lambda: agent.change(restore="knife"), "unknown arm 'knife'")
     refused(404, lambda: agent.rollback(2), "2 is no version of clinic")
@@ -289,6 +295,17 @@ def test_the_clock_may_go_back_but_not_jump_ahead(
     monkeypatch.setattr(time, "time", lambda: real() + 4_000.0)
     with pytest.raises(StoreError, match=r"the clock has jumped ahead by 1\.1 hours"):
         agent.decide("3", "north")
+
+
+def test_what_rewards_contradict_is_told_once_and_counts(agent: StoredAgent) -> None:
+    agent.change(bounds=mb.MeanBounds([0.9, 0.0, 0.0], [1.0, 1.0, 1.0], arms=NAMES), context="north")
+    with warnings.catch_warnings(record=True) as caught:
+        for n in range(20):
+            agent.decide(str(n), "north", ["surgery"])
+            agent.reward(str(n), 0.0)
+    (warning,) = caught
+    assert "contradict its lower bound 0.9" in str(warning.message)
+    assert agent.agent.plays("north")[0] == 20
 
 
 def test_a_guard_in_a_store_counts_what_experts_did(tmp_path: Path) -> None:

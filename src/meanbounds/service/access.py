@@ -89,7 +89,7 @@ class Access:
     def __init__(self, database: Database, every: float = 1.0) -> None:
         self._database, self._every = database, every  # seconds between two looks
         self._known: tuple[float, dict[str, TokenRow], bool] | None = None
-        self._made = defaultdict[str, deque[float]](lambda: deque(maxlen=limits.NEW_CONTEXTS))
+        self._made = defaultdict[str, deque[float]](deque)
         self._end, self._tried = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="access", daemon=True)
 
@@ -144,12 +144,16 @@ class Access:
             raise RefusedError(403, "forbidden", "this token is not for this agent; meanbounds token makes another")
         return who
 
-    def count_context(self, who: Who) -> None:
-        """Count a new context that somebody asks for, or refuse it."""
+    def count_contexts(self, who: Who, new: int) -> None:
+        """Count new contexts that somebody asks for, or refuse all of them."""
+        if not new:
+            return
         made, now = self._made[who.id], time.monotonic()
-        if len(made) == limits.NEW_CONTEXTS and now - made[0] < _HOUR:
+        while made and now - made[0] >= _HOUR:
+            made.popleft()
+        if len(made) + new > limits.NEW_CONTEXTS:
             raise RefusedError(429, "contexts", f"more than {limits.NEW_CONTEXTS} new contexts in an hour; ask later")
-        made.append(now)
+        made.extend([now] * new)
 
 
 def _find(given: Sequence[bytes], tokens: dict[str, TokenRow]) -> TokenRow:

@@ -75,18 +75,21 @@ class Service:
         when, what = self._trouble
         return "tokens" if self.access.known is None else what if time.monotonic() < when + _RECENT else ""
 
-    def put(self, who: Who, order: Order) -> asyncio.Future[Answer | RefusedError]:
-        """Have a command carried out, in one group with all others that come while another group is written."""
-        if self._ended or len(self._waiting) >= limits.WAITING:
+    def put(self, who: Who, orders: Sequence[Order]) -> list[asyncio.Future[Answer | RefusedError]]:
+        """Have commands carried out, in one group with all others that come while another group is written."""
+        if self._ended or len(self._waiting) + len(orders) > limits.WAITING:
             raise RefusedError(503, "waiting", "too many commands wait to be written: send this again soon")
-        state, context = self.store.writer.states.get(order.agent), getattr(order.command, "context", None)
-        if context is not None and state and state.contextual and as_context(context) not in state.ids:
-            self.access.count_context(who)
-        future = self._loop.create_future()
-        self._waiting.append((order, future))
+        new = set()
+        for order in orders:
+            state, context = self.store.writer.states.get(order.agent), getattr(order.command, "context", None)
+            if context is not None and state and state.contextual and as_context(context) not in state.ids:
+                new.add(as_context(context))
+        self.access.count_contexts(who, len(new))
+        futures = [self._loop.create_future() for _ in orders]
+        self._waiting.extend(zip(orders, futures, strict=True))
         if not self._come.is_set():
             self._come.set()
-        return future
+        return futures
 
     def _write(self) -> None:
         while self._waiting or not self._ended:
@@ -98,7 +101,7 @@ class Service:
                 try:
                     answers = self.store.run([order for order, _ in group])
                 except Exception as error:
-                    refusal = as_refusal(error, "writing")
+                    refusal = as_refusal(error, "writing", again=time.monotonic() < self._trouble[0] + 1.0)
                     self._trouble, answers = (time.monotonic(), refusal.code), [refusal] * len(group)
                 self._loop.call_soon_threadsafe(_hand_out, group, answers)
 
@@ -142,7 +145,8 @@ class Endpoint:
     async def _answer(self, scope: Scope, receive: Receive, agent: str | None) -> tuple[int, bytes, bytes]:
         operation, service, who = self._operation, self._service, Who("")
         if operation.scope is not None:
-            who = service.access.admit(scope["headers"], scope.get("client"), operation.scope, agent)
+            peer = scope.get("client") if scope.get("http_version") != "1.0" else None  # how proxies of old ask
+            who = service.access.admit(scope["headers"], peer, operation.scope, agent)
         if agent is not None and not AGENT_NAME.fullmatch(agent):
             raise RefusedError(404, "unknown_agent", "there is no agent with such a name")
         if operation.method == "GET":
@@ -150,7 +154,7 @@ class Endpoint:
             return await asyncio.to_thread(self._look, call, agent) if operation.scope else self._look(call, agent)
         body = self._decoded(await _body(scope["headers"], receive))
         commands = [operation.order(one) for one in (body if isinstance(body, list) else [body])]
-        waiting = [service.put(who, Order(agent or "", command, who.name)) for command in commands]
+        waiting = service.put(who, [Order(agent or "", command, who.name) for command in commands])
         answers = [await answer for answer in waiting]
         for answer in answers:
             if isinstance(answer, RefusedError) and answer.status >= 500:
@@ -198,29 +202,26 @@ def _hand_out(group: Sequence[tuple[Order, asyncio.Future[Any]]], answers: Seque
 
 
 async def _body(headers: Headers, receive: Receive) -> bytearray:
-    """The body of a request, if it is JSON, not too long, and comes in time."""
+    """The body of a request, if it is JSON and not too long; the server ends what does not come in time."""
     if dict(headers).get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
         raise RefusedError(415, "not_json", "send JSON, with Content-Type: application/json")
     body, is_whole = bytearray(), False
-    try:
-        async with asyncio.timeout(limits.SECONDS):
-            while not is_whole:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise RefusedError(400, "disconnected", "the request was not sent whole")
-                body += message.get("body", b"")
-                is_whole = not message.get("more_body")
-                if len(body) > limits.BODY:
-                    raise RefusedError(413, "too_large", f"a body has at most {limits.BODY:,} bytes: send less at once")
-    except TimeoutError:
-        raise RefusedError(408, "slow", f"the body did not come within {limits.SECONDS:g} seconds") from None
+    while not is_whole:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise RefusedError(400, "disconnected", "the request was not sent whole")
+        body += message.get("body", b"")
+        is_whole = not message.get("more_body")
+        if len(body) > limits.BODY:
+            raise RefusedError(413, "too_large", f"a body has at most {limits.BODY:,} bytes: send less at once")
     return body
 
 
-def as_refusal(error: BaseException, operation: str) -> RefusedError:
+def as_refusal(error: BaseException, operation: str, again: bool = False) -> RefusedError:
     """How an error is answered; what is no fault of the request stands in the log, without what may be a name."""
     if isinstance(error, StoreError):
-        say("store", operation=operation, trouble=error.kind)
+        if not again:
+            say("store", operation=operation, trouble=error.kind)
         return RefusedError(503, error.kind, f"the store cannot be used now ({error.kind}): send this again soon")
     if isinstance(error, RefusedError) and (error.status != 500 or error.__cause__ is None):
         return error

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -11,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 from meanbounds.agents import Agent
 from meanbounds.bounds import MeanBounds
 from meanbounds.service import limits
-from meanbounds.service.events import Changed, Created, Decided, Erased, Observed, Rewarded
+from meanbounds.service.events import Changed, Created, Decided, Erased, Observed, Rewarded, digest
 from meanbounds.service.refusals import RefusedError
 from meanbounds.service.state import State, as_context, plain, read_agent, read_known
 
@@ -188,7 +189,36 @@ class ObserveAnswer(Answer, frozen=True):
     repeated: bool = False
 
 
-class Change(Command, frozen=True):
+class _Change(Command, frozen=True):
+    """Base of what changes an agent's settings."""
+
+    id: Id | None = None
+
+    @property
+    def own_id(self) -> tuple[str, str] | None:
+        """The change, if it has an id."""
+        return None if self.id is None else ("change", self.id)
+
+    @abstractmethod
+    def changed(self, state: State, group: Group) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What to set, and what is there now."""
+
+    def run(self, state: State, group: Group, key: str | None) -> VersionAnswer:
+        """Change the agent, unless this was done before."""
+        asked = "" if key is None else digest(type(self).__name__, self)
+        earlier = group.found(key)
+        if earlier is not None:
+            if earlier.said.asked != asked:
+                raise RefusedError(409, "conflict", "this id was given to another change: give each its own id")
+            return VersionAnswer(earlier.position)
+        sets, was = self.changed(state, group)
+        if not sets:
+            return VersionAnswer(state.version)
+        body = Changed(sets, was, group.by, getattr(self, "to", None), asked)
+        return VersionAnswer(group.append(state, body, key).position)
+
+
+class Change(_Change, frozen=True, kw_only=True):
     """Change one thing about an agent: give one of these, and `context` where it is about one.
 
     `policy` and `floor`: how it decides. `bounds`: saved MeanBounds or Knowledge of one context. `share`: the share of
@@ -198,30 +228,21 @@ class Change(Command, frozen=True):
     `agent`: a saved agent, such as one from a newer log, whose policy and knowledge replace those of this one.
     """
 
-    id: Id | None = None
     context: ContextName | None = None
     policy: dict[str, Any] | UnsetType = UNSET
     floor: Share | UnsetType = UNSET
     bounds: dict[str, Any] | UnsetType = UNSET
     share: Share | UnsetType = UNSET
     force: AnyArm | UnsetType = UNSET
-    free: bool | UnsetType = UNSET
+    free: Literal[True] | UnsetType = UNSET
     forbid: list[AnyArm] | UnsetType = UNSET
     retire: AnyArm | UnsetType = UNSET
     restore: AnyArm | UnsetType = UNSET
     add: dict[str, Any] | UnsetType = UNSET
     agent: dict[str, Any] | UnsetType = UNSET
 
-    @property
-    def own_id(self) -> tuple[str, str] | None:
-        """The change, if it has an id."""
-        return None if self.id is None else ("change", self.id)
-
-    def run(self, state: State, group: Group, key: str | None) -> VersionAnswer:
-        """Change the agent, unless the change was made before."""
-        earlier = group.found(key)
-        if earlier is not None:
-            return VersionAnswer(earlier.position)
+    def changed(self, state: State, group: Group) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What to set, and what is there now."""
         given = {name: getattr(self, name) for name in _CHANGES if getattr(self, name) is not UNSET}
         if len(given) != 1:
             said = f"change one thing at a time, one of {', '.join(_CHANGES)}; got {', '.join(given) or 'none'}"
@@ -237,7 +258,7 @@ class Change(Command, frozen=True):
         was = {scope: state.setting(scope) for scope in sets if scope != "add"}
         if "add" in sets:
             was["retired"] = [*state.setting("retired"), *sets["add"]["bounds"]["arms"]]
-        return VersionAnswer(group.append(state, Changed(sets, was, group.by), key).position)
+        return sets, was
 
     @staticmethod
     def _sets(state: State, group: Group, what: str, value: Any, number: int | None) -> dict[str, Any]:
@@ -260,13 +281,29 @@ class Change(Command, frozen=True):
             known = read_known(value, agent.knowledge(None if number is None else str(number)))
             return {f"known:{here}": known.to_dict()}
         if what == "add":
-            return {"add": read_known(value).to_dict()}
+            known = read_known(value)
+            _check_names(known.bounds.arms)
+            return {"add": known.to_dict()}
         return _replaced(state, group, agent, value)
+
+
+class _Names(msgspec.Struct):
+    arms: Annotated[list[AnyArm], Meta(max_length=limits.OPTIONS)]
+    contexts: list[ContextName]
+
+
+def _check_names(arms: Iterable[Any], contexts: Iterable[Any] = ()) -> None:
+    """Refuse names that are too long, and too many of them."""
+    try:
+        msgspec.convert({"arms": plain(arms), "contexts": list(contexts)}, _Names)
+    except msgspec.ValidationError as error:
+        raise RefusedError(422, "invalid", f"names of arms and contexts: {error}") from None
 
 
 def _replaced(state: State, group: Group, agent: Agent, saved: dict[str, Any]) -> dict[str, Any]:
     """All settings that another agent brings: its policy, its knowledge, and what it forbids."""
     other = read_agent(saved)
+    _check_names(other.arms, getattr(other, "contexts", ()))
     if not isinstance(other, Agent) or bool(other.contexts) != state.contextual:
         how = "by context" if state.contextual else "without contexts"
         raise RefusedError(422, "invalid", f"{state.name} decides {how}: give an agent that does so, too")
@@ -285,22 +322,13 @@ def _replaced(state: State, group: Group, agent: Agent, saved: dict[str, Any]) -
     return sets
 
 
-class Rollback(Command, frozen=True):
+class Rollback(_Change, frozen=True, kw_only=True):
     """Go back to an earlier version of everything that changes set; what was seen stays."""
 
     to: Annotated[int, Meta(ge=1, le=2**53)]
-    id: Id | None = None
 
-    @property
-    def own_id(self) -> tuple[str, str] | None:
-        """The change, if it has an id."""
-        return None if self.id is None else ("change", self.id)
-
-    def run(self, state: State, group: Group, key: str | None) -> VersionAnswer:
-        """Set again what changes since then have replaced."""
-        earlier = group.found(key)
-        if earlier is not None:
-            return VersionAnswer(earlier.position)
+    def changed(self, state: State, group: Group) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What to set again, since changes after that version have replaced it, and what is there now."""
         sets, added = dict[str, Any](), list[Any]()
         for event in group.changes(state, self.to):
             if event.position == self.to:
@@ -310,10 +338,7 @@ class Rollback(Command, frozen=True):
             added += change.set["add"]["bounds"]["arms"] if "add" in change.set else []
         if "retired" in sets:
             sets["retired"] += [arm for arm in added if arm not in sets["retired"]]
-        if not sets:
-            return VersionAnswer(state.version)
-        was = {scope: state.setting(scope) for scope in sets}
-        return VersionAnswer(group.append(state, Changed(sets, was, group.by, self.to), key).position)
+        return sets, {scope: state.setting(scope) for scope in sets}
 
 
 class Erase(Command, frozen=True):
@@ -344,6 +369,7 @@ class Create(Command, frozen=True):
     def run(self, state: State, group: Group, key: str | None) -> VersionAnswer:
         """Add the agent, with numbers for names of contexts."""
         saved = read_agent(self.agent)
+        _check_names(saved.arms, getattr(saved, "contexts", ()))
         data = saved.to_dict()
         if isinstance(saved, Agent) and saved.contexts:
             data["contexts"] = [str(number) for number in group.numbers(state, saved.contexts)]

@@ -17,9 +17,13 @@ __all__ = ["FORMAT", "MIGRATIONS", "ROWS", "TABLES", "ContextRow", "Database", "
 FORMAT = 1  # of the tables
 MIGRATIONS: dict[int, Sequence[str]] = {}  # SQL that takes a store from this format to the next
 ROWS = 1_000  # that are read at a time
+CHANGES = "('create', 'change', 'erase')"
+"""The kinds of events that people cause."""
+
 SCHEMA = (
     "CREATE TABLE events (position INTEGER PRIMARY KEY, time REAL NOT NULL, kind TEXT NOT NULL, agent TEXT NOT NULL, "
     "key TEXT UNIQUE, about INTEGER, body TEXT NOT NULL, hash TEXT NOT NULL, UNIQUE (about, kind))",
+    f"CREATE INDEX changes ON events (agent, position) WHERE kind IN {CHANGES}",
     "CREATE TABLE contexts (id INTEGER PRIMARY KEY, agent TEXT NOT NULL, name TEXT, sum TEXT NOT NULL)",
     "CREATE TABLE states (agent TEXT PRIMARY KEY, position INTEGER NOT NULL, hash TEXT NOT NULL, body TEXT NOT NULL, "
     "sum TEXT NOT NULL)",
@@ -210,6 +214,12 @@ class Database(ABC):
         where = "" if agent is None else " AND agent = ?"
         where += f" AND kind IN {_marks(kinds)}" if kinds else ""
         return map(Event._make, self.rows("events", after, where, *([] if agent is None else [agent]), *kinds))
+
+    def changes(self, agent: str, after: int = 0, before: int = 2**53, most: int = 2**31) -> list[Event]:
+        """What people changed about an agent, from a position on and before another, the newest first."""
+        query = f"SELECT {', '.join(Event._fields)} FROM events WHERE agent = ? AND kind IN {CHANGES}"
+        query += " AND position >= ? AND position < ? ORDER BY position DESC LIMIT ?"
+        return [Event._make(row) for row in self._run(query, (agent, after, before, most))]
 
     def at(self, position: int) -> list[Event]:
         """The event at a position, if there is one."""

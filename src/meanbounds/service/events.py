@@ -80,13 +80,17 @@ class Observed(Body, frozen=True):
 
 
 class Changed(Body, frozen=True):
-    """Settings that were replaced, by name, and what they were; `to` if this went back to an earlier version."""
+    """Settings that were replaced, by name, and what they were; `to` if this went back to an earlier version.
+
+    `asked` is a hash of the command, if it had an id: the same id for something else is a conflict.
+    """
 
     kind = "change"
     set: dict[str, Any]
     was: dict[str, Any]
     by: str = ""
     to: int | None = None
+    asked: str = ""
 
 
 class Entered(Body, frozen=True):

@@ -16,4 +16,5 @@ def say(event: str, **fields: Any) -> None:
     """Write a line: what happened, when, and what else there is to know."""
     line = msgspec.json.encode({"time": datetime.now(UTC), "event": event, **fields})
     with suppress(OSError, ValueError):  # nobody reads
-        print(line.decode(), file=sys.stderr, flush=True)
+        sys.stderr.write(line.decode() + "\n")  # at once: several threads write
+        sys.stderr.flush()

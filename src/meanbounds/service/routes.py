@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.resources import files
@@ -37,9 +36,10 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 _Whole, _Limit = Annotated[int, msgspec.Meta(ge=0, le=2**53)], Annotated[int, msgspec.Meta(ge=0, le=1_000)]
+_Few = Annotated[int, msgspec.Meta(ge=0, le=100)]  # changes may be long
 _NOTHING = msgspec.defstruct("Nothing", [])
 _PAGE = msgspec.defstruct("Page", [("search", str, ""), ("start", _Whole, 0), ("limit", _Limit, 100)])
-_BEFORE = msgspec.defstruct("Before", [("before", _Whole, 2**53), ("limit", _Limit, 100)])
+_BEFORE = msgspec.defstruct("Before", [("before", _Whole, 2**53), ("limit", _Few, 50)])
 _NAMED = msgspec.defstruct("Named", [("name", str | None, None)])
 
 
@@ -92,9 +92,8 @@ def _context(call: Call, state: State) -> views.ContextView:
 
 
 def _changes(call: Call, state: State) -> list[views.EventView]:
-    events = call.service.store.database.events(0, state.name, ("create", "change", "erase"))
-    found = deque((event for event in events if event.position < call.query.before), call.query.limit)
-    return views.changes_view(reversed(found), state)
+    found = call.service.store.database.changes(state.name, 0, call.query.before, call.query.limit)
+    return views.changes_view(found, state)
 
 
 def _decision(call: Call, state: State) -> list[views.EventView]:

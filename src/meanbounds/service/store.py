@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -106,7 +107,10 @@ class Store:
 
     def run(self, orders: Sequence[Order]) -> list[Answer | RefusedError]:
         """Carry out commands in one transaction, each as if it were alone; what is refused has the reason instead."""
-        return self.writer.run(orders)
+        answers = self.writer.run(orders)
+        while self.writer.warned:
+            warnings.warn(self.writer.warned.pop(), stacklevel=3)
+        return answers
 
     def reading(self) -> AbstractContextManager[dict[str, State]]:
         """The state of all agents, as it is now; nobody in this process writes meanwhile."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import threading
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from meanbounds.service import limits
 from meanbounds.service.commands import Answer, Create, Order, Reward
@@ -31,12 +33,14 @@ class Writer:
     def __init__(self, database: Database) -> None:
         self.database, self.lock = database, threading.RLock()
         self._clock, self._failed, self._unswept = _Clock(), (0.0, StoreError("failed", "")), False
+        self.warned = list[Any]()  # of bounds that rewards contradict: what agents said, for whoever can tell somebody
         self._load()
 
     def _load(self) -> None:
         """Read everything: agents as they were saved, then the events since."""
         self._stale = True
-        with self.database.reading():
+        with warnings.catch_warnings(), self.database.reading():
+            warnings.simplefilter("ignore")  # they were told when they came
             self._secret = bytes.fromhex(self.database.meta()["secret"])
             self.states, self.last = dict[str, State](), Event(0, 0.0, "", "", None, None, "", START)
             self._context, saved = 0, self.database.states()
@@ -122,7 +126,10 @@ class Writer:
         """Forget what is in memory if anything fails, except waiting for the lock."""
         before = self.last
         try:
-            yield
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                yield
+            self.warned += [one.message for one in caught]
         except StoreError as error:
             self._stale = error.kind != "busy" or self.last is not before
             raise
@@ -232,9 +239,8 @@ class Group:
 
     def changes(self, state: State, after: int) -> list[Event]:
         """The version of an agent at this position, and the changes since, the first one first."""
-        kinds = ("create", "change")
-        found = [*self._writer.database.events(after - 1, state.name, kinds)]
-        found += [event for event in self.events if event.agent == state.name and event.kind in kinds]
+        found = [*reversed(self._writer.database.changes(state.name, after)), *self.events]
+        found = [event for event in found if event.agent == state.name and event.kind in ("create", "change")]
         if not found or found[0].position != after:
             raise RefusedError(404, "unknown_version", f"{after} is no version of {state.name}; see its changes")
         return found
