@@ -128,13 +128,18 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _check_header(path: Path) -> None:
-    """Refuse a file that is not a store, before SQLite touches it."""
+    """Refuse a file that is not a store, which stays as it is.
+
+    SQLite reads the header, since closing a file drops all locks that this process has on it, unless SQLite closes it.
+    """
+    if _identity(path) is None:
+        raise StoreError("gone", f"there is no store {path}: check the name")
     try:
-        with path.open("rb") as file:
-            header = file.read(72)
-    except FileNotFoundError:
-        raise StoreError("gone", f"there is no store {path}: check the name") from None
-    except OSError as error:
-        raise StoreError("failed", f"{path} cannot be read: {error.strerror}") from error
-    if header[:16] != b"SQLite format 3\0" or header[68:] != _APPLICATION.to_bytes(4, "big"):
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            ((found,),) = connection.execute("PRAGMA application_id").fetchall()
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_NOTADB:
+            raise StoreError("failed", f"{path} cannot be read: {error}") from error
+        found = 0
+    if found != _APPLICATION:
         raise StoreError("failed", f"{path} is not a store of meanbounds and stays as it is: give another file")
