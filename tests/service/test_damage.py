@@ -91,7 +91,7 @@ def check_damage(folder: Path, bytes_: int, seed: int) -> tuple[int, int, list[s
 def test_any_byte(tmp_path: Path) -> None:
     changed, reported, wrong = check_damage(tmp_path, 100, 1)
     assert wrong == []
-    assert changed > 40
+    assert changed > 25
     assert reported >= changed
 
 
