@@ -75,6 +75,7 @@ def test_every_refusal_says_why_and_changes_nothing(store: mb.Store, agent: Stor
     agent.decide("1", "north", ["surgery"])
     agent.decide("2", "north", [mb.EXPERT])
     agent.reward("1", 1.0)
+    agent.decide("west", "west")
     before = agent.agent.to_dict()
     refused(409, lambda: agent.reward("1", 0.0), "has had the reward 1; a reward cannot be changed")
     refused(409, lambda: agent.cancel("1"), "has had the reward 1")
@@ -86,6 +87,8 @@ def test_every_refusal_says_why_and_changes_nothing(store: mb.Store, agent: Stor
     refused(409, lambda: agent.decide("1", "north"), "with other options")
     refused(422, lambda: agent.decide("4"), "clinic decides by context: say which")
     refused(422, lambda: agent.decide("4", "north", ["knife"]), "unknown arm 'knife'")
+    refused(422, lambda: agent.decide("4", "north", []), "length >= 1")
+    refused(422, lambda: agent.decide("4", "west", ["drug"]), "no eligible arm is left in context 'west'")
     refused(422, lambda: agent.decide("", "north"), "length >= 1")
     refused(422, lambda: agent.decide("4", "x" * 201), "length <= 200")
     refused(422, lambda: agent.decide("4", tuple("x" * 17)), "length <= 16")
@@ -101,7 +104,7 @@ def test_every_refusal_says_why_and_changes_nothing(store: mb.Store, agent: Stor
     refused(422, lambda: agent.change(retire="knife"), "unknown arm 'knife'")
     refused(422, lambda: agent.change(restore="knife"), "unknown arm 'knife'")
     refused(404, lambda: agent.rollback(2), "2 is no version of clinic")
-    refused(404, lambda: agent.erase("west"), "no context with this name")
+    refused(404, lambda: agent.erase("east"), "no context with this name")
     refused(404, lambda: store.ask("other", Decide("1")), "there is no agent 'other'")
     refused(409, lambda: store.add("clinic", clinic()), "there is an agent 'clinic' already")
     with pytest.raises(ValueError, match="letters, digits"):
@@ -259,6 +262,7 @@ def test_several_agents_share_a_store(store: mb.Store, tmp_path: Path) -> None:
         store["plain"].reward(str(n), n % 2)
     assert answer.arm in ("a", film)
     refused(422, lambda: films.change(policy=mb.UCB()), "an agent for arms with features cannot change it")
+    refused(422, lambda: films.decide("x", eligible=[mb.Candidate("x" * 201, [0.6, 0.8])]), "at most 200 characters")
     refused(422, lambda: films.decide("x", "north"), "films has no contexts: leave the context out")
     refused(422, lambda: films.observe("x", "a", 1.0), "has no experts to observe")
     films.change(retire="b")
@@ -300,6 +304,7 @@ def test_the_clock_may_go_back_but_not_jump_ahead(
 def test_what_rewards_contradict_is_told_once_and_counts(agent: StoredAgent) -> None:
     agent.change(bounds=mb.MeanBounds([0.9, 0.0, 0.0], [1.0, 1.0, 1.0], arms=NAMES), context="north")
     with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         for n in range(20):
             agent.decide(str(n), "north", ["surgery"])
             agent.reward(str(n), 0.0)

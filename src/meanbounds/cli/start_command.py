@@ -100,7 +100,8 @@ def _put(store: Store, name: str, agent: Agent, address: str) -> None:
         print(f"\nwritten: {shown}, agent {name}")
         first = agent.contexts[0] if agent.contexts else ()
         words = ["--context"] * bool(first) + [*(first if isinstance(first, tuple) else (first,))]
-        print(f"Ask it with: {shlex.join(['meanbounds', 'decide', address, *[name] * (len(store) > 1), *words])}")
+        ask = shlex.join(["meanbounds", "decide", address, *[name] * (len(store) > 1), *words])
+        print(f"Ask it with: {ask if ask.isprintable() else ascii(ask)}")
         return
     with store.reading() as states:
         before = states[name].version

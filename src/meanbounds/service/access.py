@@ -64,6 +64,8 @@ def make_token(
     wanted, own = sorted(set(scopes)), None if agents is None else json.dumps(sorted(set(agents)))
     if not wanted or not set(wanted) <= set(SCOPES):
         raise ValueError(f"scopes are some of {', '.join(SCOPES)}; got {', '.join(wanted) or 'none'}")
+    if len(name) > limits.NAME or not name.isprintable():
+        raise ValueError(f"the name of a token has at most {limits.NAME} printable characters; got {name[:50]!r}")
     if days is not None and not 0.0 < days <= 36_500.0:
         raise ValueError(f"days must be more than 0 and at most 36,500; got {days}")
     number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)

@@ -16,6 +16,7 @@ from meanbounds.bounds import EXPERT, Arm, MeanBounds, UnknownArmError, plain_ar
 from meanbounds.knowledge import Knowledge, Prior
 from meanbounds.linear import Candidate, LinearAgent
 from meanbounds.policies import Policy
+from meanbounds.service import limits
 from meanbounds.service.events import Body, Changed, Created, Decided, Entered, Erased, Event, Observed, Rewarded
 from meanbounds.service.refusals import RefusedError
 from meanbounds.support.checks import unknown
@@ -78,6 +79,10 @@ class State:
             return EXPERT
         if isinstance(self.agent, Agent):
             raise RefusedError(422, "invalid", 'an arm is a text, a whole number or {"expert": true}')
+        name = given.get("name")
+        if not (0 < len(name) <= limits.NAME if isinstance(name, str) else type(name) is int and abs(name) <= 2**53):
+            said = f"a candidate has a name, a text of at most {limits.NAME} characters or a whole number up to 2**53"
+            raise RefusedError(422, "invalid", said)
         try:
             return Candidate(**given)
         except TypeError as error:

@@ -109,7 +109,7 @@ class Store:
         """Carry out commands in one transaction, each as if it were alone; what is refused has the reason instead."""
         answers = self.writer.run(orders)
         while self.writer.warned:
-            warnings.warn(self.writer.warned.pop(), stacklevel=3)
+            warnings.warn(self.writer.warned.pop(0), stacklevel=3)
         return answers
 
     def reading(self) -> AbstractContextManager[dict[str, State]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -93,25 +94,29 @@ def agent_view(state: State) -> AgentView:
 def context_view(state: State, number: int | None) -> ContextView:
     """One context, or the whole of an agent without contexts."""
     agent, where = state.agent, () if number is None else (str(number),)
-    (chosen, chances), budget, changed = np.zeros((2, len(agent.arms))), None, None
+    chosen, budget, changed, chances = np.zeros(len(agent.arms)), None, None, defaultdict[Any, float](float)
     out: dict[Arm, list[str]] = {arm: ["retired"] * (arm in agent.retired) for arm in agent.arms}
     for one in agent.excluded(*where):
         out[one.arm].append(f"at most {one.upper:g}, where {one.better} has at least {one.lower:g}")
     with suppress(ValueError):  # nothing may be played
-        chances = agent.probabilities(*where)
+        for arm, chance in state.chances(number, None):
+            chances[arm] += chance
     if isinstance(agent, Agent):
         for arm in agent.forbidden(*where):
             out[arm].append("forbidden")
         budget = agent.budget(*where) if isinstance(agent.policy, Guarded) else None
         if EXPERT in agent.arms:
-            chances = state.share * chances + (1.0 - state.share) * np.array([arm is EXPERT for arm in agent.arms])
             chosen, changed = agent.observed(*where)[0], agent.experts(*where).changed
-    forced = state.forced.get(number, state.forced.get(None))
-    if forced is not None:
-        chances = np.array([float(arm == forced) for arm in agent.arms])
     bounds, plays, waiting = agent.knowledge(*where).bounds, agent.plays(*where), agent.pending(*where)
     earned = _earned(plays, np.nan_to_num(agent.means(*where)) * plays, bounds.low, bounds.high)
-    columns = bounds.to_dict(), earned, waiting.tolist(), chosen.astype(int).tolist(), chances.tolist(), [*out.values()]
+    columns = (
+        bounds.to_dict(),
+        earned,
+        waiting.tolist(),
+        chosen.astype(int).tolist(),
+        [chances[arm] for arm in agent.arms],
+        [*out.values()],
+    )
     return ContextView(state.names.get(number or 0), *columns, budget, changed)
 
 

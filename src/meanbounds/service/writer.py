@@ -15,7 +15,7 @@ from meanbounds.service.commands import Answer, Create, Order, Reward
 from meanbounds.service.database import ContextRow, Database, StateRow
 from meanbounds.service.events import START, Body, Entered, Erased, Event, chained, digest, key_of, written
 from meanbounds.service.refusals import RefusedError, StoreError
-from meanbounds.service.state import Context, State
+from meanbounds.service.state import Context, State, as_context
 
 __all__ = ["Group", "Writer"]
 
@@ -199,7 +199,9 @@ class Group:
         except (KeyError, IndexError):
             raise
         except (ValueError, TypeError, LookupError) as error:
-            return RefusedError(422, "invalid", str(error))
+            name = getattr(order.command, "context", None)
+            number = None if name is None else state.ids.get(as_context(name))
+            return RefusedError(422, "invalid", str(error).replace(f"context '{number}'", f"context {name!r}"))
         if is_new:
             states[order.agent] = state
             self.created.append(order.agent)
