@@ -1,7 +1,7 @@
 """Load on the service beside an empty Starlette application on the same server, in turns.
 
 python -m benchmarks.serving
-python -m benchmarks.serving --postgres postgresql://user@host/postgres --out benchmarks/SERVING.md
+python -m benchmarks.serving --postgres postgresql://user@host/postgres --write
 
 Each connection asks for a decision, waits for the answer, reports its reward, waits, and so on. All is on disk before
 it is answered. One process makes the load; each server has its own. `--postgres` is a server to make databases on.
@@ -19,7 +19,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 from unittest import mock
 from urllib.parse import urlsplit
@@ -33,6 +32,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 import meanbounds as mb
+from benchmarks.gain import DOCS, write
 from meanbounds.service import serving, writer
 from meanbounds.service.access import make_token
 
@@ -170,21 +170,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--connections", type=int, nargs="+", default=[16, 64])
     parser.add_argument("--postgres", metavar="URL")
-    parser.add_argument("--out", type=Path, metavar="FILE")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/service.md")
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
         serve(*given.serve)
         return
     found = measure(given)
-    lines = ["| connections | store | answers/s | of empty | p50 ms | p99 ms | of empty |", "|" + "---|" * 7]
+    rows = [["connections", "store", "answers/s", "of empty", "p50 ms", "p99 ms", "of empty"], ["---"] * 7]
     for (connections, name), (rate, p50, p99) in found.items():
         empty = found[connections, EMPTY]
-        numbers = f"{rate:,.0f} | {rate / empty[0]:.2f} | {p50:.1f} | {p99:.1f} | {p99 / empty[2]:.1f}"
-        lines.append(f"| {connections} | {name} | {numbers} |")
-    print("\n".join(lines))
-    if given.out:
-        given.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        numbers = [f"{rate:,.0f}", f"{rate / empty[0]:.2f}", f"{p50:.1f}", f"{p99:.1f}", f"{p99 / empty[2]:.1f}"]
+        rows.append([str(connections), name, *numbers])
+    print("\n".join(" | ".join(row) for row in rows))
+    if given.write:
+        write(DOCS / "service.md", "load: python -m benchmarks.serving --postgres URL --write", rows)
 
 
 if __name__ == "__main__":
