@@ -15,15 +15,17 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-GUIDE = ["logs", "promise", "trials", "start", "which_policy", "trust", "own_policy", "own_environment"]
+GUIDE = ["logs", "promise", "trials", "service", "start", "which_policy", "trust", "own_policy", "own_environment"]
 GUIDE += ["linear", "theorems", "paper", "fast"]
-BESIDE = ["CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/RESULTS.md"]
+BESIDE = ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/RESULTS.md"]
 LINKED = ["src", "tests", "paper", "LICENSE"]  # what pages may link to
 REFERENCE = {
     "meanbounds": "Bounds, agents, policies",
     "meanbounds.logs": "Logs",
     "meanbounds.policies": "Writing policies",
     "meanbounds.linear": "Arms with features",
+    "meanbounds.service.store": "Stores",
+    "meanbounds.service.client": "Asking a service",
     "meanbounds.simulation": "Simulation",
     "meanbounds.evidence": "Evidence",
     "meanbounds.theory": "Theory",
