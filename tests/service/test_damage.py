@@ -98,9 +98,9 @@ def test_any_byte(tmp_path: Path) -> None:
 Edit = Callable[[sqlite3.Connection], object]
 
 
-def edited(path: Path, edit: Edit) -> list[str]:
+def edited(path: Path, edit: str | Edit) -> list[str]:
     with closing(sqlite3.connect(path)) as connection:
-        edit(connection)
+        connection.execute(edit) if isinstance(edit, str) else edit(connection)
         connection.commit()
     return faults(path)
 
@@ -118,32 +118,30 @@ def change_last_reward(connection: sqlite3.Connection) -> None:
     connection.execute(f"UPDATE events SET body = replace(body, '1.0', '0.0') WHERE position = {last}")
 
 
-@pytest.mark.parametrize(
-    ("edit", "where"),
-    [
-        (change_last_reward, r"event \d+ \(reward\): its content does not match its hash"),
-        (swap, r"event 40 \(\w+\): its content"),
-        ("UPDATE events SET agent = 'other' WHERE position = 50", "event 50 "),
-        ("UPDATE events SET time = time + 1 WHERE position = 50", "event 50 "),
-        ("UPDATE events SET about = about - 1 WHERE position = (SELECT max(position) FROM events)", r"event \d+ "),
-        ("DELETE FROM events WHERE position = 60", "event 60: missing"),
-        (
-            "DELETE FROM events WHERE position = (SELECT max(position) FROM events)",
-            "table states, row 'demo': .* no event",
-        ),
-        ("UPDATE tokens SET scopes = '[\"admin\"]'", "table tokens, row"),
-        ("UPDATE tokens SET revoked = 1", "table tokens, row"),
-        ("UPDATE contexts SET name = '\"c9\"' WHERE id = 1", "table contexts, row 1"),
-        ("DELETE FROM contexts WHERE id = 2", r"event \d+ \(\w+\): context 2 is not one of demo"),
-        ("UPDATE states SET body = replace(body, '\"share\":1.0', '\"share\":0.5')", "table states, row 'demo'"),
-        ("UPDATE meta SET value = 'loopback' WHERE name = 'access'", "table meta, row 'access'"),
-        ("UPDATE meta SET value = replace(value, 'a', 'b') WHERE name = 'secret'", "row 'secret'"),
-    ],
-)
+LAST = "position = (SELECT max(position) FROM events)"
+EDITS: list[tuple[str | Edit, str]] = [
+    (change_last_reward, r"event \d+ \(reward\): its content does not match its hash"),
+    (swap, r"event 40 \(\w+\): its content"),
+    ("UPDATE events SET agent = 'other' WHERE position = 50", "event 50 "),
+    ("UPDATE events SET time = time + 1 WHERE position = 50", "event 50 "),
+    (f"UPDATE events SET about = about - 1 WHERE {LAST}", r"event \d+ "),
+    ("DELETE FROM events WHERE position = 60", "event 60: missing"),
+    (f"DELETE FROM events WHERE {LAST}", "table states, row 'demo': .* no event"),
+    ("UPDATE tokens SET scopes = '[\"admin\"]'", "table tokens, row"),
+    ("UPDATE tokens SET revoked = 1", "table tokens, row"),
+    ("UPDATE contexts SET name = '\"c9\"' WHERE id = 1", "table contexts, row 1"),
+    ("DELETE FROM contexts WHERE id = 2", r"event \d+ \(\w+\): context 2 is not one of demo"),
+    ("UPDATE states SET body = replace(body, '\"share\":1.0', '\"share\":0.5')", "table states, row 'demo'"),
+    ("UPDATE meta SET value = 'loopback' WHERE name = 'access'", "table meta, row 'access'"),
+    ("UPDATE meta SET value = replace(value, 'a', 'b') WHERE name = 'secret'", "row 'secret'"),
+]
+
+
+@pytest.mark.parametrize(("edit", "where"), EDITS)
 def test_what_is_changed_on_purpose(tmp_path: Path, edit: str | Edit, where: str) -> None:
     path = tmp_path / "clinic.db"
     make(path, 60)
-    found = edited(path, edit if callable(edit) else lambda connection: connection.execute(edit))
+    found = edited(path, edit)
     assert any(re.search(where, line) for line in found), found
 
 
@@ -154,15 +152,7 @@ def test_what_nobody_can_see(tmp_path: Path) -> None:
     store = mb.Store(path)
     store["demo"].decide("last", "c0")
     store.database.close()  # as a crash would: nothing is saved
-    assert (
-        edited(
-            path,
-            lambda connection: connection.execute(
-                "DELETE FROM events WHERE position = (SELECT max(position) FROM events)"
-            ),
-        )
-        == []
-    )
+    assert edited(path, f"DELETE FROM events WHERE {LAST}") == []
 
     def forge(connection: sqlite3.Connection) -> None:
         """Change a reward, and compute the chain from there on."""
