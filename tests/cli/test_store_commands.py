@@ -136,7 +136,7 @@ def test_a_context_that_is_new_is_said_to_be(run: Any) -> None:
         ("evaluate log.csv clinic", "log.csv is no store, so clinic cannot be the agent in it"),
         ("start log.csv --name x", "--name is for an agent in a store: give one with -o, such as -o clinic.db"),
         ("start *.csv --context clinic --arm treatment --reward recovered -o clinic.db", "give the agent a name"),
-        ("start log.csv --arm treatment --reward recovered -o new.db --name a/b", "give the agent a name with --name: letters"),
+        ("start log.csv --arm treatment --reward recovered -o new.db --name a/b", "name with --name: letters"),
         ("token clinic.db", "say what the token allows, such as decide reward (all are: decide, reward, observe"),
         ("token clinic.db decide --list", "say what the token allows"),
         ("token clinic.db --open --days 3", "say what the token allows"),

@@ -207,19 +207,19 @@ class Model:
         else:
             self.agent.update(decided.arm, told.reward, place, pulled=pulled)
         self.rewarded[told.id] = said
-        assert answer == c.RewardAnswer(told.id)
+        assert answer == c.DoneAnswer(told.id)
 
     def observe(self, told: c.Observe, answer: Any) -> None:
         if told.id in self.observed:
             place = self.places.get(told.context, "") if told.context is not None else None
             if self.observed[told.id] != (told.arm, told.reward, place):
                 raise RefusedError(409, "conflict", "")
-            assert answer == c.ObserveAnswer(told.id, repeated=True)
+            assert answer == c.DoneAnswer(told.id, repeated=True)
             return
         place = self.place(told.context)
         self.agent.observe(told.arm, told.reward, place, pulled=False)
         self.observed[told.id] = told.arm, told.reward, place
-        assert answer == c.ObserveAnswer(told.id)
+        assert answer == c.DoneAnswer(told.id)
 
     def is_repeated(self, asked: c.Change | c.Rollback, answer: Any) -> bool:
         earlier, given = self.changed.get(asked.id or "", (None, None))

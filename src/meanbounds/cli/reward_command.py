@@ -27,13 +27,13 @@ def _run(options: argparse.Namespace) -> None:
         raise ValueError(f"after the store give {wanted}; got {' '.join(options.words)}")
     value = None if reward is None else _number(reward)
     with open_store(options.store) as store:
-        from meanbounds.service.commands import Reward, RewardAnswer
+        from meanbounds.service.commands import DoneAnswer, Reward
 
         name = agent_name(store, names[0] if len(names) == 2 else None)
         with store.reading() as states:
             arm = None if options.arm is None else arm_of(states[name].agent.arms, options.arm)
         answer = store.ask(name, Reward(names[-1], value, arm))
-    assert isinstance(answer, RewardAnswer)
+    assert isinstance(answer, DoneAnswer)
     done = "given up" if value is None else "counted"
     print(f"{done}{' already' * answer.repeated}: {'no reward will come' if value is None else f'{value:g}'}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -26,12 +26,11 @@ __all__ = [
     "Create",
     "Decide",
     "DecideAnswer",
+    "DoneAnswer",
     "Erase",
     "Observe",
-    "ObserveAnswer",
     "Order",
     "Reward",
-    "RewardAnswer",
     "Rollback",
     "VersionAnswer",
 ]
@@ -53,14 +52,11 @@ class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     Or it raises, and adds nothing but a context that it names for the first time.
     """
 
-    @property
-    def own_id(self) -> tuple[str, str] | None:
-        """The kind and the id by which a repeated command is known, if it has one."""
-        return None
+    keyed: ClassVar[str] = ""  # what the id is that of, if there is one, by which a repeated command is known
 
     @abstractmethod
     def run(self, state: State, group: Group, key: str | None) -> Answer:
-        """Carry out the command; the key stands for `own_id`."""
+        """Carry out the command; the key stands for its id."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -74,10 +70,7 @@ class Decide(Command, frozen=True):
     context: ContextName | None = None
     eligible: Annotated[list[AnyArm], Meta(min_length=1, max_length=limits.OPTIONS)] | None = None
 
-    @property
-    def own_id(self) -> tuple[str, str]:
-        """The decision."""
-        return "decision", self.id
+    keyed = "decision"
 
     def run(self, state: State, group: Group, key: str | None) -> DecideAnswer:
         """Decide, or answer as before."""
@@ -116,12 +109,9 @@ class Reward(Command, frozen=True):
     reward: Number | None
     arm: ArmName | None = None
 
-    @property
-    def own_id(self) -> tuple[str, str]:
-        """The decision."""
-        return "decision", self.id
+    keyed = "decision"
 
-    def run(self, state: State, group: Group, key: str | None) -> RewardAnswer:
+    def run(self, state: State, group: Group, key: str | None) -> DoneAnswer:
         """Learn from the reward, unless it has come before."""
         decision = group.found(key)
         if decision is None:
@@ -139,17 +129,17 @@ class Reward(Command, frozen=True):
             if body.reward != self.reward or (body.reward is not None and asked and body.chosen != self.arm):
                 had = "was given up" if body.reward is None else f"has had the reward {body.reward:g}"
                 raise RefusedError(409, "conflict", f"this decision {had}; a reward cannot be changed")
-            return RewardAnswer(self.id, True)
+            return DoneAnswer(self.id, True)
         chosen = self.arm if asked and self.reward is not None else None
         forced = decided.reason == "forced"
         group.append(
             state, Rewarded(decided.arm, self.reward, decided.context, chosen, forced), about=decision.position
         )
-        return RewardAnswer(self.id)
+        return DoneAnswer(self.id)
 
 
-class RewardAnswer(Answer, frozen=True):
-    """A reward that counts."""
+class DoneAnswer(Answer, frozen=True):
+    """A reward or an observation that counts."""
 
     id: str
     repeated: bool = False
@@ -163,12 +153,9 @@ class Observe(Command, frozen=True):
     reward: Number
     context: ContextName | None = None
 
-    @property
-    def own_id(self) -> tuple[str, str]:
-        """The observation."""
-        return "observation", self.id
+    keyed = "observation"
 
-    def run(self, state: State, group: Group, key: str | None) -> ObserveAnswer:
+    def run(self, state: State, group: Group, key: str | None) -> DoneAnswer:
         """Learn from the observation, unless it has come before."""
         earlier = group.found(key)
         context = as_context(self.context)
@@ -177,16 +164,9 @@ class Observe(Command, frozen=True):
             number = None if context is None else state.ids.get(context, -1)
             if (body.arm, body.reward, body.context) != (self.arm, self.reward, number):
                 raise RefusedError(409, "conflict", "this id has had another observation: give each case its own id")
-            return ObserveAnswer(self.id, True)
+            return DoneAnswer(self.id, True)
         group.append(state, Observed(self.arm, self.reward, group.number(state, context)), key)
-        return ObserveAnswer(self.id)
-
-
-class ObserveAnswer(Answer, frozen=True):
-    """An observation that counts."""
-
-    id: str
-    repeated: bool = False
+        return DoneAnswer(self.id)
 
 
 class _Change(Command, frozen=True):
@@ -194,10 +174,7 @@ class _Change(Command, frozen=True):
 
     id: Id | None = None
 
-    @property
-    def own_id(self) -> tuple[str, str] | None:
-        """The change, if it has an id."""
-        return None if self.id is None else ("change", self.id)
+    keyed = "change"
 
     @abstractmethod
     def changed(self, state: State, group: Group) -> tuple[dict[str, Any], dict[str, Any]]:

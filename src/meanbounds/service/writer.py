@@ -172,10 +172,7 @@ class Group:
         self._writer, self._time, self.by = writer, writer.now(), ""
         self.events, self.contexts = list[Event](), list[ContextRow]()
         self.erased, self.created = list[int](), list[str]()
-        self.keys: list[str | None] = []
-        for order in orders:
-            own = order.command.own_id
-            self.keys.append(None if own is None else writer.key(own[0], order.agent, own[1]))
+        self.keys = [self._key(order) for order in orders]
         asked = [key for key in self.keys if key is not None]
         earlier = writer.database.find(asked) if asked else []
         self._found = {event.key: event for event in earlier}
@@ -183,6 +180,11 @@ class Group:
         given = any(isinstance(order.command, Reward) for order in orders)
         answers = writer.database.about(rewarded) if rewarded and given else []
         self._rewards = {event.about: event for event in answers}
+
+    def _key(self, order: Order) -> str | None:
+        """What stands for the id of a command, if it has one."""
+        kind, own = order.command.keyed, getattr(order.command, "id", None)
+        return None if own is None else self._writer.key(kind, order.agent, own)
 
     def one(self, order: Order, key: str | None) -> Answer | RefusedError:
         """Carry out one command."""
