@@ -13,6 +13,7 @@ Those about stores take as long as they take, 20 minutes together, and print fig
 - crashes: 20 x kill -9 of a service on each store, and of PostgreSQL under a service;
 - together: 50 rounds of processes that share a store, on a machine that has other things to do;
 - damage: 500 bytes of a store, one after the other;
+- tampered: 20,000 requests to a service, most of them not as they should be;
 - decisions: two million of 50 agents in 10,000 contexts, then kill -9 and a start; `--decisions` makes it shorter.
 """
 
@@ -33,6 +34,7 @@ import meanbounds as mb
 from meanbounds.simulation import Bernoulli, Uniform
 from tests.policies.test_guarded import HARD, broken
 from tests.service import soaking
+from tests.service.hostile import hostile
 
 POLICIES = [
     mb.UCB(),
@@ -154,9 +156,10 @@ def main() -> None:
     parser.add_argument("--decisions", type=int, default=2_000_000)
     parts = {part.__name__: part for part in (loops, fuzz, saved, promises)}
     stores = {part.__name__: part for part in (soaking.crashes, soaking.together, soaking.damage)}
-    names = [*parts, *stores, "decisions"]
+    names = [*parts, *stores, "tampered", "decisions"]
     parser.add_argument("--parts", nargs="+", default=names, choices=names)
     given = parser.parse_args()
+    stores["tampered"] = partial(hostile, 20_000, given.seed)
     stores["decisions"] = partial(soaking.decisions, given.decisions)
     warnings.simplefilter("ignore")
     for part in (part for name, part in parts.items() if name in given.parts):
