@@ -111,14 +111,14 @@ class Writer:
             group = Group(self, orders)
             answers = [group.one(order, key) for order, key in zip(orders, group.keys, strict=True)]
             if group.events:
-                self.database.add_contexts(group.contexts)
-                self.database.append(group.events)
-                for number in group.erased:
-                    self.database.erase_context(number)
-                self.database.put_states([self._row(self.states[name]) for name in group.created])
+                self.database.put("contexts", *group.contexts, replace=False)
+                self.database.insert("events", group.events)
+                self.database.put("contexts", *group.erased)
+                self.database.put("states", *[self._row(self.states[name]) for name in group.created])
         self._unswept = self._unswept or bool(group.erased)
         if self._unswept:
-            self._unswept = not self.database.sweep()  # again after the next group, while somebody reads
+            with suppress(StoreError):  # all is written
+                self._unswept = not self.database.sweep()  # again after the next group, while somebody reads
         return answers
 
     @contextmanager
@@ -144,7 +144,7 @@ class Writer:
                 return
             with self._reloading(), self.database.writing():
                 self._advance()
-                self.database.put_states([self._row(state) for state in self.states.values()])
+                self.database.put("states", *[self._row(state) for state in self.states.values()])
             self._saved = self.last.position
 
     def _row(self, state: State) -> StateRow:
@@ -171,14 +171,14 @@ class Group:
     def __init__(self, writer: Writer, orders: Sequence[Order]) -> None:
         self._writer, self._time, self.by = writer, writer.now(), ""
         self.events, self.contexts = list[Event](), list[ContextRow]()
-        self.erased, self.created = list[int](), list[str]()
+        self.erased, self.created = list[ContextRow](), list[str]()
         self.keys = [self._key(order) for order in orders]
         asked = [key for key in self.keys if key is not None]
         earlier = writer.database.find(asked) if asked else []
         self._found = {event.key: event for event in earlier}
         rewarded = [event.position for event in earlier if event.kind == "decision"]
         given = any(isinstance(order.command, Reward) for order in orders)
-        answers = writer.database.about(rewarded) if rewarded and given else []
+        answers = writer.database.find(rewarded, "about") if rewarded and given else []
         self._rewards = {event.about: event for event in answers}
 
     def _key(self, order: Order) -> str | None:
@@ -262,7 +262,7 @@ class Group:
         if about is not None:
             self._rewards[about] = event
         if isinstance(body, Erased):
-            self.erased.append(body.context)
+            self.erased.append(ContextRow(body.context, state.name, None))
         return event
 
 
