@@ -15,7 +15,7 @@ import meanbounds as mb
 from meanbounds.evidence import ContradictionWarning
 from meanbounds.service.commands import Change, Erase, Observe, Order
 from meanbounds.service.store import Store
-from meanbounds.service.views import agent_view, agents_view, changes_view, context_view, contexts_view, decision_view
+from meanbounds.service.views import agent_view, context_view, contexts_view, event_view
 
 NAMES: list[Any] = ["tPA", "<script>", mb.EXPERT]
 KNOWN = mb.MeanBounds([0.5, 0.0, 0.6], [1.0, 0.4, 0.7], arms=NAMES)
@@ -75,13 +75,12 @@ def test_alarms_say_where(store: Store) -> None:
     assert here.changed == "worse"
 
 
-def test_only_what_may_be_known_is_shown(store: Store) -> None:
+def test_an_agent_for_arms_with_features(store: Store) -> None:
     bounds = mb.MeanBounds([0.3, 0.2], [0.8, 0.7], arms=["a", "b"])
     store.add("films", mb.LinearAgent(mb.ROFUL(), bounds, [[1.0, 0.0], [0.0, 1.0]], seed=7))
     store["films"].change(force="b")
     with store.reading() as states:
-        assert [one.agent for one in agents_view(states, lambda name: True)] == ["clinic", "films"]
-        (films,), here = agents_view(states, {"films"}.__contains__), context_view(states["films"], None)
+        films, here = agent_view(states["films"]), context_view(states["films"], None)
     assert (films.contexts, films.experts, films.does, films.forced) == (None, None, "plays only b", [(None, "b")])
     assert (here.bounds["arms"], here.budget, here.changed) == (["a", "b"], None, None)
 
@@ -93,19 +92,18 @@ def test_events_have_the_names_of_contexts_until_they_are_erased(store: Store) -
     events = list(store.database.events())
     with store.reading() as states:
         state = states["clinic"]
-        force, forbid, create = changes_view([events[-1], events[-2], events[0]], state)
+        force, forbid, create = (event_view(events[k], state) for k in (-1, -2, 0))
         assert [(force.said, force.context), forbid.by] == [([("forced", None, None, "tPA")], None), "Ada"]
         assert forbid.said == [("forbidden", "شمال", [], ["<script>"])]
         assert (create.kind, create.said) == ("create", None)  # an agent is large
         assert agent_view(state).does == "plays only tPA"
-        decision, reward = decision_view(events[-4], events[-3], state)
+        decision, reward = event_view(events[-4], state), event_view(events[-3], state)
         assert (decision.context, decision.said.arm, reward.said.reward) == ("north", {"expert": True}, 1.0)
-        assert len(decision_view(events[-4], None, state)) == 1
         assert contexts_view(state, "SOUTH", 0, 9) == (1, [("old", "south")])
         assert contexts_view(state, "", 1, 1) == (3, [("old", "south")])
     store.ask("clinic", Erase("شمال"))
     with store.reading() as states:
-        assert changes_view([events[-2]], states["clinic"])[0].said[0][1] is None
+        assert event_view(events[-2], states["clinic"]).said[0][1] is None
         assert contexts_view(states["clinic"], "شمال", 0, 9) == (0, [])
 
 

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -26,20 +26,22 @@ from meanbounds.service.commands import Answer, Order
 from meanbounds.service.log import say
 from meanbounds.service.metrics import Metrics
 from meanbounds.service.refusals import RefusedError, StoreError
-from meanbounds.service.routes import OPERATIONS, Call, Operation, Raw, as_json
+from meanbounds.service.routes import OPERATIONS, Call, Operation, as_json
 from meanbounds.service.state import as_context
 from meanbounds.service.store import AGENT_NAME, Store
 
 __all__ = ["Service", "make_app"]
 
-_HEADERS = {
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-}
-_ALWAYS = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+_ALWAYS = [
+    (b"cache-control", b"no-store"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        b"img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+]
 _CLOSE, _LATER = [(b"connection", b"close")], [(b"retry-after", b"1")]
 _MORE = {401: [(b"www-authenticate", b"Bearer")], 408: _CLOSE, 413: _CLOSE, 429: _LATER, 503: _LATER}
 _RECENT = 5.0  # seconds for which a service is not ready after it could not write
@@ -118,8 +120,9 @@ class Service:
         assert isinstance(error, HTTPException)
         refusal = RefusedError(error.status_code, "unknown", "this address or method is unknown; see /openapi.json")
         self.note("unknown", refusal.status, time.perf_counter())
-        headers = {**_HEADERS, **(error.headers or {})}
-        return Response(_ENCODER.encode(as_json(refusal)[1]), refusal.status, headers, "application/json")
+        answer = Response(_ENCODER.encode(as_json(refusal)[1]), refusal.status, error.headers, "application/json")
+        answer.raw_headers += _ALWAYS
+        return answer
 
 
 class Endpoint:
@@ -163,14 +166,11 @@ class Endpoint:
 
     def _look(self, call: Call, agent: str | None) -> tuple[int, bytes, bytes]:
         """The answer of a view."""
-        view = self._operation.view
-        if self._operation.scope is None:
-            return self._encoded(view(call, None), agent)
-        with self._service.store.reading() as states:
+        with self._service.store.reading() if self._operation.scope else nullcontext({}) as states:
             seen = {name: state for name, state in states.items() if call.who.sees(name)}
             if agent is not None and agent not in seen:
                 raise RefusedError(404, "unknown_agent", f"there is no agent {agent!r}")
-            found = view(call, seen if agent is None else seen[agent])
+            found = self._operation.view(call, seen if agent is None else seen[agent])
         return self._encoded(found, agent)
 
     def _decoded(self, text: bytes | bytearray) -> Any:
@@ -186,8 +186,8 @@ class Endpoint:
 
     def _encoded(self, found: Any, agent: str | None) -> tuple[int, bytes, bytes]:
         """The status, the type and the content of an answer."""
-        if isinstance(found, Raw):
-            return 200, *found
+        if isinstance(found, bytes):
+            return 200, self._operation.media, found
         status, body = self._operation.shape(found, agent)
         content = _ENCODER.encode(body)
         if len(content) > limits.ANSWER:

@@ -17,8 +17,6 @@ from meanbounds.support.saving import write_atomically
 
 __all__ = ["columns", "export"]
 
-_TYPES = {"position": "BIGINT", "time": "TIMESTAMP", "reward": "DOUBLE", "probability": "DOUBLE", "version": "BIGINT"}
-
 
 def columns(database: Database, agent: str) -> list[str]:
     """The columns of an agent's table: context, or context_1, context_2, ... where contexts have several parts."""
@@ -35,12 +33,10 @@ def export(database: Database, agent: str, path: Path) -> int:
     was erased is empty, and so is the reward of a decision that has none.
     """
     if path.suffix == ".parquet":
-        duckdb, types = (
-            import_optional("duckdb", "logs", "Parquet files"),
-            dict.fromkeys(columns(database, agent), "VARCHAR"),
-        )
+        duckdb = import_optional("duckdb", "logs", "Parquet files")
         with TemporaryDirectory(prefix="meanbounds-") as folder, duckdb.connect() as connection:
             count = export(database, agent, lines := Path(folder) / "rows.jsonl")
+            types = dict.fromkeys(columns(database, agent), "VARCHAR")
             rows = connection.read_json(str(lines), columns=types, format="newline_delimited")
             write_atomically(path, lambda partial: rows.write_parquet(str(partial)))
         return count
@@ -68,7 +64,7 @@ def _rows(database: Database, agent: str, names: list[str]) -> Iterator[dict[str
     contexts = {row.id: json.loads(row.name or "null") for row in database.contexts() if row.agent == agent}
     parts, found = [name for name in names if "context" in name], database.events(agent=agent, kinds=("decision",))
     while chunk := list(islice(found, 1_000)):
-        answers = {event.about: event.said for event in database.about([event.position for event in chunk])}
+        answers = {event.about: event.said for event in database.find([event.position for event in chunk], "about")}
         for event in chunk:
             said, answer, context = event.said, answers.get(event.position), contexts.get(event.said.context)
             time = datetime.fromtimestamp(event.time, UTC)

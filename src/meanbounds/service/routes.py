@@ -19,14 +19,7 @@ from meanbounds.service.state import Context, State, as_context
 if TYPE_CHECKING:
     from meanbounds.service.app import Service
 
-__all__ = ["OPERATIONS", "Call", "Operation", "Raw", "Refusal", "as_json"]
-
-
-class Raw(NamedTuple):
-    """The type and the content of an answer that is not JSON."""
-
-    media: bytes
-    content: bytes
+__all__ = ["OPERATIONS", "Call", "Operation", "Refusal", "as_json"]
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -64,6 +57,7 @@ class Operation(NamedTuple):
 
     `takes` is the type of the body of a POST, whose commands are carried out, and of the query of a GET, for a view.
     Where a token needs a `scope`, a view gets the state of the agent in the path, or all states that the token may see.
+    A view that gives bytes gives them as `media`.
     """
 
     method: str
@@ -75,10 +69,11 @@ class Operation(NamedTuple):
     view: Callable[[Call, Any], Any] = lambda call, states: None
     order: Callable[[Any], do.Command] = lambda body: body
     shape: Callable[[Any, str | None], tuple[int, Any]] = as_json
+    media: bytes = b"text/plain; version=0.0.4; charset=utf-8"
 
 
 def _contexts(call: Call, state: State) -> tuple[int, list[Context]]:
-    return views.contexts_view(state, call.query.search, call.query.start, call.query.limit)
+    return views.contexts_view(state, *msgspec.structs.astuple(call.query))
 
 
 def _context(call: Call, state: State) -> views.ContextView:
@@ -93,23 +88,23 @@ def _context(call: Call, state: State) -> views.ContextView:
 
 def _changes(call: Call, state: State) -> list[views.EventView]:
     found = call.service.store.database.changes(state.name, 0, call.query.before, call.query.limit)
-    return views.changes_view(found, state)
+    return [views.event_view(event, state) for event in found]
 
 
 def _decision(call: Call, state: State) -> list[views.EventView]:
     store = call.service.store
-    for event in store.database.find([store.writer.key("decision", state.name, call.path["id"])]):
-        return views.decision_view(event, next(iter(store.database.about([event.position])), None), state)
-    raise RefusedError(404, "unknown_decision", "no decision has this id")
+    found = store.database.find([store.writer.key("decision", state.name, call.path["id"])])
+    if not found:
+        raise RefusedError(404, "unknown_decision", "no decision has this id")
+    return [views.event_view(event, state) for event in [*found, *store.database.about([found[0].position])]]
 
 
-def _agents(call: Call, states: dict[str, State]) -> list[views.AgentView]:
-    return views.agents_view(states, call.who.sees)
+def _agents(_: Call, states: dict[str, State]) -> list[views.AgentView]:
+    return [views.agent_view(states[name]) for name in sorted(states)]
 
 
-def _metrics(call: Call, states: dict[str, State]) -> Raw:
-    text = call.service.metrics.text(states.values(), everything=call.who.agents is None)
-    return Raw(b"text/plain; version=0.0.4; charset=utf-8", text)
+def _metrics(call: Call, states: dict[str, State]) -> bytes:
+    return call.service.metrics.text(states.values(), everything=call.who.agents is None)
 
 
 def _ready(call: Call, _: None) -> dict[str, str]:
@@ -121,7 +116,7 @@ def _ready(call: Call, _: None) -> dict[str, str]:
 def _file(name: str, media: bytes) -> Operation:
     """A part of the page."""
     file, path = files("meanbounds.service").joinpath("page", name), "/" if name == "page.html" else f"/{name}"
-    return Operation("GET", path, None, "The page", str, view=lambda *_: Raw(media, file.read_bytes()))
+    return Operation("GET", path, None, "The page", str, view=lambda *_: file.read_bytes(), media=media)
 
 
 def _many(kind: Any) -> Any:
@@ -133,8 +128,8 @@ _ONE, _FLAGS, _ANY, _EVENTS = "/v1/agents/{agent}", "/ofrep/v1/evaluate/flags", 
 _FLAG = _ANY(gives=_ANY, takes=ofrep.Asked, shape=ofrep.as_flag)
 OPERATIONS: tuple[Operation, ...] = (  # the most frequent first
     Operation("POST", f"{_ONE}/decisions", "decide", "Decide", _many(do.DecideAnswer), _many(do.Decide)),
-    Operation("POST", f"{_ONE}/rewards", "reward", "Report rewards", _many(do.RewardAnswer), _many(do.Reward)),
-    Operation("POST", f"{_ONE}/observations", "observe", "Observe", _many(do.ObserveAnswer), _many(do.Observe)),
+    Operation("POST", f"{_ONE}/rewards", "reward", "Report rewards", _many(do.DoneAnswer), _many(do.Reward)),
+    Operation("POST", f"{_ONE}/observations", "observe", "Observe", _many(do.DoneAnswer), _many(do.Observe)),
     Operation("POST", f"{_ONE}/changes", "admin", "Change an agent", do.VersionAnswer, do.Change),
     Operation("POST", f"{_ONE}/rollback", "admin", "Go back to a version", do.VersionAnswer, do.Rollback),
     Operation("POST", f"{_ONE}/erase", "admin", "Erase the name of a context", do.VersionAnswer, do.Erase),

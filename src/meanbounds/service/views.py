@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -18,7 +17,7 @@ from meanbounds.policies import Guarded
 from meanbounds.service.events import Changed, Created, Event
 from meanbounds.service.state import Context, State, plain, scope_of
 
-__all__ = ["agent_view", "agents_view", "changes_view", "context_view", "contexts_view", "decision_view"]
+__all__ = ["AgentView", "ContextView", "EventView", "agent_view", "context_view", "contexts_view", "event_view"]
 
 _LISTED = 20  # alarms of an agent, settings of a change
 Earned = tuple[int, float | None, float, float]
@@ -69,11 +68,6 @@ class EventView(msgspec.Struct, frozen=True):
     said: Any
 
 
-def agents_view(states: Mapping[str, State], allowed: Callable[[str], bool]) -> list[AgentView]:
-    """The agents that somebody may know of."""
-    return [agent_view(states[name]) for name in sorted(states) if allowed(name)]
-
-
 def agent_view(state: State) -> AgentView:
     """An agent over all contexts."""
     agent, plays = state.agent, state.agent.plays()
@@ -109,15 +103,8 @@ def context_view(state: State, number: int | None) -> ContextView:
             chosen, changed = agent.observed(*where)[0], agent.experts(*where).changed
     bounds, plays, waiting = agent.knowledge(*where).bounds, agent.plays(*where), agent.pending(*where)
     earned = _earned(plays, np.nan_to_num(agent.means(*where)) * plays, bounds.low, bounds.high)
-    columns = (
-        bounds.to_dict(),
-        earned,
-        waiting.tolist(),
-        chosen.astype(int).tolist(),
-        [chances[arm] for arm in agent.arms],
-        [*out.values()],
-    )
-    return ContextView(state.names.get(number or 0), *columns, budget, changed)
+    columns = waiting.tolist(), chosen.astype(int).tolist(), [chances[arm] for arm in agent.arms], [*out.values()]
+    return ContextView(state.names.get(number or 0), bounds.to_dict(), earned, *columns, budget, changed)
 
 
 def contexts_view(state: State, search: str, start: int, limit: int) -> tuple[int, list[Context]]:
@@ -127,17 +114,8 @@ def contexts_view(state: State, search: str, start: int, limit: int) -> tuple[in
     return len(found), found[start : start + limit]
 
 
-def changes_view(events: Iterable[Event], state: State) -> list[EventView]:
-    """What people changed: events of kinds create, change and erase, in the order given."""
-    return [_view(event, state) for event in events]
-
-
-def decision_view(event: Event, reward: Event | None, state: State) -> list[EventView]:
-    """A decision, and its reward if it has come."""
-    return [_view(one, state) for one in (event, reward) if one is not None]
-
-
-def _view(event: Event, state: State) -> EventView:
+def event_view(event: Event, state: State) -> EventView:
+    """An event about an agent, with the names of contexts."""
     body = event.said
     said = None if isinstance(body, Created) else body
     if isinstance(body, Changed):
