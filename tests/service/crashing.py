@@ -57,7 +57,7 @@ def make_store(address: str) -> None:
     """A store that everybody on this machine may use, with one agent."""
     agent = mb.Agent(mb.GLUE(), {f"c{k}": BOUNDS for k in range(4)}, seed=7, floor=0.1)
     with mb.Store.create(address, "demo", agent) as store, store.database.writing():
-        store.database.put_meta("access", "loopback")
+        store.database.put("meta", ("access", "loopback"))
 
 
 async def _post(port: int, path: str, body: dict[str, Any]) -> tuple[int, Any]:

@@ -31,10 +31,10 @@ def fill(database: Database, count: int = 6) -> list[Event]:
     """Something in each table."""
     events = made(count)
     with database.writing():
-        database.append(events)
-        database.add_contexts([ContextRow(1, AGENT, '"n\\u00f6rd"'), ContextRow(2, AGENT, '"south"')])
-        database.put_states([StateRow(AGENT, count, events[-1].hash, "{}"), StateRow("b", 1, "", "x" * 9000)])
-        database.put_token(TokenRow("t1", "ab", '["decide"]', None, "ward ä", 7, True))
+        database.insert("events", events)
+        database.put("contexts", ContextRow(1, AGENT, '"n\\u00f6rd"'), ContextRow(2, AGENT, '"south"'))
+        database.put("states", StateRow(AGENT, count, events[-1].hash, "{}"), StateRow("b", 1, "", "x" * 9000))
+        database.put("tokens", TokenRow("t1", "ab", '["decide"]', None, "ward ä", 7.0, 1))
     return events
 
 

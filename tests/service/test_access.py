@@ -93,7 +93,7 @@ def entitled(request: pytest.FixtureRequest, database: Database) -> Header:
     """What is enough to be admitted."""
     token = make_token(database, SCOPES)
     with database.writing():
-        database.put_meta("access", request.param)
+        database.put("meta", ("access", request.param))
     return HOST if request.param == "loopback" else bearer(token)
 
 
@@ -149,7 +149,7 @@ def beside_host(name: bytes, *values: bytes) -> list[tuple[Header, ...]]:
 def test_a_store_is_open_to_this_machine_only(database: Database, access: Access) -> None:
     token = make_token(database, ["read"])
     with database.writing():
-        database.put_meta("access", "loopback")
+        database.put("meta", ("access", "loopback"))
     until(lambda: admit(access, HOST) == 200)
     own = beside_host(b"origin", b"http://localhost:8000") + beside_host(b"sec-fetch-site", b"same-origin", b"none")
     for headers in own + beside_host(b"host", b"127.0.0.1", b"[::1]:80", b"LOCALHOST"):
@@ -170,7 +170,7 @@ def test_a_store_is_open_to_this_machine_only(database: Database, access: Access
         assert admit(access, HOST, peer=peer) == 403, peer
     assert (admit(access, HOST, bearer("mb_0_0")), admit(access, HOST, bearer(token))) == (401, 403)
     with database.writing():
-        database.put_meta("access", "everybody")
+        database.put("meta", ("access", "everybody"))
     until(lambda: admit(access, HOST) == 401)
 
 

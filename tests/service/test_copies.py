@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from meanbounds.service.copies import backup, copy, restore
-from meanbounds.service.database import TABLES, connect
+from meanbounds.service.database import TABLES, ContextRow, connect
 from meanbounds.service.events import START, chained
 from meanbounds.service.refusals import StoreError
-from tests.service.databases import Connect, execute, fill, made, tables
+from tests.service.databases import AGENT, Connect, execute, fill, made, tables
 
 
 def test_a_backup_during_writing_is_a_beginning_of_the_log(address: str, connected: Connect, tmp_path: Path) -> None:
@@ -23,10 +23,10 @@ def test_a_backup_during_writing_is_a_beginning_of_the_log(address: str, connect
     enough, grown = threading.Event(), threading.Event()
 
     def write() -> None:
-        with closing(database.another()) as other:
+        with closing(connect(address)) as other:
             for _ in range(5_000):
                 with other.writing():
-                    other.append(made(7, other.last()))
+                    other.insert("events", made(7, other.last()))
                 grown.set()
                 if enough.is_set():
                     return
@@ -52,7 +52,7 @@ def test_a_copy_that_goes_around_is_equal(tmp_path: Path, postgres_database: str
     database = connected(tmp_path / "clinic.db", create=True)
     fill(database, 2_100)
     with database.writing():
-        database.erase_context(2)
+        database.put("contexts", ContextRow(2, AGENT, None))
     backup(tmp_path / "clinic.db", tmp_path / "one.db")
     restore(tmp_path / "one.db", postgres_database)
     backup(postgres_database, tmp_path / "two.db")

@@ -30,15 +30,15 @@ def test_what_was_written_is_read_by_other_connections(address: str, connected: 
     database = connected(address, create=True)
     assert database.last() is None
     events = fill(database, 2_100)  # more than are read at a time
-    other = database.another()
+    other = connect(address)
     with closing(other):
         assert other.last() == events[-1]
         assert list(other.events()) == events
         assert list(other.events(2_000, AGENT, ["reward"])) == events[2_001::2]
         assert list(other.events(agent="else")) == []
         assert other.find([events[3].key or "", "missing"]) == [events[3]]
-        assert sorted(other.about([1, 2, 5])) == [events[1], events[5]]
-        assert other.find([]) == other.about([]) == []
+        assert sorted(other.find([1, 2, 5], "about")) == [events[1], events[5]]
+        assert other.find([]) == other.find([], "about") == []
         assert [row.name for row in other.contexts(1)] == ['"south"']
         assert {row.agent: len(row.body) for row in other.states()} == {AGENT: 2, "b": 9000}
         assert other.tokens() == [TokenRow("t1", "ab", '["decide"]', None, "ward ä", 7.0, 1)]
@@ -51,10 +51,10 @@ def test_rows_are_replaced_and_names_erased(address: str, connected: Connect) ->
     database = connected(address, create=True)
     fill(database)
     with database.writing():
-        database.erase_context(1)
-        database.put_states([StateRow("b", 5, "h", "new")])
-        database.put_token(database.tokens()[0]._replace(name="gone", expires=None))
-        database.put_meta("access", "loopback")
+        database.put("contexts", ContextRow(1, AGENT, None))
+        database.put("states", StateRow("b", 5, "h", "new"))
+        database.put("tokens", database.tokens()[0]._replace(name="gone", expires=None))
+        database.put("meta", ("access", "loopback"))
     database.sweep()
     assert database.contexts() == [ContextRow(1, AGENT, None), ContextRow(2, AGENT, '"south"')]
     assert StateRow("b", 5, "h", "new") in database.states()
@@ -74,8 +74,8 @@ def test_a_group_is_written_whole_or_not_at_all(address: str, connected: Connect
 
     def interrupted() -> None:
         with database.writing():
-            database.append(made(4, events[-1]))
-            database.put_meta("access", "loopback")
+            database.insert("events", made(4, events[-1]))
+            database.put("meta", ("access", "loopback"))
             raise error
 
     with pytest.raises(error):
@@ -83,11 +83,11 @@ def test_a_group_is_written_whole_or_not_at_all(address: str, connected: Connect
     assert tables(database) == before
     for again in (events[0]._replace(position=99), events[1]._replace(position=99, key="new")):  # key; about and kind
         with pytest.raises(StoreError, match=r"(?i)unique") as refused, database.writing():
-            database.append([*made(2, events[-1]), again])
+            database.insert("events", [*made(2, events[-1]), again])
         assert refused.value.kind == "failed"
     assert tables(database) == before
     with database.writing():
-        database.append(made(2, events[-1]))
+        database.insert("events", made(2, events[-1]))
     assert len(list(database.events())) == 8
 
 
@@ -98,7 +98,7 @@ def test_one_writes_and_others_read_meanwhile(
     first, second = connected(address, create=True), connected(address)
     events = fill(first)
     with first.writing():
-        first.append(made(2, events[-1]))
+        first.insert("events", made(2, events[-1]))
         with pytest.raises(StoreError, match="another process") as refused, second.writing():
             pass
         assert refused.value.kind == "busy"
@@ -111,11 +111,11 @@ def test_one_writes_and_others_read_meanwhile(
         assert seen is not None
         assert seen.position == 8
         with first.writing():
-            first.append(made(2, seen))
+            first.insert("events", made(2, seen))
         assert second.last() == seen
     assert second.last() != seen
     with second.writing():
-        second.append(made(1, second.last()))
+        second.insert("events", made(1, second.last()))
 
 
 def test_two_processes_make_a_store_at_once(address: str) -> None:
@@ -201,7 +201,7 @@ def test_a_lost_connection_is_made_again(postgres_database: str, connected: Conn
 
     def interrupted() -> None:
         with database.writing():
-            database.append(made(2, events[-1]))
+            database.insert("events", made(2, events[-1]))
             execute(postgres_database, end)
             database.last()
 
@@ -233,9 +233,9 @@ def test_a_full_disk_undoes_the_group(tmp_path: Path, connected: Connect) -> Non
     ((pages,),) = database._run("PRAGMA page_count")
     database._run(f"PRAGMA max_page_count = {pages + 1}")
     with pytest.raises(StoreError, match="full; make room") as full, database.writing():
-        database.append(made(2_000, events[-1]))
+        database.insert("events", made(2_000, events[-1]))
     assert full.value.kind == "full"
     database._run("PRAGMA max_page_count = 100000")
     assert list(database.events()) == events
     with database.writing():
-        database.append(made(2_000, events[-1]))
+        database.insert("events", made(2_000, events[-1]))

@@ -61,7 +61,7 @@ def _run(options: argparse.Namespace) -> None:
             print(f"revoked: {options.revoke}; services notice within two seconds")
         elif options.open or options.close:
             with database.writing():
-                database.put_meta("access", "loopback" if options.open else "tokens")
+                database.put("meta", ("access", "loopback" if options.open else "tokens"))
             print(_OPEN.format(database.shown) if options.open else _CLOSED)
         else:
             agents = options.agents and [agent_name(names_in(database), name) for name in options.agents]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from meanbounds.service import limits
-from meanbounds.service.database import Database, TokenRow
+from meanbounds.service.database import Database, TokenRow, connect
 from meanbounds.service.log import say
 from meanbounds.service.refusals import RefusedError
 
@@ -71,7 +71,7 @@ def make_token(
     number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     hashed, expires = _hash(secret.encode()), None if days is None else time.time() + 86_400.0 * days
     with database.writing():
-        database.put_token(TokenRow(number, hashed, json.dumps(wanted), own, name, expires, 0))
+        database.put("tokens", TokenRow(number, hashed, json.dumps(wanted), own, name, expires, 0))
     return f"mb_{number}_{secret}"
 
 
@@ -82,7 +82,7 @@ def revoke_token(database: Database, id_or_name: str) -> None:
         if not found:
             raise ValueError(f"no token has the id or the name {id_or_name!r}")
         for row in found:
-            database.put_token(row._replace(revoked=1))
+            database.put("tokens", row._replace(revoked=1))
 
 
 class Access:
@@ -108,7 +108,7 @@ class Access:
     def _run(self) -> None:
         while not self._end.is_set():
             try:
-                with closing(self._database.another()) as own:
+                with closing(connect(self._database.address)) as own:
                     while not self._end.is_set():
                         began = time.monotonic()
                         with own.reading():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from meanbounds.service.events import Event, row_sum
 from meanbounds.service.refusals import StoreError
@@ -17,8 +17,7 @@ __all__ = ["FORMAT", "MIGRATIONS", "ROWS", "TABLES", "ContextRow", "Database", "
 FORMAT = 1  # of the tables
 MIGRATIONS: dict[int, Sequence[str]] = {}  # SQL that takes a store from this format to the next
 ROWS = 1_000  # that are read at a time
-CHANGES = "('create', 'change', 'erase')"
-"""The kinds of events that people cause."""
+CHANGES = "('create', 'change', 'erase')"  # the kinds of events that people cause
 
 SCHEMA = (
     "CREATE TABLE events (position INTEGER PRIMARY KEY, time REAL NOT NULL, kind TEXT NOT NULL, agent TEXT NOT NULL, "
@@ -101,13 +100,9 @@ class Database(ABC):
     def _run(self, query: str, values: Sequence[Any] = (), *, many: bool = False) -> list[Any]:
         """The rows that a query returns. `many`: run it for each of a list of values, and return nothing."""
 
-    @abstractmethod
     def sweep(self) -> bool:
         """Remove what the database's own log still has of erased names; False if that is not possible now."""
-
-    def another(self) -> Database:
-        """One more connection to the same store."""
-        return connect(self.address)
+        return True  # a server does by itself
 
     def close(self) -> None:
         """Close the connection."""
@@ -117,8 +112,8 @@ class Database(ABC):
     def _fill(self) -> None:
         for statement in SCHEMA:
             self._run(statement)
-        for name, value in {"format": str(FORMAT), "secret": secrets.token_hex(32), "access": "tokens"}.items():
-            self.put_meta(name, value)
+        meta = {"format": str(FORMAT), "secret": secrets.token_hex(32), "access": "tokens"}
+        self.put("meta", *meta.items())
 
     def _migrate(self) -> None:
         while (found := self.meta().get("format")) != str(FORMAT):
@@ -130,15 +125,16 @@ class Database(ABC):
                 if self.meta()["format"] == found:  # otherwise another process was quicker
                     for statement in steps:
                         self._run(statement)
-                    self.put_meta("format", str(int(found) + 1))
+                    self.put("meta", ("format", str(int(found) + 1)))
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
+    def _transaction(self, *begin: str) -> Iterator[None]:
         if self._inside:
             raise RuntimeError("a transaction has begun already on this connection")
         try:
-            self._run(begin)
-            self._inside = True
+            for statement in begin:
+                self._run(statement)
+                self._inside = True
             yield
             self._run("COMMIT")
         except BaseException:
@@ -153,12 +149,9 @@ class Database(ABC):
         """Keep other writers out; commit at the end, or undo everything after an exception."""
         return self._transaction(self._write)
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[None]:
         """See the store as it is now until the end, without waiting for writers or delaying them."""
-        with self._transaction(self._read):
-            self._run("SELECT 1 FROM meta")  # from here on nothing changes
-            yield
+        return self._transaction(self._read, "SELECT 1 FROM meta")  # from here on nothing changes
 
     def rows(self, table: str, after: int | str | None = None, where: str = "", *values: Any) -> Iterator[Any]:
         """Rows as they are stored, in the order of their keys, read in chunks."""
@@ -167,10 +160,7 @@ class Database(ABC):
         if after is None:
             after = 0 if table in ("events", "contexts") else ""
         while True:
-            try:
-                found = self._run(query, (after, *values))
-            except StoreError as error:
-                raise StoreError(error.kind, f"table {table}: {error}") from error
+            found = self._run(query, (after, *values))
             yield from found
             if len(found) < ROWS:
                 return
@@ -189,25 +179,23 @@ class Database(ABC):
                 raise StoreError("damaged", f"{self.shown}: {_mismatch(table, row[0])}; restore a backup")
             yield row
 
-    def _put(self, table: str, *rows: tuple[Any, ...], replace: bool = True) -> None:
+    def put(self, table: str, *rows: tuple[Any, ...], replace: bool = True) -> None:
+        """Add rows to a table that has checksums, or put them in the place of those with the same keys."""
         self.insert(table, [(*row, row_sum(row)) for row in rows], replace=replace)
 
-    def _select(self, column: str, values: Sequence[Any]) -> list[Event]:
-        query = f"SELECT {', '.join(Event._fields)} FROM events WHERE {column} IN {_marks(values)}"
-        return [Event._make(row) for row in self._run(query, values)] if values else []
+    def _events(self, where: str, values: Sequence[Any] = ()) -> list[Event]:
+        return [Event._make(row) for row in self._run(f"SELECT * FROM events WHERE {where}", values)]
 
     def last(self) -> Event | None:
         """The last event."""
-        found = self._run("SELECT max(position) FROM events")
-        return next(iter(self._select("position", found[0])), None)
+        return next(iter(self._events("position = (SELECT max(position) FROM events)")), None)
 
-    def find(self, keys: Sequence[str]) -> list[Event]:
-        """The events that have one of these keys, in no order."""
-        return self._select("key", keys)
+    def find(self, values: Sequence[Any], column: Literal["key", "about", "position"] = "key") -> list[Event]:
+        """The events that have one of these keys, or of these values in another column, in no order."""
+        return self._events(f"{column} IN {_marks(values)}", values) if values else []
 
     def about(self, positions: Sequence[int]) -> list[Event]:
-        """The events about those at these positions, in no order."""
-        return self._select("about", positions)
+        return self.find(positions, "about")
 
     def events(self, after: int = 0, agent: str | None = None, kinds: Sequence[str] = ()) -> Iterator[Event]:
         """The events after a position, by position; those of one agent or of some kinds."""
@@ -217,72 +205,39 @@ class Database(ABC):
 
     def changes(self, agent: str, after: int = 0, before: int = 2**53, most: int = 2**31) -> list[Event]:
         """What people changed about an agent, from a position on and before another, the newest first."""
-        query = f"SELECT {', '.join(Event._fields)} FROM events WHERE agent = ? AND kind IN {CHANGES}"
-        query += " AND position >= ? AND position < ? ORDER BY position DESC LIMIT ?"
-        return [Event._make(row) for row in self._run(query, (agent, after, before, most))]
-
-    def at(self, position: int) -> list[Event]:
-        """The event at a position, if there is one."""
-        query = f"SELECT {', '.join(Event._fields)} FROM events WHERE position = ?"
-        return [Event._make(row) for row in self._run(query, (position,))]
-
-    def append(self, events: Sequence[Event]) -> None:
-        """Add events."""
-        self.insert("events", events)
+        where = f"agent = ? AND kind IN {CHANGES} AND position >= ? AND position < ? ORDER BY position DESC LIMIT ?"
+        return self._events(where, (agent, after, before, most))
 
     def contexts(self, after: int = 0) -> list[ContextRow]:
         """The contexts with larger numbers than this."""
         return [ContextRow(*row) for row in self._whole("contexts", after)]
 
-    def add_contexts(self, rows: Sequence[ContextRow]) -> None:
-        """Add contexts."""
-        self._put("contexts", *rows, replace=False)
-
-    def erase_context(self, id: int) -> None:
-        """Erase the name of a context."""
-        for (agent,) in self._run("SELECT agent FROM contexts WHERE id = ?", (id,)):
-            self._put("contexts", ContextRow(id, agent, None))
-
     def states(self) -> list[StateRow]:
         """The agents as they were saved."""
         return [StateRow(*row) for row in self._whole("states")]
-
-    def put_states(self, rows: Sequence[StateRow]) -> None:
-        """Save agents in the place of what was saved of them before."""
-        self._put("states", *rows)
 
     def tokens(self) -> list[TokenRow]:
         """All tokens."""
         return [TokenRow(*row) for row in self._whole("tokens")]
 
-    def put_token(self, row: TokenRow) -> None:
-        """Add a token, or replace the one with this id."""
-        expires = None if row.expires is None else float(row.expires)
-        self._put("tokens", row._replace(expires=expires, revoked=int(row.revoked)))
-
     def meta(self) -> dict[str, str]:
         """The format of the store, its secret, and who has access."""
         return dict(self._whole("meta"))
 
-    def put_meta(self, name: str, value: str) -> None:
-        """Set one of these."""
-        self._put("meta", (name, value))
-
     def check(self) -> list[str]:
-        """What is damaged, as far as it can be seen without the chain of events; each entry names the table."""
+        """What is damaged, but for the chain of events; each fault names the table."""
         faults = list[str]()
-        for table, columns in TABLES.items():
+        for table in TABLES:
             try:
-                with nullcontext() if self._inside else self.reading():
-                    ((missing,),) = self._run(f"SELECT count(*) FROM {table}")
-                    for *row, own in self.rows(table):
-                        missing -= 1
-                        if columns[-1] == "sum" and own != row_sum(tuple(row)):
-                            faults.append(_mismatch(table, row[0]))
-                if missing:
+                ((missing,),) = self._run(f"SELECT count(*) FROM {table}")
+                for *row, own in self.rows(table):
+                    missing -= 1
+                    if table != "events" and own != row_sum(tuple(row)):
+                        faults.append(_mismatch(table, row[0]))
+                if missing > 0:
                     faults.append(f"table {table}: {missing} rows cannot be read")
             except StoreError as error:
-                faults.append(str(error) if str(error).startswith("table") else f"table {table}: {error}")
+                faults.append(f"table {table}: {error}")
         return faults
 
 

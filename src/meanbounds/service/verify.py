@@ -27,10 +27,9 @@ def verify(database: Database) -> list[str]:
     Every event must follow from the one before by its hash; every decision must be possible and have had the
     probability that is recorded; agents that were saved whole must be what their events make of them.
     """
-    faults = list[str]()
+    faults = database.check()
     try:
         with database.reading():
-            faults += database.check()
             faults.extend(_Replay(database).faults())
     except StoreError as error:
         faults.append(f"the store cannot be read to its end: {error}")
@@ -80,7 +79,7 @@ class _Replay:
             last = self._database.last()
             for number in range(position + 1, 1 + (last.position if last else 0)):
                 try:
-                    yield from self._database.at(number)
+                    yield from self._database.find([number], "position")
                 except StoreError as error:
                     yield f"event {number}: it cannot be read: {error}"
 
