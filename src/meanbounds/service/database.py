@@ -194,9 +194,6 @@ class Database(ABC):
         """The events that have one of these keys, or of these values in another column, in no order."""
         return self._events(f"{column} IN {_marks(values)}", values) if values else []
 
-    def about(self, positions: Sequence[int]) -> list[Event]:
-        return self.find(positions, "about")
-
     def events(self, after: int = 0, agent: str | None = None, kinds: Sequence[str] = ()) -> Iterator[Event]:
         """The events after a position, by position; those of one agent or of some kinds."""
         where = "" if agent is None else " AND agent = ?"

@@ -96,7 +96,7 @@ def _decision(call: Call, state: State) -> list[views.EventView]:
     found = store.database.find([store.writer.key("decision", state.name, call.path["id"])])
     if not found:
         raise RefusedError(404, "unknown_decision", "no decision has this id")
-    return [views.event_view(event, state) for event in [*found, *store.database.about([found[0].position])]]
+    return [views.event_view(event, state) for event in [*found, *store.database.find([found[0].position], "about")]]
 
 
 def _agents(_: Call, states: dict[str, State]) -> list[views.AgentView]:
