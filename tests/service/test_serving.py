@@ -20,7 +20,7 @@ from meanbounds.service.access import make_token
 
 SECONDS, CONNECTIONS = 0.5, 30  # in place of those of the limits, so that the tests are quick
 APPLICATION = f"""
-import asyncio, socket, warnings
+import asyncio, logging, socket, warnings
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -42,7 +42,8 @@ async def large(request):
     return Response(b"x" * 20_000_000)
 
 async def fail(request):
-    warnings.warn("bounds are wrong")
+    warnings.warn("this names a patient")
+    logging.warning("the number was %s", "of a patient")
     raise RuntimeError("this names a patient")
 
 limits.SECONDS, limits.CONNECTIONS = {SECONDS}, {CONNECTIONS}
@@ -233,8 +234,12 @@ def test_what_the_server_writes_is_json_without_what_was_asked(server: tuple[int
     assert b"500" in rest(opened(port, b"GET /fail HTTP/1.1\r\nHost: a\r\n\r\n"))
     assert ask(port, b"\x16\x03\x01 no HTTP\r\n\r\n").startswith(b"HTTP/1.1 400")
     lines = [json.loads(line) for line in errors.read_text().splitlines()]
-    assert [line["type"] for line in lines] == ["", "RuntimeError"]
-    assert "bounds are wrong" in lines[0]["event"]
+    assert [(line["event"], line["type"]) for line in lines] == [
+        ("warning", "UserWarning"),
+        ("the number was %s", ""),
+        ("Exception in ASGI application", "RuntimeError"),
+    ]
+    assert lines[0]["place"].startswith("<string>:")
     assert "patient" not in errors.read_text()
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+import traceback
+import warnings
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-__all__ = ["say"]
+__all__ = ["redirect", "say"]
 
 
 def say(event: str, **fields: Any) -> None:
@@ -18,3 +22,18 @@ def say(event: str, **fields: Any) -> None:
     with suppress(OSError, ValueError):  # nobody reads
         sys.stderr.write(line.decode() + "\n")  # at once: several threads write
         sys.stderr.flush()
+
+
+class _Lines(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        kind, _, trace = record.exc_info or (None, None, None)
+        name = "" if kind is None else kind.__name__
+        say(str(record.msg).partition("\n")[0], type=name, traceback=traceback.format_tb(trace))
+
+
+def redirect() -> None:
+    """Write what else is logged, and warnings, as such lines; what an error or a warning says may have names."""
+    logging.basicConfig(handlers=[_Lines()])
+    warnings.showwarning = lambda _, kind, path, line, *more: say(
+        "warning", type=kind.__name__, place=f"{Path(path).name}:{line}"
+    )

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import gc
-import logging
 import signal
 import socket
 import time
-import traceback
 from contextlib import suppress
 from ipaddress import ip_address
-from operator import attrgetter
 from typing import Any
 
 import uvicorn
@@ -18,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from meanbounds.service import limits
 from meanbounds.service.app import make_app
-from meanbounds.service.log import say
+from meanbounds.service.log import redirect
 from meanbounds.service.store import Store
 
 __all__ = ["run", "serve"]
@@ -39,7 +36,7 @@ class _Connection(HttpToolsProtocol):
         if len(self.connections) > limits.CONNECTIONS:
             known = (one for one in self.connections if isinstance(one, _Connection))
             idle = (one for one in known if not one._is_working and not one.transport.is_closing())
-            min(idle, key=attrgetter("_since"))._refuse(503, "busy", "there are too many connections: try again soon")
+            min(idle, key=lambda one: one._since)._refuse(503, "busy", "there are too many connections: try again soon")
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -105,19 +102,9 @@ class _Connection(HttpToolsProtocol):
             self._refuse(400, "invalid", "this cannot be read as HTTP/1.1, or asks for another protocol")
 
 
-class _Lines(logging.Handler):
-    """Writes warnings, and where the server had an error, but not the message of the error, which may have names."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        kind, _, trace = record.exc_info or (None, None, None)
-        name = "" if kind is None else kind.__name__
-        say(record.getMessage().partition("\n")[0], type=name, traceback=traceback.format_tb(trace))
-
-
 def run(app: Any, listening: socket.socket, ready: str) -> None:
     """Print a line, and answer requests with an ASGI application until the process is told to stop."""
-    logging.basicConfig(handlers=[_Lines()])
-    logging.captureWarnings(True)
+    redirect()
     config = uvicorn.Config(
         app,
         http=_Connection,
