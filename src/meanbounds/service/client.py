@@ -14,7 +14,7 @@ import msgspec
 
 from meanbounds.bounds import EXPERT, Arm
 from meanbounds.linear import Candidate
-from meanbounds.service.commands import DecideAnswer, ObserveAnswer, RewardAnswer
+from meanbounds.service.commands import DecideAnswer, DoneAnswer
 from meanbounds.service.state import Context, plain
 
 __all__ = ["Client", "ServiceError"]
@@ -75,17 +75,17 @@ class Client:
             return msgspec.structs.replace(found, arm=arm)
         return found
 
-    def reward(self, id: str, reward: float | None, arm: Arm | None = None) -> RewardAnswer:
+    def reward(self, id: str, reward: float | None, arm: Arm | None = None) -> DoneAnswer:
         """Report the reward of a decision; `arm` is what the experts chose, if they were asked."""
-        return self._ask("rewards", RewardAnswer, id=id, reward=reward, arm=arm)
+        return self._ask("rewards", DoneAnswer, id=id, reward=reward, arm=arm)
 
-    def cancel(self, id: str) -> RewardAnswer:
+    def cancel(self, id: str) -> DoneAnswer:
         """Say that the reward of a decision will never come."""
         return self.reward(id, None)
 
-    def observe(self, arm: Arm, reward: float, context: Context | None = None, id: str | None = None) -> ObserveAnswer:
+    def observe(self, arm: Arm, reward: float, context: Context | None = None, id: str | None = None) -> DoneAnswer:
         """Report what experts chose in a case for which no decision was asked, and how it went."""
-        return self._ask("observations", ObserveAnswer, id=id, arm=arm, reward=reward, context=context)
+        return self._ask("observations", DoneAnswer, id=id, arm=arm, reward=reward, context=context)
 
     def _ask(self, operation: str, kind: Any, **body: Any) -> Any:
         if self.agent is None:
