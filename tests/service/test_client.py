@@ -24,8 +24,8 @@ async def flaky(scope, receive, send):
     requests += scope["type"] == "http"
     async def swallow(message):
         await send({**message, "status": 502, "headers": []} if "status" in message else {**message, "body": b"bad"})
-    if scope.get("path") == "/limited":
-        await send({"type": "http.response.start", "status": 429, "headers": [(b"retry-after", b"1")]})
+    if scope.get("path") in ("/408", "/429"):
+        await send({"type": "http.response.start", "status": int(scope["path"][1:]), "headers": [(b"retry-after", b"1")]})
         await send({"type": "http.response.body", "body": b'{"error": {"code": "slowly", "message": "later"}}'})
     else:
         await app(scope, receive, send if scope["type"] != "http" or requests % 3 == 0 else swallow)
@@ -92,12 +92,14 @@ def test_a_refusal_is_not_repeated(client: Client) -> None:
         Client(client.url).decide()
 
 
-@pytest.mark.parametrize(("patience", "least", "most"), [(0.5, 0.0, 0.5), (1.9, 1.0, 1.9)])
-def test_a_client_waits_as_it_is_told_to(client: Client, patience: float, least: float, most: float) -> None:
+@pytest.mark.parametrize(("status", "patience", "least", "most"), [(429, 0.5, 0.0, 0.5), (408, 1.9, 1.0, 1.9)])
+def test_a_client_waits_as_it_is_told_to(
+    client: Client, status: int, patience: float, least: float, most: float
+) -> None:
     before = time.monotonic()
     with Client(client.url, patience=patience) as other, pytest.raises(ServiceError, match="later") as caught:
-        other.call("GET", "/limited")
-    assert (caught.value.status, caught.value.code) == (429, "slowly")
+        other.call("GET", f"/{status}")
+    assert (caught.value.status, caught.value.code) == (status, "slowly")
     assert least <= time.monotonic() - before <= most
 
 

@@ -19,17 +19,16 @@ from meanbounds.service.state import Context, plain
 
 __all__ = ["Client", "ServiceError"]
 
-_LONGEST = 2.0  # seconds between two attempts, unless the service asks for more
 _TAKE_IDS = ("decisions", "observations", "changes", "rollback")
-_TOO_MANY, _FAILED = 429, 500  # and above: nothing is wrong with the request, so it is sent again
+_AGAIN = (0, 408, 429, *range(500, 600))  # nothing is wrong with the request
 
 
 class ServiceError(Exception):
     """A request that was refused: the status of HTTP (0 if nobody answered), a word for programs, and what is wrong."""
 
-    def __init__(self, status: int, code: str, message: str, wait: str = "") -> None:
+    def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
-        self.status, self.code, self.wait = status, code, float(wait) if wait.isdecimal() else 0.0
+        self.status, self.code = status, code
 
 
 class Client:
@@ -94,32 +93,22 @@ class Client:
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request, again and again if need be, and return the answer; for what has no method of its own."""
-        if method == "POST" and isinstance(body, dict) and path.endswith(_TAKE_IDS) and body.get("id") is None:
+        if path.endswith(_TAKE_IDS) and isinstance(body, dict) and body.get("id") is None:
             body = {**body, "id": str(uuid.uuid4())}
         end, pause = time.monotonic() + self.patience, 0.05
         while True:
+            wait, pause = pause * (0.5 + random.random()), min(2.0 * pause, 2.0)  # seconds
             try:
-                return _read(self._http.request(method, path, json=body))
+                answer = self._http.request(method, path, json=body)
+                said = answer.json()
+                if answer.is_success:
+                    return said
+                failed = ServiceError(answer.status_code, said["error"]["code"], said["error"]["message"])
+                wait += int(answer.headers.get("Retry-After", 0))
             except httpx.TransportError as error:
                 failed = ServiceError(0, "unreachable", f"{self.url} does not answer: {error}")
-            except ServiceError as error:
-                if error.status != _TOO_MANY and error.status < _FAILED:
-                    raise
-                failed = error
-            wait = failed.wait + pause * (0.5 + random.random())
-            if time.monotonic() + wait > end:
-                raise failed from None
+            except (ValueError, TypeError, LookupError):
+                failed = ServiceError(answer.status_code, "unreadable", f"{answer.url} is no service of meanbounds")
+            if failed.status not in _AGAIN or time.monotonic() + wait > end:
+                raise failed
             time.sleep(wait)
-            pause = min(2.0 * pause, _LONGEST)
-
-
-def _read(answer: httpx.Response) -> Any:
-    """What a request is answered, or the error."""
-    try:
-        said = answer.json()
-        if answer.is_success:
-            return said
-        code, message = said["error"]["code"], said["error"]["message"]
-    except (ValueError, TypeError, LookupError):
-        code, message = "unreadable", f"{answer.url} is no service of meanbounds"
-    raise ServiceError(answer.status_code, code, message, answer.headers.get("Retry-After", ""))
