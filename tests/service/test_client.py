@@ -25,7 +25,8 @@ async def flaky(scope, receive, send):
     async def swallow(message):
         await send({**message, "status": 502, "headers": []} if "status" in message else {**message, "body": b"bad"})
     if scope.get("path") in ("/408", "/429"):
-        await send({"type": "http.response.start", "status": int(scope["path"][1:]), "headers": [(b"retry-after", b"1")]})
+        start = {"type": "http.response.start", "status": int(scope["path"][1:])}
+        await send({**start, "headers": [(b"retry-after", b"1")]})
         await send({"type": "http.response.body", "body": b'{"error": {"code": "slowly", "message": "later"}}'})
     else:
         await app(scope, receive, send if scope["type"] != "http" or requests % 3 == 0 else swallow)
