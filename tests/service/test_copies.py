@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from meanbounds.service.copies import backup, copy, restore
+from meanbounds.service.copies import backup, restore
 from meanbounds.service.database import TABLES, ContextRow, connect
 from meanbounds.service.events import START, chained
 from meanbounds.service.refusals import StoreError
@@ -78,8 +78,6 @@ def test_a_copy_replaces_nothing(tmp_path: Path, connected: Connect) -> None:
             make(source, tmp_path / "left.db")
     with pytest.raises(StoreError, match=r"left\.db-wal belong"):
         connect(tmp_path / "left.db", create=True)
-    with pytest.raises(StoreError, match="has content"):
-        copy(connected(source), database)
     database._run("UPDATE contexts SET name = '1' WHERE id = 2")
     with pytest.raises(StoreError, match="no copy: table contexts, row 2: ") as damaged:
         backup(source, tmp_path / "new.db")
@@ -146,5 +144,6 @@ def test_damage_on_a_server_is_named(postgres: str, postgres_database: str, conn
     Path(index).write_bytes(content.replace(b"%032x" % 50, b"z" * 32))
     Path(table).write_bytes(b"damaged!" * 3 + Path(table).read_bytes()[24:])
     found = connected(address).check()
-    assert {"index events_key_key", "table states"} <= {line.split(":")[0] for line in found}
+    assert any(line.startswith("table events: ") and 'index "events_key_key"' in line for line in found)
+    assert any(line.startswith("table states: ") for line in found)
     assert "page" in found[-1]

@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from meanbounds.service.database import ROWS, TABLES, Database, connect
 from meanbounds.service.events import START, chained
 from meanbounds.service.refusals import StoreError
 
-__all__ = ["backup", "copy", "new_file", "restore"]
-
-_BESIDE = ("-wal", "-shm", "-journal")  # the ends of what SQLite may leave beside a file
+__all__ = ["backup", "new_file", "restore"]
 
 
-def backup(address: str | Path, path: str | Path) -> None:
-    """Copy a store, which may be in use, to a new SQLite file that is complete or not there."""
+def backup(address: str | Path, copy: str | Path) -> None:
+    """Copy a store, which may be in use, to a new SQLite file or an empty PostgreSQL database: whole, or not at all."""
     with closing(connect(address)) as source:
-        _copy_to_file(source, Path(path).absolute())
+        if str(copy).startswith(("postgresql:", "postgres:")):
+            with closing(connect(copy, create=True)) as target:
+                return _copy(source, target)
+        try:
+            with new_file(Path(copy).absolute()) as temporary, closing(connect(temporary, create=True)) as target:
+                _copy(source, target)
+                if not target.sweep():  # into the file itself
+                    raise StoreError("busy", f"{target.shown}: somebody reads this file: try again")
+        except FileExistsError:
+            raise StoreError("failed", f"{copy} is there already and stays as it is: give another name") from None
 
 
-def restore(path: str | Path, address: str | Path) -> None:
-    """Copy a backup to a new SQLite file or to an empty PostgreSQL database."""
-    with closing(connect(path)) as source:
-        if not str(address).startswith(("postgresql:", "postgres:")):
-            return _copy_to_file(source, Path(address).absolute())
-        with closing(connect(address, create=True)) as target:
-            return copy(source, target)
+restore = backup  # a backup is a store like any other
 
 
-def copy(source: Database, target: Database) -> None:
-    """Copy everything to a store that has no content yet, and check the copy before it counts."""
+def _copy(source: Database, target: Database) -> None:
     with source.reading(), target.writing():
-        if any(next(target.rows(table), None) for table in TABLES if table != "meta"):
+        if target.last() or target.tokens():
             raise StoreError("failed", f"{target.shown} is there already and has content: give another name")
         for table in TABLES:
             rows = source.rows(table)
@@ -51,40 +51,22 @@ def copy(source: Database, target: Database) -> None:
             raise StoreError("damaged", f"{source.shown} is damaged, so there is no copy: {'; '.join(faults[:5])}")
 
 
-def _copy_to_file(source: Database, path: Path) -> None:
-    try:
-        with new_file(path) as temporary, closing(connect(temporary, create=True)) as target:
-            copy(source, target)
-            if not target.sweep():  # into the file itself
-                raise StoreError("busy", f"{target.shown}: somebody reads this file: try again")
-    except FileExistsError:
-        raise StoreError("failed", f"{path} is there already and stays as it is: give another name") from None
-
-
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Give a temporary name in the same folder; at the end, the file there gets its name unless that is taken."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    """Give a path in a new folder beside; at the end, the file there moves to this one, which it never replaces."""
     try:
-        left = [f"{path}{end}" for end in _BESIDE if Path(f"{path}{end}").exists()]
         if path.exists():
-            raise FileExistsError(f"{path} is there already")
+            raise FileExistsError
+        left = [f"{path}{end}" for end in ("-wal", "-shm", "-journal") if Path(f"{path}{end}").exists()]
         if left:
             raise StoreError("failed", f"{' and '.join(left)} belong to a store that was there: move them away first")
-        yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        os.link(temporary, path)  # never replaces a file
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        with TemporaryDirectory(prefix=".meanbounds-", dir=path.parent) as folder:
+            yield Path(folder, path.name)
+            os.link(Path(folder, path.name), path)
+            descriptor = os.open(path.parent, os.O_RDONLY)
+            os.fsync(descriptor)  # SQLite has synced the file
+            os.close(descriptor)
     except (StoreError, FileExistsError):
         raise
     except OSError as error:
         raise StoreError("failed", f"{path} cannot be made: {error.strerror}") from error
-    finally:
-        for end in ("", *_BESIDE):
-            with suppress(OSError):
-                Path(f"{temporary}{end}").unlink()

@@ -100,6 +100,10 @@ class Database(ABC):
     def _run(self, query: str, values: Sequence[Any] = (), *, many: bool = False) -> list[Any]:
         """The rows that a query returns. `many`: run it for each of a list of values, and return nothing."""
 
+    @abstractmethod
+    def _check_pages(self, table: str) -> list[str]:
+        """What the database itself finds wrong with a table and its indexes."""
+
     def sweep(self) -> bool:
         """Remove what the database's own log still has of erased names; False if that is not possible now."""
         return True  # a server does by itself
@@ -226,6 +230,7 @@ class Database(ABC):
         faults = list[str]()
         for table in TABLES:
             try:
+                faults += [f"table {table}: {fault}" for fault in self._check_pages(table)]
                 ((missing,),) = self._run(f"SELECT count(*) FROM {table}")
                 for *row, own in self.rows(table):
                     missing -= 1

@@ -20,6 +20,7 @@ _ADVICE: dict[Trouble, str] = {
     "damaged": "restore a backup",
     "failed": "check the server and what this user may do",
 }
+_INDEXES = "pg_indexes WHERE schemaname = 'meanbounds' AND tablename = ?"
 _FOUND = "SELECT 1 FROM pg_tables WHERE schemaname = 'meanbounds' AND tablename = 'meta'"
 
 
@@ -93,25 +94,17 @@ class PostgresDatabase(Database):
             self._connection.close()
         return StoreError(kind, f"{self.shown}: {str(error).partition(chr(10))[0]}; {_ADVICE[kind]}")
 
-    def sweep(self) -> bool:
-        """Nothing: the server removes old rows by itself."""
-        return True
-
-    def check(self) -> list[str]:
-        """PostgreSQL's check of indexes (amcheck) if this user may run it, and the checksums of rows."""
-        faults = list[str]()
-        query = "SELECT indexrelid::bigint, indexrelid::regclass::text FROM pg_index JOIN pg_class ON oid = indrelid "
-        query += "WHERE relnamespace = 'meanbounds'::regnamespace"
-        for index, name in [] if self._inside else self._run(query):
-            try:
-                with self._transaction("BEGIN; SET LOCAL search_path = meanbounds, public"):
-                    self._run("CREATE EXTENSION IF NOT EXISTS amcheck")
-                    self._run("SELECT bt_index_check(?::oid::regclass, true)", (index,))
-                    raise StoreError("failed", "no fault; do not keep the extension")
-            except StoreError as error:
-                if error.kind == "damaged":
-                    faults.append(f"index {name}: {error}")
-        return faults + super().check()
+    def _check_pages(self, table: str) -> list[str]:
+        """PostgreSQL's check of indexes (amcheck), if this user may run it and no transaction would be lost."""
+        if self._inside:
+            return []
+        try:
+            with self._transaction("BEGIN; SET LOCAL search_path = meanbounds, public"):
+                self._run("CREATE EXTENSION IF NOT EXISTS amcheck")
+                self._run(f"SELECT bt_index_check(indexname::regclass, true) FROM {_INDEXES}", (table,))
+                raise StoreError("failed", "no fault; do not keep the extension")
+        except StoreError as error:
+            return [str(error)] if error.kind == "damaged" else []
 
 
 @cache
