@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from meanbounds.service import access as access_module
 from meanbounds.service import limits
 from meanbounds.service.access import SCOPES, Access, Who, make_token, revoke_token
 from meanbounds.service.database import Database, connect
@@ -101,14 +102,14 @@ def test_nobody_passes_before_tokens_were_read(database: Database, entitled: Hea
     assert admit(Access(database), entitled) == 503
 
 
-@pytest.mark.parametrize("what", ["another", "reading", "tokens", "meta"])
+@pytest.mark.parametrize("what", ["connect", "reading", "tokens", "meta"])
 def test_nobody_passes_while_tokens_cannot_be_read(
     database: Database, entitled: Header, what: str, monkeypatch: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fail(_database: Database) -> None:
         raise StoreError("busy", "/secret/clinic.db is locked")
 
-    monkeypatch.setattr(type(database), what, fail)
+    monkeypatch.setattr(access_module if what == "connect" else type(database), what, fail)
     access = Access(database, EVERY)
     access.start()
     assert admit(access, entitled) == admit(access, bearer("mb_0_0")) == 503

@@ -163,7 +163,7 @@ def _find(given: Sequence[bytes], tokens: dict[str, TokenRow]) -> TokenRow:
     match = _TOKEN.fullmatch(given[0]) if len(given) == 1 else None
     number, secret = match.groups() if match else (b"", b"")
     token = tokens.get(number.decode(), _NO_TOKEN)
-    is_right = hmac.compare_digest(_hash(secret).encode(), token.hash.encode())
+    is_right = hmac.compare_digest(_hash(secret), token.hash)
     if not is_right or token.revoked or (token.expires is not None and token.expires <= time.time()):
         raise RefusedError(401, "unauthorized", "send one valid token: Authorization: Bearer mb_...")
     return token
@@ -172,16 +172,15 @@ def _find(given: Sequence[bytes], tokens: dict[str, TokenRow]) -> TokenRow:
 def _is_local(headers: Headers, peer: Sequence[Any] | None) -> bool:
     """Whether a program on this machine asks for itself: no proxy, and no page of another site in a browser."""
     hosts = [value for name, value in headers if name == b"host"]
-    if peer is None or len(hosts) != 1 or not _LOCAL.fullmatch(hosts[0]):
-        return False
     for name, value in headers:
-        foreign = name == b"origin" and value.partition(b"://")[2] != hosts[0]
+        foreign = name == b"origin" and [value.partition(b"://")[2]] != hosts
         if foreign or _RELAYED.fullmatch(name) or (name == b"sec-fetch-site" and value not in _OWN_SITE):
             return False
     try:
-        return ipaddress.ip_address(peer[0]).is_loopback
-    except (ValueError, LookupError):
+        is_near = ipaddress.ip_address(peer[0] if peer else "").is_loopback
+    except ValueError:
         return False
+    return is_near and len(hosts) == 1 and _LOCAL.fullmatch(hosts[0]) is not None
 
 
 def _hash(secret: bytes) -> str:
