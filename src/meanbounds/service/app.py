@@ -32,16 +32,13 @@ from meanbounds.service.store import AGENT_NAME, Store
 
 __all__ = ["Service", "make_app"]
 
-_ALWAYS = [
-    (b"cache-control", b"no-store"),
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-        b"img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-content-type-options", b"nosniff"),
-]
+_ALWAYS = {
+    b"cache-control": b"no-store",
+    b"content-security-policy": b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    b"img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    b"referrer-policy": b"no-referrer",
+    b"x-content-type-options": b"nosniff",
+}
 _CLOSE, _LATER = [(b"connection", b"close")], [(b"retry-after", b"1")]
 _MORE = {401: [(b"www-authenticate", b"Bearer")], 408: _CLOSE, 413: _CLOSE, 429: _LATER, 503: _LATER}
 _RECENT = 5.0  # seconds for which a service is not ready after it could not write
@@ -121,7 +118,7 @@ class Service:
         refusal = RefusedError(error.status_code, "unknown", "this address or method is unknown; see /openapi.json")
         self.note("unknown", refusal.status, time.perf_counter())
         answer = Response(_ENCODER.encode(as_json(refusal)[1]), refusal.status, error.headers, "application/json")
-        answer.raw_headers += _ALWAYS
+        answer.raw_headers += _ALWAYS.items()
         return answer
 
 
@@ -139,7 +136,7 @@ class Endpoint:
             status, media, content = await self._answer(scope, receive, agent)
         except Exception as error:
             status, media, content = self._encoded(as_refusal(error, self._name), agent)
-        headers = [(b"content-type", media), (b"content-length", b"%d" % len(content)), *_ALWAYS]
+        headers = [(b"content-type", media), (b"content-length", b"%d" % len(content)), *_ALWAYS.items()]
         headers += _MORE.get(status, ())
         self._service.note(self._name, status, began, agent)
         await send({"type": "http.response.start", "status": status, "headers": headers})

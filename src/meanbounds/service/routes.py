@@ -1,9 +1,11 @@
-"""What can be asked over HTTP: one table, from which the application and its document are made."""
+"""What can be asked over HTTP: one table, from which the application and its OpenAPI document are made."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -12,9 +14,9 @@ import msgspec
 from meanbounds.service import commands as do
 from meanbounds.service import limits, ofrep, views
 from meanbounds.service.access import Who
-from meanbounds.service.openapi import document
 from meanbounds.service.refusals import RefusedError
 from meanbounds.service.state import Context, State, as_context
+from meanbounds.support.version import __version__
 
 if TYPE_CHECKING:
     from meanbounds.service.app import Service
@@ -57,7 +59,7 @@ class Operation(NamedTuple):
 
     `takes` is the type of the body of a POST, whose commands are carried out, and of the query of a GET, for a view.
     Where a token needs a `scope`, a view gets the state of the agent in the path, or all states that the token may see.
-    A view that gives bytes gives them as `media`.
+    What a view gives as bytes is of the type `media`.
     """
 
     method: str
@@ -69,7 +71,7 @@ class Operation(NamedTuple):
     view: Callable[[Call, Any], Any] = lambda call, states: None
     order: Callable[[Any], do.Command] = lambda body: body
     shape: Callable[[Any, str | None], tuple[int, Any]] = as_json
-    media: bytes = b"text/plain; version=0.0.4; charset=utf-8"
+    media: bytes = b"application/json"
 
 
 def _contexts(call: Call, state: State) -> tuple[int, list[Context]]:
@@ -124,7 +126,43 @@ def _many(kind: Any) -> Any:
     return kind | Annotated[list[kind], msgspec.Meta(max_length=limits.BATCH)]
 
 
+@cache
+def _document() -> dict[str, Any]:
+    """The OpenAPI document of all operations, from the types in the table."""
+    types = [kind for one in OPERATIONS for kind in (one.gives, one.takes)] + [Refusal]
+    found, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    paths, schemas = dict[str, dict[str, Any]](), [{"application/json": {"schema": schema}} for schema in found]
+    for one, gives, takes in zip(OPERATIONS, schemas[:-1:2], schemas[1::2], strict=True):
+        parameters: list[dict[str, Any]] = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            for name in re.findall(r"{(\w+)", one.path)
+        ]
+        answers = {"200": ("The answer.", gives), "default": ("Why it is refused.", schemas[-1])}
+        own = {
+            "summary": one.about,
+            "parameters": parameters,
+            "responses": {code: {"description": about, "content": body} for code, (about, body) in answers.items()},
+            "security": [{"token": []}, {}] if one.scope else [{}],
+        }
+        if one.method == "POST":
+            own["requestBody"] = {"required": True, "content": takes}
+        else:
+            parameters += [
+                {"name": field.name, "in": "query", "schema": msgspec.json.schema(field.type)}
+                for field in msgspec.structs.fields(one.takes)
+            ]
+        paths.setdefault(one.path.replace(":path", ""), {})[one.method.lower()] = own
+    tokens = {"token": {"type": "http", "scheme": "bearer"}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "meanbounds", "version": __version__},
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": tokens},
+    }
+
+
 _ONE, _FLAGS, _ANY, _EVENTS = "/v1/agents/{agent}", "/ofrep/v1/evaluate/flags", dict[str, Any], list[views.EventView]
+_PLAIN = b"text/plain; version=0.0.4; charset=utf-8"
 _FLAG = _ANY(gives=_ANY, takes=ofrep.Asked, shape=ofrep.as_flag)
 OPERATIONS: tuple[Operation, ...] = (  # the most frequent first
     Operation("POST", f"{_ONE}/decisions", "decide", "Decide", _many(do.DecideAnswer), _many(do.Decide)),
@@ -141,10 +179,10 @@ OPERATIONS: tuple[Operation, ...] = (  # the most frequent first
     Operation("GET", f"{_ONE}/decisions/{{id:path}}", "read", "A decision", _EVENTS, view=_decision),
     Operation("POST", f"{_FLAGS}/{{agent}}", "decide", "Decide, for OpenFeature", order=ofrep.as_order, **_FLAG),
     Operation("POST", _FLAGS, "decide", "Refused: all flags at once", order=ofrep.refuse_all, **_FLAG),
-    Operation("GET", "/metrics", "read", "Counts and times, for Prometheus", str, view=_metrics),
+    Operation("GET", "/metrics", "read", "Counts and times, for Prometheus", str, view=_metrics, media=_PLAIN),
     Operation("GET", "/health", None, "Whether it runs", _ANY, view=lambda *_: {"status": "ok"}),
     Operation("GET", "/ready", None, "Whether it can answer", _ANY, view=_ready),
-    Operation("GET", "/openapi.json", None, "This document", _ANY, view=lambda *_: document(OPERATIONS, Refusal)),
+    Operation("GET", "/openapi.json", None, "This document", _ANY, view=lambda *_: _document()),
     _file("page.html", b"text/html; charset=utf-8"),
     _file("page.js", b"text/javascript; charset=utf-8"),
     _file("page.css", b"text/css; charset=utf-8"),
