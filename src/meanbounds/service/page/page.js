@@ -23,7 +23,7 @@ async function ask(path, body) {
 const path = (rest = "") => `v1/agents/${encodeURIComponent(now.agent)}${rest}`;
 
 // Names stand between isolates, so that one that reads from the right does not turn its sentence around
-const isExpert = (arm) => arm !== null && typeof arm === "object" && arm.expert === true;
+const isExpert = (arm) => arm?.expert === true;
 const plain = (name) => (isExpert(name) ? "the experts" : Array.isArray(name) ? name.join(" / ") : String(name));
 const named = (name) => `\u2068${plain(name)}\u2069`;
 const inside = (context) => (context === null ? "" : ` in ${named(context)}`);
@@ -180,14 +180,14 @@ async function confirmed() {
 const forms = { // by form: the question, what will happen, and the change
   option(act) {
     const arm = JSON.parse($("arm").value), name = named(arm), { context } = now.here, everywhere = $("where").value === "everywhere";
-    const here = context === null ? {} : { context }, where = everywhere ? " everywhere" : inside(context);
+    const place = everywhere ? null : context, where = everywhere ? " everywhere" : inside(context);
     const out = now.here.bounds.arms.filter((_, k) => now.here.out[k].includes("forbidden"));
     return {
       force: [`Play only ${name}${where}?`, "From the next decision on, whatever was learned and promised, until you let the agent decide again.",
-        { force: arm, ...(everywhere ? {} : here) }],
-      free: [`Let the agent decide again${where}?`, "From the next decision on it goes by its policy and its promise.", { free: true, ...(everywhere ? {} : here) }],
-      forbid: [`Forbid ${name}${inside(context)}?`, "It is not played any more. Rewards on their way still count.", { forbid: [...out, arm], ...here }],
-      allow: [`Allow ${name}${inside(context)}?`, "It may be played again.", { forbid: out.filter((one) => !same(one, arm)), ...here }],
+        { force: arm, context: place }],
+      free: [`Let the agent decide again${where}?`, "From the next decision on it goes by its policy and its promise.", { free: true, context: place }],
+      forbid: [`Forbid ${name}${inside(context)}?`, "It is not played any more. Rewards on their way still count.", { forbid: [...out, arm], context }],
+      allow: [`Allow ${name}${inside(context)}?`, "It may be played again.", { forbid: out.filter((one) => !same(one, arm)), context }],
       retire: [`Retire ${name}?`, "It is not played any more in any context. Rewards on their way still count.", { retire: arm }],
       restore: [`Restore ${name}?`, "It may be played again in every context that does not forbid it.", { restore: arm }],
     }[act];
@@ -197,7 +197,7 @@ const forms = { // by form: the question, what will happen, and the change
     const lower = bounds.lower.with(k, $("lower").valueAsNumber), upper = bounds.upper.with(k, $("upper").valueAsNumber);
     return [`Replace the bounds of ${named(bounds.arms[k])}${inside(context)}?`,
       `Its mean is then taken to be from ${lower[k]} to ${upper[k]}, instead of ${span(bounds.lower[k], bounds.upper[k])}. Promises rely on bounds.`,
-      { bounds: { ...bounds, lower, upper }, ...(context === null ? {} : { context }) }];
+      { bounds: { ...bounds, lower, upper }, context }];
   },
   share() {
     const share = $("share").valueAsNumber / 100;
