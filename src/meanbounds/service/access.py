@@ -138,7 +138,12 @@ class Access:
             if not _is_local(headers, peer):
                 raise RefusedError(403, "forbidden", "without a token, only programs on this machine may do this")
             return Who("local")
-        token = _find(given, known[1])
+        match = _TOKEN.fullmatch(given[0]) if len(given) == 1 else None
+        number, secret = match.groups() if match else (b"", b"")
+        token = known[1].get(number.decode(), _NO_TOKEN)  # the comparison takes as long for one that does not exist
+        is_right = hmac.compare_digest(_hash(secret), token.hash)
+        if not is_right or token.revoked or (token.expires is not None and token.expires <= time.time()):
+            raise RefusedError(401, "unauthorized", "send one valid token: Authorization: Bearer mb_...")
         who = Who(token.name or token.id, None if token.agents is None else frozenset(_read(token.agents)), token.id)
         if scope not in _read(token.scopes):
             raise RefusedError(403, "forbidden", f"this token lacks the scope {scope}; meanbounds token makes another")
@@ -156,17 +161,6 @@ class Access:
         if len(made) + new > limits.NEW_CONTEXTS:
             raise RefusedError(429, "contexts", f"more than {limits.NEW_CONTEXTS} new contexts in an hour; ask later")
         made.extend([now] * new)
-
-
-def _find(given: Sequence[bytes], tokens: dict[str, TokenRow]) -> TokenRow:
-    """The token that headers name; the comparison takes as long for one that does not exist."""
-    match = _TOKEN.fullmatch(given[0]) if len(given) == 1 else None
-    number, secret = match.groups() if match else (b"", b"")
-    token = tokens.get(number.decode(), _NO_TOKEN)
-    is_right = hmac.compare_digest(_hash(secret), token.hash)
-    if not is_right or token.revoked or (token.expires is not None and token.expires <= time.time()):
-        raise RefusedError(401, "unauthorized", "send one valid token: Authorization: Bearer mb_...")
-    return token
 
 
 def _is_local(headers: Headers, peer: Sequence[Any] | None) -> bool:

@@ -133,24 +133,23 @@ def _document() -> dict[str, Any]:
     found, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     paths, schemas = dict[str, dict[str, Any]](), [{"application/json": {"schema": schema}} for schema in found]
     for one, gives, takes in zip(OPERATIONS, schemas[:-1:2], schemas[1::2], strict=True):
-        parameters: list[dict[str, Any]] = [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-            for name in re.findall(r"{(\w+)", one.path)
-        ]
-        answers = {"200": ("The answer.", gives), "default": ("Why it is refused.", schemas[-1])}
+        asked = [(name, "path", str) for name in re.findall(r"{(\w+)", one.path)]
+        if one.method == "GET":
+            asked += [(field.name, "query", field.type) for field in msgspec.structs.fields(one.takes)]
         own = {
             "summary": one.about,
-            "parameters": parameters,
-            "responses": {code: {"description": about, "content": body} for code, (about, body) in answers.items()},
+            "parameters": [
+                {"name": name, "in": place, "required": place == "path", "schema": msgspec.json.schema(kind)}
+                for name, place, kind in asked
+            ],
+            "responses": {
+                "200": {"description": "The answer.", "content": gives},
+                "default": {"description": "Why it is refused.", "content": schemas[-1]},
+            },
             "security": [{"token": []}, {}] if one.scope else [{}],
         }
         if one.method == "POST":
             own["requestBody"] = {"required": True, "content": takes}
-        else:
-            parameters += [
-                {"name": field.name, "in": "query", "schema": msgspec.json.schema(field.type)}
-                for field in msgspec.structs.fields(one.takes)
-            ]
         paths.setdefault(one.path.replace(":path", ""), {})[one.method.lower()] = own
     tokens = {"token": {"type": "http", "scheme": "bearer"}}
     return {

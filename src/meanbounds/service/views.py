@@ -20,7 +20,7 @@ from meanbounds.service.state import Context, State, plain, scope_of
 __all__ = ["AgentView", "ContextView", "EventView", "agent_view", "context_view", "contexts_view", "event_view"]
 
 _LONGEST = 1_000  # bytes of a setting
-_LISTED = 20  # alarms of an agent, settings of a change
+_LISTED, _CHANGED = 20, 5  # alarms of an agent, settings of a change
 Earned = tuple[int, float | None, float, float]
 """How many rewards there were, their mean, and limits on it that hold at all times at once with 95%."""
 
@@ -120,11 +120,8 @@ def event_view(event: Event, state: State) -> EventView:
     body = event.said
     said = None if isinstance(body, Created) else body
     if isinstance(body, Changed):
-        scopes = [(scope, *scope_of(scope)) for scope in list(body.set)[:5]]
-        sides = body.was, body.set
-        said = [
-            (what, state.names.get(n or 0), *(_short(side.get(scope)) for side in sides)) for scope, what, n in scopes
-        ]
+        scopes = [(*scope_of(scope), body.was.get(scope), body.set[scope]) for scope in list(body.set)[:_CHANGED]]
+        said = [(what, state.names.get(n or 0), _short(was), _short(now)) for what, n, was, now in scopes]
     context, by = state.names.get(getattr(body, "context", 0) or 0), getattr(body, "by", "")
     return EventView(event.position, event.time, event.kind, by, context, said)
 
