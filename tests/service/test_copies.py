@@ -79,7 +79,7 @@ def test_a_copy_replaces_nothing(tmp_path: Path, connected: Connect) -> None:
     with pytest.raises(StoreError, match=r"left\.db-wal belong"):
         connect(tmp_path / "left.db", create=True)
     database._run("UPDATE contexts SET name = '1' WHERE id = 2")
-    with pytest.raises(StoreError, match="no copy: table contexts, row 2: ") as damaged:
+    with pytest.raises(StoreError, match="is damaged: table contexts, row 2: ") as damaged:
         backup(source, tmp_path / "new.db")
     assert damaged.value.kind == "damaged"
     assert sorted(path.name for path in tmp_path.iterdir()) == names

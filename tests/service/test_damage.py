@@ -48,8 +48,9 @@ def seen(path: Path) -> Any:
     rows = dict[str, Any]()
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
-            for table, columns in TABLES.items():
-                rows[table] = connection.execute(f"SELECT * FROM {table} NOT INDEXED ORDER BY rowid").fetchall()
+            for table in TABLES:
+                found = connection.execute(f"SELECT * FROM {table} NOT INDEXED ORDER BY rowid")
+                rows[table], columns = found.fetchall(), [column for column, *_ in found.description]
                 for column in {columns[0], *{"key", "about"}.intersection(columns)}:
                     asked = f"SELECT {columns[0]} FROM {table} WHERE {column} = ?"
                     for row in rows[table]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,37 +18,33 @@ __all__ = ["backup", "new_file", "restore"]
 
 def backup(address: str | Path, copy: str | Path) -> None:
     """Copy a store, which may be in use, to a new SQLite file or an empty PostgreSQL database: whole, or not at all."""
-    with closing(connect(address)) as source:
-        if str(copy).startswith(("postgresql:", "postgres:")):
-            with closing(connect(copy, create=True)) as target:
-                return _copy(source, target)
-        try:
-            with new_file(Path(copy).absolute()) as temporary, closing(connect(temporary, create=True)) as target:
-                _copy(source, target)
-                if not target.sweep():  # into the file itself
-                    raise StoreError("busy", f"{target.shown}: somebody reads this file: try again")
-        except FileExistsError:
-            raise StoreError("failed", f"{copy} is there already and stays as it is: give another name") from None
+    is_url = str(copy).startswith(("postgresql:", "postgres:"))
+    new: AbstractContextManager[str | Path] = nullcontext(copy) if is_url else new_file(Path(copy).absolute())
+    with closing(connect(address)) as source, new as place, closing(connect(place, create=True)) as target:
+        with source.reading(), target.writing():
+            _copy(source, target)
+        if not target.sweep():  # into the file itself
+            raise StoreError("busy", f"{target.shown}: somebody reads this file: try again")
 
 
 restore = backup  # a backup is a store like any other
 
 
 def _copy(source: Database, target: Database) -> None:
-    with source.reading(), target.writing():
-        if target.last() or target.tokens():
-            raise StoreError("failed", f"{target.shown} is there already and has content: give another name")
-        for table in TABLES:
-            rows = source.rows(table)
-            while chunk := list(islice(rows, ROWS)):
-                target.insert(table, chunk, replace=table == "meta")
-        faults, before = target.check(), START
-        for event in target.events():
+    """Copy all tables, and check each row on the way."""
+    if target.last() or target.tokens():
+        raise StoreError("failed", f"{target.shown} is there already and has content: give another name")
+    before, events = START, source.events()
+    while chunk := list(islice(events, ROWS)):
+        for event in chunk:
             if not chained(before, event):
-                faults.append(f"table events, row {event.position}: the hash does not match")
+                said = f"table events, row {event.position}: the hash does not match"
+                raise StoreError("damaged", f"{source.shown} is damaged: {said}; restore a backup")
             before = event.hash
-        if faults:
-            raise StoreError("damaged", f"{source.shown} is damaged, so there is no copy: {'; '.join(faults[:5])}")
+        target.insert("events", chunk)
+    for table in TABLES:
+        if table != "events":
+            target.put(table, *source.whole(table))
 
 
 @contextmanager
@@ -56,7 +52,7 @@ def new_file(path: Path) -> Iterator[Path]:
     """Give a path in a new folder beside; at the end, the file there moves to this one, which it never replaces."""
     try:
         if path.exists():
-            raise FileExistsError
+            raise StoreError("failed", f"{path} is there already and stays as it is: give another name")
         left = [f"{path}{end}" for end in ("-wal", "-shm", "-journal") if Path(f"{path}{end}").exists()]
         if left:
             raise StoreError("failed", f"{' and '.join(left)} belong to a store that was there: move them away first")

@@ -61,13 +61,7 @@ class TokenRow(NamedTuple):
     revoked: int
 
 
-TABLES: dict[str, tuple[str, ...]] = {  # the columns of each table; the first is the key
-    "events": Event._fields,
-    "contexts": (*ContextRow._fields, "sum"),
-    "states": (*StateRow._fields, "sum"),
-    "tokens": (*TokenRow._fields, "sum"),
-    "meta": ("name", "value", "sum"),
-}
+TABLES = {"events": "position", "contexts": "id", "states": "agent", "tokens": "id", "meta": "name"}  # and their keys
 
 
 class Database(ABC):
@@ -159,8 +153,8 @@ class Database(ABC):
 
     def rows(self, table: str, after: int | str | None = None, where: str = "", *values: Any) -> Iterator[Any]:
         """Rows as they are stored, in the order of their keys, read in chunks."""
-        key = TABLES[table][0]
-        query = f"SELECT {', '.join(TABLES[table])} FROM {table} WHERE {key} > ?{where} ORDER BY {key} LIMIT {ROWS}"
+        key = TABLES[table]
+        query = f"SELECT * FROM {table} WHERE {key} > ?{where} ORDER BY {key} LIMIT {ROWS}"
         if after is None:
             after = 0 if table in ("events", "contexts") else ""
         while True:
@@ -170,22 +164,23 @@ class Database(ABC):
                 return
             after = found[-1][0]
 
-    def insert(self, table: str, rows: Sequence[Sequence[Any]], *, replace: bool = False) -> None:
-        """Add rows as they are stored; without `replace`, a key that is there already is an error."""
-        key, *others = TABLES[table]
-        new = ", ".join(f"{column} = excluded.{column}" for column in others)
-        otherwise = f" ON CONFLICT ({key}) DO UPDATE SET {new}" if replace else ""
-        self._run(f"INSERT INTO {table} VALUES {_marks(TABLES[table])}{otherwise}", rows, many=True)
+    def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Add rows; a key that is there already is an error."""
+        if rows:
+            whole = [(*row, row_sum(row)) for row in rows] if table != "events" else rows
+            self._run(f"INSERT INTO {table} VALUES {_marks(whole[0])}", whole, many=True)
 
-    def _whole(self, table: str, after: int | str | None = None) -> Iterator[Any]:
+    def put(self, table: str, *rows: tuple[Any, ...]) -> None:
+        """Add rows, or put them in the place of those with the same keys."""
+        self._run(f"DELETE FROM {table} WHERE {TABLES[table]} = ?", [row[:1] for row in rows], many=True)
+        self.insert(table, rows)
+
+    def whole(self, table: str, after: int | str | None = None) -> Iterator[Any]:
+        """Rows without their checksums; one that does not match is an error."""
         for *row, own in self.rows(table, after):
             if own != row_sum(tuple(row)):
-                raise StoreError("damaged", f"{self.shown}: {_mismatch(table, row[0])}; restore a backup")
-            yield row
-
-    def put(self, table: str, *rows: tuple[Any, ...], replace: bool = True) -> None:
-        """Add rows to a table that has checksums, or put them in the place of those with the same keys."""
-        self.insert(table, [(*row, row_sum(row)) for row in rows], replace=replace)
+                raise StoreError("damaged", f"{self.shown} is damaged: {_mismatch(table, row[0])}; restore a backup")
+            yield tuple(row)
 
     def _events(self, where: str, values: Sequence[Any] = ()) -> list[Event]:
         return [Event._make(row) for row in self._run(f"SELECT * FROM events WHERE {where}", values)]
@@ -211,19 +206,19 @@ class Database(ABC):
 
     def contexts(self, after: int = 0) -> list[ContextRow]:
         """The contexts with larger numbers than this."""
-        return [ContextRow(*row) for row in self._whole("contexts", after)]
+        return [ContextRow(*row) for row in self.whole("contexts", after)]
 
     def states(self) -> list[StateRow]:
         """The agents as they were saved."""
-        return [StateRow(*row) for row in self._whole("states")]
+        return [StateRow(*row) for row in self.whole("states")]
 
     def tokens(self) -> list[TokenRow]:
         """All tokens."""
-        return [TokenRow(*row) for row in self._whole("tokens")]
+        return [TokenRow(*row) for row in self.whole("tokens")]
 
     def meta(self) -> dict[str, str]:
         """The format of the store, its secret, and who has access."""
-        return dict(self._whole("meta"))
+        return dict(self.whole("meta"))
 
     def check(self) -> list[str]:
         """What is damaged, but for the chain of events; each fault names the table."""

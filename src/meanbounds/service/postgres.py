@@ -20,6 +20,7 @@ _ADVICE: dict[Trouble, str] = {
     "damaged": "restore a backup",
     "failed": "check the server and what this user may do",
 }
+_SETTINGS = {"connect_timeout": 5, "tcp_user_timeout": 15_000, "application_name": "meanbounds"}
 _INDEXES = "pg_indexes WHERE schemaname = 'meanbounds' AND tablename = ?"
 _FOUND = "SELECT 1 FROM pg_tables WHERE schemaname = 'meanbounds' AND tablename = 'meta'"
 
@@ -51,16 +52,10 @@ class PostgresDatabase(Database):
                     self._fill()
 
     def _connect(self) -> None:
-        options = f"-c search_path=meanbounds -c synchronous_commit=on -c lock_timeout={int(1000 * self.patience)}"
+        options = f"-c search_path=meanbounds -c synchronous_commit=on -c lock_timeout={1000 * self.patience:.0f}"
         try:
             self._connection = self._psycopg.connect(
-                self.address,
-                autocommit=True,
-                options=options,
-                client_encoding="utf8",
-                connect_timeout=5,
-                tcp_user_timeout=15_000,
-                application_name="meanbounds",
+                self.address, autocommit=True, options=options, client_encoding="utf8", **_SETTINGS
             )
         except self._psycopg.Error as error:  # what precedes "failed" may show a part of a malformed URL
             _, known, said = str(error).strip().rpartition("failed: ")
@@ -81,23 +76,18 @@ class PostgresDatabase(Database):
                 raise StoreError("failed", f"{self.shown}: nothing was committed, after an error before")
             return cursor.fetchall() if cursor.description else []
         except (self._psycopg.Error, UnicodeDecodeError) as error:
-            raise self._trouble(error) from error
-
-    def _trouble(self, error: Exception) -> StoreError:
-        """An error of PostgreSQL, and what to do about it."""
-        code = getattr(error, "sqlstate", None) or ""
-        kind = _KINDS.get(code, "failed")
-        if code.startswith("XX") or isinstance(error, UnicodeDecodeError):
-            kind = "damaged"
-        elif self._connection.closed or code.startswith("57P"):
-            kind = "gone"
-            self._connection.close()
-        return StoreError(kind, f"{self.shown}: {str(error).partition(chr(10))[0]}; {_ADVICE[kind]}")
+            code = getattr(error, "sqlstate", None) or ""
+            kind = _KINDS.get(code, "failed")
+            if code.startswith("XX") or isinstance(error, UnicodeDecodeError):
+                kind = "damaged"
+            elif self._connection.closed or code.startswith("57P"):
+                kind = "gone"
+                self._connection.close()
+            said = str(error).partition("\n")[0]
+            raise StoreError(kind, f"{self.shown}: {said}; {_ADVICE[kind]}") from error
 
     def _check_pages(self, table: str) -> list[str]:
-        """PostgreSQL's check of indexes (amcheck), if this user may run it and no transaction would be lost."""
-        if self._inside:
-            return []
+        """PostgreSQL's check of indexes (amcheck), if this user may run it."""
         try:
             with self._transaction("BEGIN; SET LOCAL search_path = meanbounds, public"):
                 self._run("CREATE EXTENSION IF NOT EXISTS amcheck")

@@ -34,8 +34,8 @@ class SQLiteDatabase(Database):
 
     def _open(self, create: bool) -> None:
         self.shown, path = self.address, Path(self.address).absolute()
-        if create:
-            with suppress(FileExistsError), new_file(path) as temporary:  # it may be there, or another process quicker
+        if create and _identity(path) is None:
+            with suppress(FileExistsError), new_file(path) as temporary:  # if another process is not quicker
                 temporary.touch(0o600)
                 self._connect(temporary)
                 with self.writing():
@@ -87,8 +87,10 @@ class SQLiteDatabase(Database):
         """SQLite's check of each table and of all of the file, and the checksums of rows."""
         faults = super().check()
         try:
-            if self._run(_TABLES) != _as_made():
-                faults.append("table sqlite_schema: the tables are not those that meanbounds makes")
+            with closing(sqlite3.connect(":memory:")) as new:
+                new.executescript(";".join(SCHEMA))
+                if self._run(_TABLES) != new.execute(_TABLES).fetchall():
+                    faults.append("table sqlite_schema: the tables are not those that meanbounds makes")
             return faults or self._check_pages("")
         except StoreError as error:
             return [*faults, f"table sqlite_schema: {error}"]
@@ -96,13 +98,6 @@ class SQLiteDatabase(Database):
     def _check_pages(self, table: str) -> list[str]:
         check = f"PRAGMA integrity_check({table})" if table else "PRAGMA integrity_check"
         return [line for (line,) in self._run(check) if line != "ok"]
-
-
-def _as_made() -> list[Any]:
-    """The tables of a new store."""
-    with closing(sqlite3.connect(":memory:")) as new:
-        new.executescript(";".join(SCHEMA))
-        return new.execute(_TABLES).fetchall()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

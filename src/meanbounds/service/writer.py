@@ -111,7 +111,7 @@ class Writer:
             group = Group(self, orders)
             answers = [group.one(order, key) for order, key in zip(orders, group.keys, strict=True)]
             if group.events:
-                self.database.put("contexts", *group.contexts, replace=False)
+                self.database.insert("contexts", group.contexts)
                 self.database.insert("events", group.events)
                 self.database.put("contexts", *group.erased)
                 self.database.put("states", *[self._row(self.states[name]) for name in group.created])
