@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import random
-import shutil
 import threading
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from meanbounds.service.copies import backup, restore
-from meanbounds.service.database import TABLES, ContextRow, connect
-from meanbounds.service.events import START, chained
+from meanbounds.service.database import ContextRow, connect
 from meanbounds.service.refusals import StoreError
 from tests.service.databases import AGENT, Connect, execute, fill, made, tables
 
 
 def test_a_backup_during_writing_is_a_beginning_of_the_log(address: str, connected: Connect, tmp_path: Path) -> None:
-    database = connected(address, create=True)
+    database, other = connected(address, create=True), connected(address)
     fill(database)
     enough, grown = threading.Event(), threading.Event()
 
     def write() -> None:
-        with closing(connect(address)) as other:
-            for _ in range(5_000):
-                with other.writing():
-                    other.insert("events", made(7, other.last()))
-                grown.set()
-                if enough.is_set():
-                    return
+        for _ in range(5_000):
+            with other.writing():
+                other.insert("events", made(7, other.last()))
+            grown.set()
+            if enough.is_set():
+                return
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -39,13 +34,10 @@ def test_a_backup_during_writing_is_a_beginning_of_the_log(address: str, connect
         backup(address, tmp_path / f"{number}.backup")
     enough.set()
     writer.join()
-    written, lengths = list(database.events()), list[int]()
-    for number in range(4):
-        events = list(connected(tmp_path / f"{number}.backup").events())
-        assert events == written[: len(events)]
-        lengths.append(len(events))
-    assert lengths == sorted(set(lengths))
-    assert {length % 7 for length in lengths} == {6}  # whole groups
+    written = list(database.events())
+    copies = [list(connected(tmp_path / f"{number}.backup").events()) for number in range(4)]
+    assert all(copy == written[: len(copy)] and len(copy) % 7 == 6 for copy in copies)  # whole groups
+    assert len(copies[0]) < len(copies[1]) < len(copies[2]) < len(copies[3])
 
 
 def test_a_copy_that_goes_around_is_equal(tmp_path: Path, postgres_database: str, connected: Connect) -> None:
@@ -57,7 +49,6 @@ def test_a_copy_that_goes_around_is_equal(tmp_path: Path, postgres_database: str
     restore(tmp_path / "one.db", postgres_database)
     backup(postgres_database, tmp_path / "two.db")
     restore(tmp_path / "two.db", tmp_path / "three.db")
-    assert tables(connected(postgres_database)).keys() == TABLES.keys()
     assert tables(connected(tmp_path / "three.db")) == tables(database)
     assert (tmp_path / "three.db").stat().st_mode & 0o777 == 0o600
     with pytest.raises(StoreError, match="has content"):
@@ -71,11 +62,10 @@ def test_a_copy_replaces_nothing(tmp_path: Path, connected: Connect) -> None:
     (tmp_path / "there.db").write_text("mine")
     (tmp_path / "left.db-wal").write_text("mine too")
     names = sorted(path.name for path in tmp_path.iterdir())
-    for make in (backup, restore):
-        with pytest.raises(StoreError, match="there already and stays"):
-            make(source, tmp_path / "there.db")
-        with pytest.raises(StoreError, match=r"left\.db-wal belong"):
-            make(source, tmp_path / "left.db")
+    with pytest.raises(StoreError, match="there already and stays"):
+        backup(source, tmp_path / "there.db")
+    with pytest.raises(StoreError, match=r"left\.db-wal belong"):
+        backup(source, tmp_path / "left.db")
     with pytest.raises(StoreError, match=r"left\.db-wal belong"):
         connect(tmp_path / "left.db", create=True)
     database._run("UPDATE contexts SET name = '1' WHERE id = 2")
@@ -88,45 +78,18 @@ def test_a_copy_replaces_nothing(tmp_path: Path, connected: Connect) -> None:
 def test_each_changed_row_is_named(address: str, connected: Connect) -> None:
     database = connected(address, create=True)
     fill(database)
-    execute(address, "UPDATE contexts SET name = '\"else\"' WHERE id = 2")
+    execute(address, "UPDATE contexts SET name = '1' WHERE id = 2")
     execute(address, "UPDATE states SET position = 4 WHERE agent = 'b'")
     execute(address, "UPDATE tokens SET revoked = 0")
     execute(address, "UPDATE meta SET value = 'loopback' WHERE name = 'access'")
     rows = ["contexts, row 2:", "states, row 'b':", "tokens, row 't1':", "meta, row 'access':"]
-    found = database.check()
-    assert [f"table {row} the content does not match its checksum" for row in rows] == found
+    assert database.check() == [f"table {row} the content does not match its checksum" for row in rows]
     for read in (database.contexts, database.states, database.tokens, database.meta):
         with pytest.raises(StoreError, match="does not match") as damaged:
             read()
         assert damaged.value.kind == "damaged"
     with pytest.raises(StoreError, match="table meta, row 'access'"):
         connect(address)
-
-
-def test_damaged_bytes_of_a_file_are_found(tmp_path: Path) -> None:
-    path, hurt = tmp_path / "clinic.db", tmp_path / "hurt.db"
-    with closing(connect(path, create=True)) as database:
-        fill(database, 40)
-        before = tables(database)
-    content, changed, source = path.read_bytes(), 0, random.Random(34)
-    used = [place for place, byte in enumerate(content) if byte]
-    for place in source.sample(used, 60):
-        shutil.copy(path, hurt)
-        with hurt.open("rb+") as file:
-            file.seek(place)
-            file.write(bytes([content[place] ^ 1 << source.randrange(8)]))
-        try:
-            with closing(connect(hurt)) as database:
-                events = list(database.events())
-                hashes = [START, *(event.hash for event in events)]
-                found = bool(database.check()) or not all(map(chained, hashes, events))
-                after = tables(database)
-        except StoreError:
-            found = True
-        else:
-            changed += after != before
-            assert found or after == before, place
-    assert changed > 20
 
 
 def test_damage_on_a_server_is_named(postgres: str, postgres_database: str, connected: Connect) -> None:
