@@ -29,7 +29,7 @@ ARMS: list[Any] = ["a", "b", mb.EXPERT]
 BOUNDS = mb.MeanBounds([0.5, 0.2, 0.3], [0.9, 0.8, 0.7], arms=ARMS)
 OTHER = mb.MeanBounds([0.1, 0.6, 0.3], [0.8, 0.9, 0.7], arms=ARMS)
 AGENTS = {
-    "clinic": mb.Agent(mb.GLUE(), {"north": BOUNDS, "south": OTHER}, seed=7),
+    "clinic": mb.Agent(mb.GLUE(), {"north": BOUNDS, "south": OTHER, ("ward", "9"): BOUNDS}, seed=7),
     "solo": mb.Agent(mb.ThompsonSampling(), BOUNDS, seed=8),
 }
 NAMES = ["north", "south", "Zoë Quist of Ward 4711", ("Yann Ypsilon", "64"), "Xaver 'Xx' %s"]
@@ -238,6 +238,8 @@ class Model:
             raise ValueError("this is about all contexts")
         place = None
         if asked.context is not None or (self.contextual and what in ("bounds", "forbid")):
+            if asked.context is not None and self.contextual and asked.context not in self.places:
+                raise RefusedError(404, "unknown_context", "")
             place = self.place(asked.context)
         if what == "add":
             self.agent.add(mb.MeanBounds.from_dict(value))

@@ -124,6 +124,8 @@ def test_a_reward_that_never_comes_frees_the_pull(agent: StoredAgent) -> None:
 def test_a_new_context_asks_the_experts_until_options_are_allowed(agent: StoredAgent) -> None:
     first = agent.decide("1", "west")
     assert (first.arm, first.probability, first.reason) == (mb.EXPERT, 1.0, "support")
+    refused(404, lambda: agent.change(forbid=["drug"], context="wets"), "unknown context 'wets', did you mean 'west'")
+    refused(422, lambda: agent.decide("3", ("south", "old", "third")), "contexts of clinic are like 'north'")
     agent.change(forbid=["drug"], context="west")
     assert agent.decide("2", "west", ["surgery", "drug"]).arm == "surgery"
 

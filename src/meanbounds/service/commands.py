@@ -15,6 +15,7 @@ from meanbounds.service import limits
 from meanbounds.service.events import Changed, Created, Decided, Erased, Observed, Rewarded, digest
 from meanbounds.service.refusals import RefusedError
 from meanbounds.service.state import State, as_context, plain, read_agent, read_known
+from meanbounds.support.checks import unknown
 
 if TYPE_CHECKING:
     from meanbounds.service.writer import Group
@@ -230,6 +231,8 @@ class Change(_Change, frozen=True, kw_only=True):
             raise RefusedError(422, "invalid", f"{what} is about all contexts: leave out the context")
         number = None
         if context is not None or (state.contextual and what in ("bounds", "forbid")):
+            if context is not None and state.contextual and context not in state.ids:
+                raise RefusedError(404, "unknown_context", unknown("context", context, list(state.ids)[:10_000]))
             number = group.number(state, context)
         sets = self._sets(state, group, what, value, number)
         was = {scope: state.setting(scope) for scope in sets if scope != "add"}

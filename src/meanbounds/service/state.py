@@ -24,7 +24,7 @@ from meanbounds.support.decisions import Decision
 from meanbounds.support.streams import stream, uniform
 from meanbounds.support.types import Floats
 
-__all__ = ["Context", "State", "as_context", "plain", "read_agent", "read_known", "scope_of"]
+__all__ = ["Context", "State", "as_context", "parts_of", "plain", "read_agent", "read_known", "scope_of"]
 
 Context = str | tuple[str, ...]
 
@@ -38,8 +38,8 @@ class State:
         The agent's name.
     agent
         The agent; it calls each context by its number.
-    ids, names
-        The numbers of contexts by name, and the names by number; an erased name is in neither.
+    ids, names, parts
+        The numbers of contexts by name, the names by number (an erased name is in neither), how many parts they have.
     share
         The share of the decisions that the agent makes; in the others the experts are asked.
     reasons
@@ -56,7 +56,7 @@ class State:
 
     def __init__(self, name: str) -> None:
         self.name, self.share, self.version, self.position = name, 1.0, 0, 0
-        self.ids, self.names = dict[Context, int](), dict[int, Context]()
+        self.ids, self.names, self.parts = dict[Context, int](), dict[int, Context](), set[int]()
         self.forced, self.reasons = dict[int | None, Arm](), Counter[str]()
         self._nothing: MeanBounds | None = None  # what a new context knows
 
@@ -65,6 +65,7 @@ class State:
         if name is not None:
             context = as_context(json.loads(name))
             self.ids[context], self.names[number] = number, context
+            self.parts.add(parts_of(context))
 
     @property
     def contextual(self) -> bool:
@@ -313,6 +314,11 @@ def scope_of(text: str) -> tuple[str, int | None]:
 def as_context(given: Any) -> Context:
     """The name of a context from JSON."""
     return tuple(given) if isinstance(given, list) else given
+
+
+def parts_of(context: Context) -> int:
+    """How many parts the name of a context has."""
+    return 1 if isinstance(context, str) else len(context)
 
 
 def read_agent(data: Mapping[str, Any]) -> Agent | LinearAgent:

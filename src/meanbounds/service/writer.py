@@ -15,7 +15,7 @@ from meanbounds.service.commands import Answer, Create, Order, Reward
 from meanbounds.service.database import ContextRow, Database, StateRow
 from meanbounds.service.events import START, Body, Entered, Erased, Event, chained, digest, key_of, written
 from meanbounds.service.refusals import RefusedError, StoreError
-from meanbounds.service.state import Context, State, as_context
+from meanbounds.service.state import Context, State, as_context, parts_of
 
 __all__ = ["Group", "Writer"]
 
@@ -203,7 +203,8 @@ class Group:
         except (ValueError, TypeError, LookupError) as error:
             name = getattr(order.command, "context", None)
             number = None if name is None else state.ids.get(as_context(name))
-            return RefusedError(422, "invalid", str(error).replace(f"context '{number}'", f"context {name!r}"))
+            said = str(error).replace(f"context '{number}'", f"context {name!r}")
+            return RefusedError(422, "invalid", said.replace("EXPERT", 'EXPERT (in JSON {"expert": true})'))
         if is_new:
             states[order.agent] = state
             self.created.append(order.agent)
@@ -232,7 +233,11 @@ class Group:
 
     def numbers(self, state: State, contexts: Iterable[Context]) -> list[int]:
         """Numbers for new contexts."""
-        names = list(contexts)
+        names, like = list(contexts), next(iter(state.ids), None)
+        for name in names:
+            if like is not None and parts_of(name) not in state.parts:
+                said = f"contexts of {state.name} are like {like!r}, with as many parts; got {name!r}"
+                raise RefusedError(422, "invalid", said)
         if len(state.ids) + len(names) > limits.CONTEXTS:
             raise RefusedError(422, "too_many", f"an agent has at most {limits.CONTEXTS:,} contexts")
         rows = [ContextRow(self._writer.next_context(), state.name, json.dumps(name)) for name in names]
