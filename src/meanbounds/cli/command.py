@@ -113,8 +113,12 @@ def warnings_told() -> Iterator[None]:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Name the file in an error of writing it, and say what to do."""
+def writing(path: Path, log: str = "") -> Iterator[None]:
+    """Refuse to write over a store or the log; name the file in an error of writing it, and say what to do."""
+    if path.suffix in (".db", ".sqlite"):
+        raise ValueError(f"{path} is the name of a store: give another file with -o")
+    if log and path.exists() and Path(log).exists() and path.samefile(log):
+        raise ValueError(f"{path} is the log, and stays as it is: give another file with -o")
     try:
         yield
     except BrokenPipeError:

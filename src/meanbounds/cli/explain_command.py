@@ -25,7 +25,7 @@ def _run(options: argparse.Namespace) -> None:
     counts = read_log(options)
     with patience("writing the page"):
         found = explain(counts, experts_of(options), **arguments(options, counts))
-        with writing(options.output):
+        with writing(options.output, options.log):
             found.save(options.output)
     print(f"Conclusion: {found.start.in_words()}\nwritten: {options.output}; open it in a browser")
 

@@ -28,7 +28,7 @@ def _run(options: argparse.Namespace) -> None:
             rows = export(database, name, options.output)
         contexts = [column for column in columns(database, name) if column.startswith("context")]
     print(f"written: {options.output}, {quantity(rows, 'decision')}")
-    words = f" --context {' '.join(contexts)}" if contexts else ""
+    words = f" --context {' '.join(contexts)} --drop" if contexts else ""  # those of erased contexts have none
     print(f"Evaluate them with: meanbounds evaluate {options.output}{words}")
 
 

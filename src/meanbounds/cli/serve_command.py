@@ -19,6 +19,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     """Serve until the process is told to stop."""
+    if not 0 <= options.port < 2**16:
+        raise ValueError(f"--port is a number from 0 to 65535; got {options.port}")
     import_optional("uvicorn", "service", "servers")
     from meanbounds.service.serving import serve
 

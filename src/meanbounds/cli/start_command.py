@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import getpass
 import re
 import shlex
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ def _run(options: argparse.Namespace) -> None:
             found = start(counts, experts_of(options), **arguments(options, counts))
         print(found)
         if options.output:
-            with writing(Path(options.output)):
+            with writing(Path(options.output), options.log):
                 found.save(options.output)
             print(f"\nwritten: {options.output}")
         return
@@ -94,10 +95,13 @@ def _with_observed(counts: Counts, agent: Agent | LinearAgent) -> Counts:
 
 def _put(store: Store, name: str, agent: Agent, address: str) -> None:
     """Put the agent into the store, or its policy and knowledge into the agent of this name."""
+    from meanbounds.logs.words import some
+
     shown = store.database.shown
     if name not in store:
-        store.add(name, agent)
-        print(f"\nwritten: {shown}, agent {name}")
+        others = list(store)
+        store.add(name, agent, by=_user())
+        print(f"\nwritten: {shown}, agent {name}{f' (beside {some(others, 3)})' if others else ''}")
         first = agent.contexts[0] if agent.contexts else ()
         words = ["--context"] * bool(first) + [*(first if isinstance(first, tuple) else (first,))]
         ask = shlex.join(["meanbounds", "decide", address, *[name] * (len(store) > 1), *words])
@@ -105,9 +109,16 @@ def _put(store: Store, name: str, agent: Agent, address: str) -> None:
         return
     with store.reading() as states:
         before = states[name].version
-    version = store[name].change(agent=agent)
+    version = store[name].change(agent=agent, by=_user())
     print(f"\nwritten: {shown}, agent {name}, version {version}. What it has seen stays.")
     print(f'To undo this, in Python: mb.Store("{address}")["{name}"].rollback({before})')
+
+
+def _user() -> str:
+    """Who calls, for the list of changes."""
+    with suppress(OSError, KeyError):  # a user without a name
+        return f"{getpass.getuser()} (start)"
+    return "start"
 
 
 COMMAND = Command(
