@@ -128,7 +128,7 @@ def test_a_store_is_made_and_migrated_once(address: str, connected: Connect, mon
     assert list(stores[0].events()) == events
     assert execute(address, "SELECT n FROM step") == [(1,), (2,)]
     monkeypatch.setattr(module, "FORMAT", 1)
-    with pytest.raises(StoreError, match=r"newer version of meanbounds \(format 3\): update"):
+    with pytest.raises(StoreError, match=r"newer version \(format 3\): update"):
         connect(address)
 
 
