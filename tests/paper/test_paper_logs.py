@@ -180,7 +180,8 @@ def test_finite_log_bounds_equal_one_large_program() -> None:
     lower, upper = finite_log.finite_log_bounds((sums[0], sums[1], sums[2]), known, hidden, box, ends)
     unit = sums[0], (sums[1] + sums[0]) / 3.0, (sums[2] + 2.0 * sums[1] + sums[0]) / 9.0
     limits = [
-        -1.0 + 3.0 * side(*unit, -np.log(failure)) for side in (mb.logs.confidence.lower_limit, mb.logs.confidence.upper_limit)
+        -1.0 + 3.0 * side(*unit, -np.log(failure))
+        for side in (mb.logs.confidence.lower_limit, mb.logs.confidence.upper_limit)
     ]
     shares = finite_log.share_limits(sums[0], failure)
     rows = []  # variables: p (3), then p_j x_j (3 x 2); each row <= 0

@@ -166,7 +166,7 @@ def test_3_names_and_lists_have_limits(on_file: Service) -> None:
         assert on_file.ask("POST", f"{HERE}/changes", change)[0] == 422, [*change]
     with others(on_file, 1) as found:
         for part in range(20):
-            names = [[f"{part} {k}".ljust(limits.NAME, "x")] * limits.PARTS for k in range(20)]
+            names = [f"{part} {k}".ljust(limits.NAME, "x") for k in range(20)]
             batch = [{"id": f"{part} {k}", "context": name} for k, name in enumerate(names)]
             assert on_file.ask("POST", f"{HERE}/decisions", batch)[0] == 200
     assert max(seconds for _, seconds in found) < 3.0

@@ -27,7 +27,7 @@ JSON = (("host", "localhost"), ("content-type", "application/json"))
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    clinic = mb.Agent(mb.GLUE(), {"north": BOUNDS, "south": BOUNDS}, seed=7)
+    clinic = mb.Agent(mb.GLUE(), {"north": BOUNDS, "south": BOUNDS, ("an", "area"): BOUNDS}, seed=7)
     with Store.create(tmp_path / "vault.db", "clinic", clinic) as made:
         made.add("ward9", mb.Agent(mb.ThompsonSampling(), EXPERTS, seed=7))
         yield made
@@ -250,7 +250,7 @@ def test_views_show_what_the_token_may_see(store: Store) -> None:
             samples[f"meanbounds_{name}"].value
             for name in ("decisions_total", "rewards_total", "pending", "contexts", "alarms")
         ]
-        assert values == [2.0, 1.0, 1.0, 2.0, 0.0]
+        assert values == [2.0, 1.0, 1.0, 3.0, 0.0]
         everything = ask("GET", "/metrics", token=reader).text
         assert 'meanbounds_requests_total{operation="GET /metrics",status="200"} 1.0' in everything
         assert 'meanbounds_rewards_total{agent="ward9"} 0.0' in everything

@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from meanbounds.service import limits
 from meanbounds.service.access import Access, Headers, Who
 from meanbounds.service.commands import Answer, Order
-from meanbounds.service.log import say
+from meanbounds.service.log import line, say, write
 from meanbounds.service.metrics import Metrics
 from meanbounds.service.refusals import RefusedError, StoreError
 from meanbounds.service.routes import OPERATIONS, Call, Operation, as_json
@@ -42,6 +42,7 @@ _ALWAYS = {
 _CLOSE, _LATER = [(b"connection", b"close")], [(b"retry-after", b"1")]
 _MORE = {401: [(b"www-authenticate", b"Bearer")], 408: _CLOSE, 413: _CLOSE, 429: _LATER, 503: _LATER}
 _RECENT = 5.0  # seconds for which a service is not ready after it could not write
+_SOON = 0.05  # seconds until lines about requests are written
 _GATHER = 0.0003  # seconds in which others may join a group: one large group costs less than two small ones
 _ENCODER = msgspec.json.Encoder()
 
@@ -52,6 +53,7 @@ class Service:
     def __init__(self, store: Store, log: bool) -> None:
         self.store, self.access, self.metrics = store, Access(store.database), Metrics()
         self._log, self._trouble, self._ended = log, (0.0, ""), False
+        self._lines = list[str]()  # about requests, to be written together
         self._waiting, self._come = deque[tuple[Order, asyncio.Future[Answer | RefusedError]]](), threading.Event()
 
     @asynccontextmanager
@@ -63,6 +65,7 @@ class Service:
         try:
             yield
         finally:
+            self._write_lines()
             self._ended = True
             self._come.set()
             await asyncio.to_thread(writing.join)
@@ -109,8 +112,15 @@ class Service:
         seconds = time.perf_counter() - began
         self.metrics.answered(operation, status, seconds)
         if self._log:
+            if not self._lines:
+                self._loop.call_later(_SOON, self._write_lines)
             about = {"agent": agent} if agent in self.store.writer.states else {}
-            say("request", operation=operation, status=status, milliseconds=round(1e3 * seconds, 3), **about)
+            took = round(1e3 * seconds, 3)
+            self._lines.append(line("request", operation=operation, status=status, milliseconds=took, **about))
+
+    def _write_lines(self) -> None:
+        write("".join(self._lines))
+        self._lines.clear()
 
     def unknown(self, _request: Request, error: Exception) -> Response:
         """Answer a request that is no operation."""

@@ -13,15 +13,24 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["redirect", "say"]
+__all__ = ["line", "redirect", "say", "write"]
+
+
+def line(event: str, **fields: Any) -> str:
+    """A line: what happened, when, and what else there is to know."""
+    return msgspec.json.encode({"time": datetime.now(UTC), "event": event, **fields}).decode() + "\n"
+
+
+def write(lines: str) -> None:
+    """Write lines, all at once: several threads do."""
+    with suppress(OSError, ValueError):  # nobody reads
+        sys.stderr.write(lines)
+        sys.stderr.flush()
 
 
 def say(event: str, **fields: Any) -> None:
-    """Write a line: what happened, when, and what else there is to know."""
-    line = msgspec.json.encode({"time": datetime.now(UTC), "event": event, **fields})
-    with suppress(OSError, ValueError):  # nobody reads
-        sys.stderr.write(line.decode() + "\n")  # at once: several threads write
-        sys.stderr.flush()
+    """Write a line now."""
+    write(line(event, **fields))
 
 
 class _Lines(logging.Handler):

@@ -1,7 +1,7 @@
 "use strict";
 // Shows what a service knows of its agents, and changes them. A name is written as text, never as markup.
 
-const EVERY = 2000, LISTED = 50; // milliseconds between two looks, contexts in the list
+const EVERY = 2000, LISTED = 50, RECENT = 10; // milliseconds between two looks, contexts and changes in the lists
 const POLICIES = ["OptimisticGittins", "ThompsonSampling", "IDS", "BIMED", "GLUE", "BKLUCB", "KLUCB", "UCB"];
 const REASONS = {
   policy: "an option was best by what is known", better: "the experts seemed better", guard: "the promise allowed no option",
@@ -256,7 +256,7 @@ async function look() {
     if (!now.agent) throw Object.assign(new Error("there is no agent that this token may see"), { status: 404 });
     const { agent } = now, view = await ask(path()), query = await findContexts(view), { context } = now;
     const here = await ask(path(`/context${query}`)), isNew = now.view?.agent !== agent || now.view.version !== view.version;
-    const changes = isNew ? await ask(path(`/changes?limit=${LISTED}`)) : now.changes;
+    const changes = isNew ? await ask(path(`/changes?limit=${RECENT}`)) : now.changes;
     if (agent === now.agent && same(context, now.context)) show(view, here, changes);
     [$("token-form").hidden, $("problem").textContent, $("all").hidden] = [true, "", false];
     $("live").textContent = now.seen = new Date().toLocaleTimeString("en-GB");
