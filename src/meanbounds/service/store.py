@@ -32,7 +32,6 @@ from meanbounds.service.refusals import RefusedError, StoreError
 from meanbounds.service.state import Context, State, plain
 from meanbounds.service.writer import Writer
 from meanbounds.support.checks import unknown
-from meanbounds.support.saving import Saved
 
 __all__ = ["AGENT_NAME", "Store", "StoredAgent"]
 
@@ -217,8 +216,8 @@ class StoredAgent:
 
 def _plain(value: Any) -> Any:
     """An argument of `StoredAgent.change` in values that JSON can hold."""
-    if isinstance(value, Saved) or hasattr(value, "to_dict"):
+    if hasattr(value, "to_dict"):
         return value.to_dict()
     if isinstance(value, list | tuple):
-        return [plain([one])[0] for one in value]
+        return plain(value)
     return plain([value])[0] if value is EXPERT else value
