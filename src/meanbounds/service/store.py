@@ -14,19 +14,7 @@ import msgspec
 from meanbounds.agents import Agent
 from meanbounds.bounds import EXPERT, Arm
 from meanbounds.linear import LinearAgent
-from meanbounds.service.commands import (
-    Answer,
-    Change,
-    Command,
-    Create,
-    Decide,
-    DecideAnswer,
-    Erase,
-    Observe,
-    Order,
-    Reward,
-    Rollback,
-)
+from meanbounds.service import commands as do
 from meanbounds.service.database import connect
 from meanbounds.service.refusals import RefusedError, StoreError
 from meanbounds.service.state import Context, State, plain
@@ -95,16 +83,16 @@ class Store:
             raise TypeError(f"a store keeps an mb.Agent or an mb.LinearAgent; got {type(agent).__name__}")
         if not (isinstance(name, str) and AGENT_NAME.fullmatch(name)):
             raise ValueError(f"the name of an agent has letters, digits and . _ - only, at most 200; got {name!r}")
-        self.ask(name, Create(agent.to_dict()), by=by)
+        self.ask(name, do.Create(agent.to_dict()), by=by)
 
-    def ask(self, name: str, command: Command, *, by: str = "") -> Answer:
+    def ask(self, name: str, command: do.Command, *, by: str = "") -> do.Answer:
         """Carry out one command; a refusal is raised."""
-        (answer,) = self.run([Order(name, command, by)])
+        (answer,) = self.run([do.Order(name, command, by)])
         if isinstance(answer, RefusedError):
             raise answer
         return answer
 
-    def run(self, orders: Sequence[Order]) -> list[Answer | RefusedError]:
+    def run(self, orders: Sequence[do.Order]) -> list[do.Answer | RefusedError]:
         """Carry out commands in one transaction, each as if it were alone; what is refused has the reason instead."""
         answers = self.writer.run(orders)
         while self.writer.warned:
@@ -152,51 +140,42 @@ class StoredAgent:
     def __init__(self, store: Store, name: str) -> None:
         self._store, self.name = store, name
 
-    def decide(self, id: str, context: Context | None = None, eligible: Sequence[Any] | None = None) -> DecideAnswer:
+    def decide(self, id: str, context: Context | None = None, eligible: Sequence[Any] | None = None) -> do.DecideAnswer:
         """Decide; the same id gets the same answer.
 
-        Parameters
-        ----------
-        id
-            An id of your own, by which the reward names the decision.
-        context
-            Where; required if the agent has contexts. One that is new is added; nothing is known about it.
-        eligible
-            The arms that may be chosen now: all by default. A `LinearAgent` may be offered candidates.
-
-        Returns
-        -------
-        The answer, with the arm (`EXPERT` where the experts are asked), its probability and the reason.
+        A context that is new is added: nothing is known about it. `eligible` are the arms that may be chosen now, by
+        default all; a `LinearAgent` may be offered candidates. The answer has the arm (`EXPERT` where the experts are
+        asked), its probability and the reason. The reward names the decision by its id.
         """
         offered = None if eligible is None else plain(eligible)
-        answer = self._ask(Decide, id=id, context=context, eligible=offered)
+        answer = self._ask(do.Decide, id=id, context=context, eligible=offered)
         with self._store.reading() as states:
             return msgspec.structs.replace(answer, arm=states[self.name].arm(answer.arm))
 
     def reward(self, id: str, reward: float, arm: Arm | None = None) -> None:
         """Report the reward of a decision; `arm` is what the experts chose, if they were asked."""
-        self._ask(Reward, id=id, reward=reward, arm=arm)
+        self._ask(do.Reward, id=id, reward=reward, arm=arm)
 
     def cancel(self, id: str) -> None:
         """Say that the reward of a decision will never come."""
-        self._ask(Reward, id=id, reward=None)
+        self._ask(do.Reward, id=id, reward=None)
 
     def observe(self, id: str, arm: Arm, reward: float, context: Context | None = None) -> None:
         """Report what experts chose in a case for which no decision was asked, and how it went."""
-        self._ask(Observe, id=id, arm=arm, reward=reward, context=context)
+        self._ask(do.Observe, id=id, arm=arm, reward=reward, context=context)
 
     def change(self, *, by: str = "", **what: Any) -> int:
         """Change one thing, see `meanbounds.service.commands.Change`, and return the new version."""
         given = {name: _plain(value) for name, value in what.items()}
-        return int(self._ask(Change, by=by, **given).version)
+        return int(self._ask(do.Change, by=by, **given).version)
 
     def rollback(self, to: int, *, by: str = "") -> int:
         """Go back to an earlier version of everything that changes set, and return the new version."""
-        return int(self._ask(Rollback, by=by, to=to).version)
+        return int(self._ask(do.Rollback, by=by, to=to).version)
 
     def erase(self, context: Context, *, by: str = "") -> None:
         """Erase the name of a context; its statistics stay without a name."""
-        self._ask(Erase, by=by, context=context)
+        self._ask(do.Erase, by=by, context=context)
 
     @property
     def agent(self) -> Any:
@@ -204,7 +183,7 @@ class StoredAgent:
         with self._store.reading() as states:
             return states[self.name].agent_by_name()
 
-    def _ask(self, kind: type[Command], *, by: str = "", **given: Any) -> Any:
+    def _ask(self, kind: type[do.Command], *, by: str = "", **given: Any) -> Any:
         if isinstance(given.get("context"), tuple):
             given["context"] = list(given["context"])
         try:

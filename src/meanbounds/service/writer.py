@@ -32,7 +32,7 @@ class Writer:
 
     def __init__(self, database: Database) -> None:
         self.database, self.lock = database, threading.RLock()
-        self._clock, self._failed, self._unswept = _Clock(), (0.0, StoreError("failed", "")), False
+        self.clock, self._failed, self._unswept = _Clock(), (0.0, StoreError("failed", "")), False
         self.warned = list[Any]()  # of bounds that rewards contradict: what agents said, for whoever can tell somebody
         self._load()
 
@@ -43,7 +43,7 @@ class Writer:
             warnings.simplefilter("ignore")  # they were told when they came
             self._secret = bytes.fromhex(self.database.meta()["secret"])
             self.states, self.last = dict[str, State](), Event(0, 0.0, "", "", None, None, "", START)
-            self._context, saved = 0, self.database.states()
+            self.entered, saved = 0, self.database.states()  # entered: the number of the last context
             for row in saved:
                 self.states[row.agent] = State.from_dict(row.agent, row.position, json.loads(row.body))
             if saved:
@@ -56,11 +56,11 @@ class Writer:
     def _advance(self) -> None:
         """Apply what other processes have written."""
         news = list(self.database.events(after=self.last.position))
-        for row in self.database.contexts(after=self._context) if news or not self._context else ():
+        for row in self.database.contexts(after=self.entered) if news or not self.entered else ():
             if row.agent not in self.states:
                 self.states[row.agent] = State(row.agent)
             self.states[row.agent].know(row.id, row.name)
-            self._context = row.id
+            self.entered = row.id
         for event in news:
             if event.position != self.last.position + 1 or not chained(self.last.hash, event):
                 said = f"event {event.position} does not follow the one before it: run meanbounds verify"
@@ -151,25 +151,16 @@ class Writer:
         body = json.dumps(state.to_dict(), allow_nan=False, separators=(",", ":"))
         return StateRow(state.name, self.last.position, self.last.hash, body)
 
-    def now(self) -> float:
-        """The time for an event: never before that of the last one."""
-        return max(self._clock.now(), self.last.time)
-
     def key(self, kind: str, agent: str, own: str) -> str:
         """What stands for a caller's id."""
         return key_of(self._secret, kind, agent, own)
-
-    def next_context(self) -> int:
-        """The number of a new context."""
-        self._context += 1
-        return self._context
 
 
 class Group:
     """The commands that are written together, as one of them sees it; `by` is who gave that one."""
 
     def __init__(self, writer: Writer, orders: Sequence[Order]) -> None:
-        self._writer, self._time, self.by = writer, writer.now(), ""
+        self._writer, self._time, self.by = writer, max(writer.clock.now(), writer.last.time), ""
         self.events, self.contexts = list[Event](), list[ContextRow]()
         self.erased, self.created = list[ContextRow](), list[str]()
         self.keys = [self._key(order) for order in orders]
@@ -240,7 +231,9 @@ class Group:
                 raise RefusedError(422, "invalid", said)
         if len(state.ids) + len(names) > limits.CONTEXTS:
             raise RefusedError(422, "too_many", f"an agent has at most {limits.CONTEXTS:,} contexts")
-        rows = [ContextRow(self._writer.next_context(), state.name, json.dumps(name)) for name in names]
+        first = self._writer.entered + 1
+        rows = [ContextRow(number, state.name, json.dumps(name)) for number, name in enumerate(names, first)]
+        self._writer.entered += len(rows)
         for row in rows:
             state.know(row.id, row.name)
         self.contexts += rows
