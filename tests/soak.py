@@ -28,6 +28,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from benchmarks.gain import DOCS, write
 from scipy import stats
 
 import meanbounds as mb
@@ -157,6 +158,7 @@ def main() -> None:
     parts = {part.__name__: part for part in (loops, fuzz, saved, promises)}
     stores = {part.__name__: part for part in (soaking.crashes, soaking.together, soaking.damage)}
     names = [*parts, *stores, "tampered", "decisions"]
+    parser.add_argument("--write", action="store_true", help="write what decisions found into docs/service.md")
     parser.add_argument("--parts", nargs="+", default=names, choices=names)
     given = parser.parse_args()
     stores["tampered"] = partial(hostile, 20_000, given.seed)
@@ -170,7 +172,12 @@ def main() -> None:
         print(f"{part.__name__}: {rounds} times, nothing found", flush=True)
     for name, check in stores.items():
         if name in given.parts:
-            print(f"{name}: {check()}", flush=True)
+            found = check()
+            print(f"{name}: {found}", flush=True)
+            if name == "decisions" and given.write:
+                rows = [["50 agents with 200 contexts each, SQLite", ""], ["---", "---"]]
+                rows += [part.strip().split(": ") for part in found.split(";")]
+                write(DOCS / "service.md", "soak: python -m tests.soak --parts decisions --write", rows)
 
 
 if __name__ == "__main__":

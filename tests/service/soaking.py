@@ -109,9 +109,9 @@ def decisions(count: int = 2_000_000, folder: Path | None = None) -> str:
     assert last < 1.1 * half + 20, "memory grows"
     assert start < 5.0, f"starting took {start:.1f} s"
     return (
-        f"{made:,} decisions, {position:,} events: memory {half:.0f} MB after half, {last:.0f} MB after all; "
-        f"start after kill -9 {start:.2f} s, after a stop {again:.2f} s; "
-        f"{size / made:.0f} bytes for a decision with its reward"
+        f"decisions, events: {made:,}, {position:,}; memory after half, after all: {half:.0f} MB, {last:.0f} MB; "
+        f"start after kill -9, after a stop: {start:.2f} s, {again:.2f} s; "
+        f"on disk, for a decision with its reward: {size / made:.0f} bytes"
     )
 
 
