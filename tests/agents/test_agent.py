@@ -282,6 +282,7 @@ def test_a_proposal_that_is_played_is_a_decision() -> None:
 
 
 def test_another_policy_goes_on_from_what_was_seen() -> None:
+    name: Any = "UCB"
     bounds = mb.MeanBounds([0.2, 0.2], [0.9, 0.9], arms=["a", "b"])
     agent, other = mb.Agent(mb.UCB(), bounds, seed=3), mb.Agent(mb.GLUE(), bounds, seed=3, floor=0.1)
     for own in (agent, other):
@@ -293,5 +294,5 @@ def test_another_policy_goes_on_from_what_was_seen() -> None:
     with pytest.raises(ValueError, match="floor must be a probability"):
         agent.follow(mb.UCB(), floor=2.0)
     with pytest.raises(TypeError, match="not a name"):
-        agent.follow("UCB")  # type: ignore[arg-type]
+        agent.follow(name)
     assert isinstance(agent.policy, mb.GLUE)

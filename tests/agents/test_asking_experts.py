@@ -231,3 +231,18 @@ def test_experts_that_are_retired_or_forbidden_are_saved() -> None:
     one.forbid([mb.EXPERT, "a"], "south")
     other = mb.Agent.from_dict(json.loads(json.dumps(one.to_dict())))
     assert (other.retired, other.forbidden("north"), other.forbidden("south")) == ((mb.EXPERT,), (), ("a", mb.EXPERT))
+
+
+def test_indices_of_a_guard_and_its_reasons_are_the_same_with_and_without_a_cache() -> None:
+    one, rng = agent(mb.MeanBounds([0.0, 0.0, 0.5], [1.0, 0.9, 0.6], arms=NAMES), mb.Promise(margin=0.2)), 0
+    for n in range(80):
+        scores, fresh = one.indices(), mb.Agent.from_dict(one.to_dict())
+        decision = one.decide()
+        assert fresh.decide() == decision
+        assert one.arms[int(scores.argmax())] is decision.arm
+        rng = (rng * 7 + n) % 11
+        if decision.arm is mb.EXPERT:
+            one.observe("b", float(rng < 6))
+        else:
+            one.update(decision.arm, float(rng < 8))
+    assert one.pulls().min() > 0

@@ -15,6 +15,8 @@ import httpx
 import numpy as np
 import pytest
 
+from meanbounds.service import limits
+
 PAGE = Path(__file__).parents[2] / "docs" / "service.md"
 PATIENCE = 60.0
 
@@ -92,3 +94,17 @@ def test_the_page_works_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert {"meanbounds start", "meanbounds serve", "curl -s", "meanbounds restore", "meanbounds verify"} <= set(
         road.done
     )
+
+
+def test_the_limits_on_the_page_are_those_of_the_code() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert limits.NAME == limits.ID
+    for said in (
+        f"{limits.NAME} characters; {limits.PARTS} parts of a context",
+        f"{limits.CONTEXTS:,} an agent; {limits.NEW_CONTEXTS:,} new ones an hour and token",
+        f"{limits.BATCH} commands, {limits.BODY // 1_000} kB; {limits.HEAD // 1_000} kB of headers",
+        f"{limits.SECONDS:g} seconds for either",
+        f"{limits.CONNECTIONS} connections, {limits.WAITING:,} commands that wait",
+        f"agents are saved whole every {limits.SNAPSHOT:,} events",
+    ):
+        assert said in page

@@ -12,7 +12,7 @@ import pytest
 
 import meanbounds as mb
 from meanbounds.service import limits
-from meanbounds.service.commands import Change, Decide, DecideAnswer, Order, Reward
+from meanbounds.service.commands import Change, Decide, DecideAnswer, DoneAnswer, Order, Reward
 from meanbounds.service.refusals import RefusedError, StoreError
 from meanbounds.service.store import StoredAgent
 from meanbounds.service.verify import verify
@@ -331,4 +331,4 @@ def test_a_guard_in_a_store_counts_what_experts_did(tmp_path: Path) -> None:
         asked = sum(event.said.reason == "guard" for event in store.database.events(kinds=["decision"]))
         assert 20 < asked < 30
         assert agent.agent.observed(south)[0].tolist() == [0, asked + 1, 0]
-        assert store.ask("clinic", Reward("0", 1.0, "drug")).repeated  # type: ignore[attr-defined]
+        assert store.ask("clinic", Reward("0", 1.0, "drug")) == DoneAnswer("0", repeated=True)

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from meanbounds.support.optional import import_optional
-
 if TYPE_CHECKING:
     from meanbounds.agents import Agent
     from meanbounds.linear import LinearAgent
@@ -68,7 +66,6 @@ def typed(address: str) -> str:
 
 def open_store(address: str, *, create: bool = False) -> Store:
     """Open a store; close it at the end."""
-    import_optional("msgspec", "service", "stores")
     from meanbounds.service.store import Store
 
     return Store(address, create=create)
@@ -76,7 +73,6 @@ def open_store(address: str, *, create: bool = False) -> Store:
 
 def open_database(address: str) -> closing[Database]:
     """Open the database of a store without its agents, until the end of the block."""
-    import_optional("msgspec", "service", "stores")
     from meanbounds.service.database import connect
 
     return closing(connect(address))

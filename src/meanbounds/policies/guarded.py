@@ -129,7 +129,7 @@ class Guarded(Policy):
         allowed = wanted == self._expert(known)
         if not allowed.all():
             allowed = allowed | self.allows(known, seen, wanted, cache)
-        played = self._played(known, wanted, allowed, draws, cache)
+        played = self._played(known, wanted, allowed, draws)
         return np.where(np.arange(seen.plays.shape[1]) == played[:, None], 0.0, -np.inf)
 
     def probabilities(self, known: Known, seen: Seen, t: Floats, cache: Cache | None = None) -> Floats:
@@ -144,15 +144,15 @@ class Guarded(Policy):
         wanted, found = self.base.decided(known, seen, t, draws, _own(cache))
         arms = np.union1d(wanted, np.flatnonzero(found.any(axis=0)))
         allowed = self._allowed(known, seen, arms, cache)
-        played = self._played(known, wanted, allowed[np.arange(len(wanted)), wanted], draws, cache)
-        return played, self._shared(known, found, allowed)
+        one = allowed[np.arange(len(wanted)), wanted]
+        if cache is not None:
+            cache["asked"] = draws.number, wanted, one  # for `why`
+        return self._played(known, wanted, one, draws), self._shared(known, found, allowed)
 
-    def _played(self, known: Known, wanted: Integers, allowed: Booleans, draws: Draws, cache: Cache | None) -> Integers:
+    def _played(self, known: Known, wanted: Integers, allowed: Booleans, draws: Draws) -> Integers:
         """The arms that are played: those that the policy wants, or the experts."""
         expert = self._expert(known)
         plays = allowed & (wanted != expert)
-        if cache is not None:
-            cache["asked"] = draws.number, wanted, plays
         if self.ask:
             plays = plays & (draws.coin() >= self.ask)
         self._check_expert(known, plays)

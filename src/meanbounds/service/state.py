@@ -99,7 +99,8 @@ class State:
     def propose(self, context: int | None, eligible: list[Any] | None) -> Decision:
         """What is to be done in a case."""
         forced, offered, share = self._ask(context, eligible)
-        agent, where = self._asked(context)
+        agent: Any = self.agent
+        where = self._where(context)
         if forced is not None:
             return Decision(context, forced, 1.0, "forced")
         if share < 1.0 and uniform(stream(agent.seed, 0, "share"), self.position)[0] >= share:
@@ -112,7 +113,8 @@ class State:
     def chances(self, context: int | None, eligible: list[Any] | None) -> list[tuple[Any, float]]:
         """The probability with which `propose` returns each arm."""
         forced, offered, share = self._ask(context, eligible)
-        agent, where = self._asked(context)
+        agent: Any = self.agent
+        where = self._where(context)
         if forced is not None:
             return [(forced, 1.0)]
         arms = agent.arms
@@ -251,10 +253,6 @@ class State:
         name = self.names.pop(body.context, None)
         if name is not None and self.ids.get(name) == body.context:  # the name may be that of a new context by now
             del self.ids[name]
-
-    def _asked(self, number: int | None) -> tuple[Any, tuple[Any, ...]]:
-        """The agent, and the arguments that say where."""
-        return self.agent, self._where(number)
 
     def _where(self, number: int | None) -> tuple[Any, ...]:
         """The arguments that say where, for the agent's methods."""
