@@ -14,17 +14,10 @@ from meanbounds.bounds import Arm
 from meanbounds.logs.counts import Context
 from meanbounds.logs.errors import LogError
 from meanbounds.support.checks import shown, unknown
+from meanbounds.support.texts import COMMA, MISSING, THOUSANDS, WORDS, number
 
 __all__ = ["WORDS", "arm_names", "in_order", "labels", "natural_order", "numbers", "similar", "uses_commas"]
 
-WORDS = dict.fromkeys(("true", "yes", "t", "y"), 1.0) | dict.fromkeys(("false", "no", "f", "n"), 0.0)
-"""Words that are numbers, in small letters."""
-
-_MISSING = frozenset(("", "NA", "N/A", "n/a", "NaN", "nan", "<NA>", "NaT", "NULL", "null"))  # in a column of names
-_NO_NUMBER = frozenset(("", "na", "n/a", "nan", "<na>", "nat", "null", "none", "+nan", "-nan"))  # casefolded
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?")
-_COMMA = re.compile(r"[+-]?\d*,\d+")
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 _VALUE = re.compile(r"[+-]?\d+(\.\d+)?")
 _MIDNIGHT = " 00:00:00"
@@ -46,18 +39,7 @@ def numbers(written: Sequence[str | None], *, commas: bool = False) -> list[floa
     >>> numbers(["0,5", "1"], commas=True)
     [0.5, 1.0]
     """
-    return [_number(text, commas) for text in written]
-
-
-def _number(text: str | None, commas: bool) -> float | None:
-    text = "" if text is None else text.strip().casefold()
-    if text in _NO_NUMBER:
-        return None
-    if text in WORDS:
-        return WORDS[text]
-    if commas:
-        text = "fraction with a point" if "." in text else text.replace(",", ".", 1)
-    return float(text) if _NUMBER.fullmatch(text) else math.nan
+    return [number(text, commas) for text in written]
 
 
 def uses_commas(written: Iterable[str | None]) -> bool:
@@ -72,9 +54,9 @@ def uses_commas(written: Iterable[str | None]) -> bool:
     (True, False, False)
     """
     texts = [text.strip() for text in written if text is not None]
-    found = [text for text in texts if _COMMA.fullmatch(text)]
-    point = any("." in text and _NUMBER.fullmatch(text) for text in texts)
-    return not point and not all(_THOUSANDS.fullmatch(text) for text in found)
+    found = [text for text in texts if COMMA.fullmatch(text)]
+    point = any("." in text and not math.isnan(number(text, False) or 0.0) for text in texts)
+    return not point and not all(THOUSANDS.fullmatch(text) for text in found)
 
 
 def labels(written: Sequence[str | None], kind: str) -> list[str | None]:
@@ -95,7 +77,7 @@ def labels(written: Sequence[str | None], kind: str) -> list[str | None]:
     >>> labels(["true", None], "boolean")
     ['True', None]
     """
-    names = [None if text is None or text.strip() in _MISSING else text for text in written]
+    names = [None if text is None or text.strip() in MISSING else text for text in written]
     if kind == "number":
         return [name and _plain_number(name) for name in names]
     if kind == "boolean":
