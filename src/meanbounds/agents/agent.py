@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -25,6 +26,8 @@ from meanbounds.agents.contexts import (
     Contexts,
     read_knowledge,
 )
+from meanbounds.agents.pooling import pooled
+from meanbounds.agents.tree import Tree
 from meanbounds.bounds import EXPERT, Arm, BoundsError, MeanBounds, share_of_range
 from meanbounds.evidence import Contradiction, ContradictionWarning, Watch, confidence_sequence
 from meanbounds.evidence.contradictions import read_found
@@ -48,6 +51,7 @@ _AWAKE = 1024  # contexts that are kept ready for use
 _OFFERS = 64  # sets of eligible arms that are kept ready in each
 _BLOCK = 64  # random numbers that are computed at a time
 _CANCELLED = np.array([-float(n == PENDING) + float(n == LOST) for n in range(CHOSEN_SQUARES + 1)])  # one pull
+_STRONGEST = 1e12  # Beta parameter
 _SILENT = 10_000  # pulls without a reward in between, after which an agent warns
 
 
@@ -68,6 +72,13 @@ class Agent(BaseAgent):
         The least probability of each eligible arm that its bounds do not exclude, such as 0.01. With probability floor
         times the number of these arms, one of them is drawn instead of asking the policy. This costs reward, and makes
         it possible to estimate later what another policy would have earned.
+    pool
+        Whether each context learns from the rewards of the others, too: they give it a prior, which takes the place of
+        its own (`agents/pooling.py` has the model) and is renewed with every 10% more rewards. It pays where contexts
+        are many and each has few cases, and needs a policy that takes a prior.
+    tree
+        The `Tree` whose leaves the contexts are, such as ``meanbounds.logs.partition(...).tree``. Then a mapping from
+        columns to values may stand for a context: ``agent.pull({"age": 81, "severity": "high"})``.
 
     Notes
     -----
@@ -107,21 +118,45 @@ class Agent(BaseAgent):
         *,
         seed: Seed = None,
         floor: float = 0.0,
+        pool: bool = False,
+        tree: Tree | None = None,
     ) -> None:
         if isinstance(policy, MeanBounds | Knowledge):
             raise TypeError(f"the policy comes first: mb.Agent(policy, bounds); got {shown(policy)} in its place")
         given = read_knowledge(known)
         contexts = Contexts.empty(next(iter(given.values())).bounds)
-        self._start(policy, contexts, Watch(len(given)), seed, floor)
+        self._start(policy, contexts, Watch(len(given)), seed, floor, pool, tree)
+        lacks = [] if tree is None else [name for name in tree.contexts if name not in given]
+        if lacks:
+            raise ValueError(f"the tree has the context {lacks[0]!r}, of which nothing is known: name it in `known`")
         for own in given.values():
             self.policy.check_known(own)
         contexts.know(given)
 
-    def _start(self, policy: Policy, contexts: Contexts, watch: Watch, seed: Seed, floor: float) -> None:
+    def _start(
+        self,
+        policy: Policy,
+        contexts: Contexts,
+        watch: Watch,
+        seed: Seed,
+        floor: float,
+        pool: bool,
+        tree: Tree | None,
+    ) -> None:
         check_no_name(policy, Policy)
         linear = isinstance(policy, Described) and not isinstance(policy, Policy)
         example = "such as mb.GLUE()" + ", or use mb.LinearAgent for arms with features" * linear
         self._begin(policy, isinstance(policy, Policy), example, seed, floor)
+        if as_flag("pool", pool) and not policy.takes_prior:
+            raise ValueError(
+                f"pool=True gives each context a prior, and {policy} makes no use of one: leave it out, or take a "
+                f"policy that does, such as mb.OptimisticGittins()"
+            )
+        if not (tree is None or isinstance(tree, Tree)):
+            raise TypeError(f"tree must be one that mb.logs.partition has grown; got {shown(tree)}")
+        self.pool, self.tree = bool(pool), tree
+        self._prior: Floats | None = None  # of contexts that are pooled; None until a context is used
+        self._left = 0  # rewards until it is renewed
         self._contexts, self._watch, self._silent = contexts, watch, 0  # silent: pulls since the last reward
         self._awake: dict[Context | None, _Awake] = {}
         self._shared: Floats | None = None  # of a budget that contexts share: the account of each, and which have moved
@@ -279,6 +314,10 @@ class Agent(BaseAgent):
         own.updates += 1
         own.waiting -= answered
         contexts.ledgers, self._silent = ledgers, 0
+        if self._left:
+            self._left -= 1
+            if not self._left:
+                self._prior, self._awake = None, {}
 
     def cancel(self, arm: Arm, context: Context | None = None) -> None:
         """Give up one pull of this arm that waits for a reward, which will never come.
@@ -315,21 +354,25 @@ class Agent(BaseAgent):
             for own in given.values():
                 self.policy.check_known(own)
             contexts = self._contexts
-            for name in [*self._awake] if contexts.size + len(given) > len(contexts.known) else given:
+            every = self.pool or contexts.size + len(given) > len(contexts.known)
+            for name in [*self._awake] if every else given:
                 self._awake.pop(name, None)  # all, where the arrays behind them are about to grow
-            self._shared = None
+            self._shared = self._prior = None
             contexts.know(given)
 
-    def follow(self, policy: Policy, *, floor: float | None = None) -> None:
-        """Decide by another policy, or with another floor, from now on; what is known and was seen stays."""
+    def follow(self, policy: Policy, *, floor: float | None = None, pool: bool | None = None) -> None:
+        """Decide by another policy, floor or pooling from now on; what is known and was seen stays."""
         with self._lock:
             other = type(self).__new__(type(self))
-            other._start(policy, self._contexts, self._watch, self.seed, self.floor if floor is None else floor)
+            floor, pool = self.floor if floor is None else floor, self.pool if pool is None else pool
+            other._start(policy, self._contexts, self._watch, self.seed, floor, pool, self.tree)
             for row in self._contexts.rows.values():
                 policy.check_known(self._contexts.knowledge(row))
             self._awake.clear()
             self._shared = None
-            self.policy, self.floor = policy, other.floor
+            if pool != self.pool:
+                self._prior, self._left = None, 0
+            self.policy, self.floor, self.pool = policy, other.floor, other.pool
 
     def add(self, known: MeanBounds | Knowledge) -> None:
         """Offer more arms, everywhere: these bounds name them. Give a context other bounds on them with `know`."""
@@ -342,7 +385,7 @@ class Agent(BaseAgent):
             for row in list(contexts.rows.values())[:1]:
                 self.policy.check_known(contexts.knowledge(row))
             self._awake.clear()
-            self._shared = None
+            self._shared = self._prior = None
             self._contexts = contexts
 
     def _retire(self, arm: Arm, retired: bool) -> None:
@@ -356,7 +399,7 @@ class Agent(BaseAgent):
         """Forbid these arms in a context, and allow the others: ``agent.forbid([], context)`` allows all."""
         with self._lock:
             contexts = self._contexts
-            name, mask = contexts.name(context), contexts.mask(as_list("arms", arms))
+            name, mask = self._name(context), contexts.mask(as_list("arms", arms))
             self._awake.pop(name, None)
             contexts.forbidden[contexts.rows[name]] = mask
 
@@ -370,7 +413,7 @@ class Agent(BaseAgent):
             if own.context is None:
                 raise ValueError("this agent has no contexts")
             self._awake.clear()
-            self._shared = None
+            self._shared = self._prior = None
             self._watch.forget(own.row)
             self._contexts.forget(own.context)
 
@@ -433,7 +476,7 @@ class Agent(BaseAgent):
         """The arms that are forbidden in a context."""
         with self._lock:
             contexts = self._contexts
-            return contexts.names(contexts.forbidden[contexts.rows[contexts.name(context)]])
+            return contexts.names(contexts.forbidden[contexts.rows[self._name(context)]])
 
     def knowledge(self, context: Context | None = None) -> Knowledge:
         """What is known of the arms in a context."""
@@ -476,7 +519,8 @@ class Agent(BaseAgent):
         below 1 makes them try such an arm now and then.
         """
         with self._lock:
-            some = self._contexts.rows if context is None else {context: self._find(context).row}
+            own = None if context is None else self._find(context)
+            some = self._contexts.rows if own is None else {own.context: own.row}
             names, rows = list(some), list(some.values())
             known, offered = self._contexts.given(self._contexts.known[rows]), self._contexts.offered(rows)
             known = known.among(offered).without_doubted
@@ -504,6 +548,11 @@ class Agent(BaseAgent):
         with self._lock:
             own = {"policy": self.policy.to_dict(), "seed": self.seed, "floor": self.floor}
             watch = {"watched": self._watch.rows, "contradicted": self._watch.to_list()}
+            if self.tree is not None:
+                own["tree"] = self.tree.to_dict()
+            if self.pool:
+                rows, prior = list(self._contexts.rows.values()), self._pooled()
+                own |= {"pool": True, "pooled": prior[:, rows].tolist(), "rewards_left": self._left}
             return {"agent": _FORMAT, **own, **watch, **self._contexts.to_dict()}
 
     @classmethod
@@ -516,16 +565,30 @@ class Agent(BaseAgent):
             what = f"'agent' is {shown(data['agent'])}" if "agent" in data else "it lacks the key 'agent'"
             raise ValueError(f"this is not an Agent saved in format {_FORMAT}: {what}; got {shown(list(data)[:10])}")
         names = ("agent", "policy", "seed", "floor", "watched", "contradicted")
-        saved = Entries("Agent", {name: data.pop(name) for name in names if name in data}, names)
+        tree, pool, more = data.pop("tree", None), data.pop("pool", False), ("pooled", "rewards_left")
+        saved = Entries("Agent", {name: data.pop(name) for name in (*names, *more) if name in data}, names, more)
         contexts, agent = Contexts.from_dict("Agent", data), cls.__new__(cls)
         found = read_found(saved, contexts.rows.values(), len(contexts.arms))
         watch = Watch(max(1, saved.whole("watched")), found=found)
         try:
-            policy = Policy.from_dict(saved["policy"])
-            agent._start(policy, contexts, watch, saved.whole("seed", most=2**63 - 1), saved["floor"])
+            policy, seed = Policy.from_dict(saved["policy"]), saved.whole("seed", most=2**63 - 1)
+            tree = None if tree is None else Tree.from_dict(tree)
+            agent._start(policy, contexts, watch, seed, saved["floor"], pool, tree)
+            if agent.pool and "pooled" in saved:
+                agent._read_pooled(saved)
         except (TypeError, RecursionError) as error:
             raise saved.wrong(str(error)) from None
         return agent
+
+    def _read_pooled(self, saved: Entries) -> None:
+        contexts = self._contexts
+        prior = saved.numbers("pooled", (2, len(contexts.rows), len(contexts.arms)))
+        if not ((prior >= 1.0) & (prior <= _STRONGEST)).all():
+            raise saved.wrong(f"pooled must hold Beta parameters from 1 to {_STRONGEST:g}")
+        self._prior, self._left = np.ones((2, contexts.size, len(contexts.arms))), saved.whole("rewards_left")
+        if not self._left:
+            raise saved.wrong("rewards_left is how many rewards come before the next fit: at least 1")
+        self._prior[:, list(contexts.rows.values())] = prior
 
     def __repr__(self) -> str:
         count = len(self._contexts.rows)
@@ -538,11 +601,38 @@ class Agent(BaseAgent):
             return self._awake[context]
         except (KeyError, TypeError):
             pass
-        name = self._contexts.name(context)
-        if len(self._awake) >= _AWAKE:
-            del self._awake[next(iter(self._awake))]
-        own = self._awake[name] = _Awake(name, self._contexts, self.seed)
+        name = self._name(context)
+        own = self._awake.get(name)
+        if own is None:
+            if len(self._awake) >= _AWAKE:
+                del self._awake[next(iter(self._awake))]
+            own = _Awake(name, self._contexts, self.seed, self._pooled() if self.pool else None)
+            self._awake[name] = own
         return own
+
+    def _name(self, context: Any) -> Context | None:
+        """The name of a context, or of the leaf of the tree to which these columns belong."""
+        if isinstance(context, Mapping):
+            if self.tree is None:
+                raise TypeError(
+                    f"this agent was made without a tree, so columns say no context; got {shown(context)}. Give the "
+                    f"name of the context, or make the agent from a log with mb.logs.partition"
+                )
+            context = self.tree.leaf(context)
+        return self._contexts.name(context)
+
+    def _pooled(self) -> Floats:
+        """Both Beta parameters of each context's prior, learned from all others: as of the last time it was due.
+
+        Nothing changes between the moment at which it is due and this, since whatever changes asks for it first.
+        """
+        if self._prior is None:
+            contexts, part = self._contexts, slice(self._contexts.size)
+            seen = contexts.statistics(contexts.seen[part])
+            found = np.array(pooled(contexts.given(contexts.known[part]), seen))
+            left = 1 + max(int(seen.plays.sum()), contexts.size) // 10
+            self._prior, self._left = found, left
+        return self._prior
 
     def _ask(
         self, own: _Awake, eligible: Iterable[Arm] | None, pending: Pending | None
@@ -667,7 +757,7 @@ class Agent(BaseAgent):
 class _Awake:
     """A context that is in use: its statistics as views, and what follows from them and from what is known."""
 
-    def __init__(self, context: Context | None, contexts: Contexts, seed: int) -> None:
+    def __init__(self, context: Context | None, contexts: Contexts, seed: int, prior: Floats | None) -> None:
         self.context, self.row = context, contexts.rows[context]
         fields, self.seen = contexts.known[self.row : self.row + 1], contexts.seen[self.row]
         self.statistics = contexts.statistics(contexts.seen[self.row : self.row + 1])
@@ -675,6 +765,9 @@ class _Awake:
         self.waiting = float(self.seen[PENDING].sum())
         self.t = np.array([self.updates + 1.0])
         self.known = contexts.given(fields.copy())
+        if prior is not None:
+            a, b = prior[:, self.row : self.row + 1]
+            self.known = replace(self.known, prior=(a, b))
         self.assumption = 0 if self.known.log_n is None else int(fields[0, ASSUMPTION, 0])
         self.offers: dict[tuple[Arm, ...] | None, Known] = {}  # by eligible arms, None for all
         self.asked, self.cache = self.known, Cache()

@@ -56,9 +56,10 @@ def pooled(known: Known, seen: Seen) -> tuple[Floats, Floats]:
     centre, features, wide = _expected(a, b, known.expert, options)
     rewards = Seen(*(own[:, options] for own in (seen.plays, seen.total, seen.squares, seen.ones)))
     mean, variance = _fitted(centre, features, wide, rewards)
-    mean = np.clip(mean, _NOTHING, 1.0 - _NOTHING)
-    strength = np.clip(mean * (1.0 - mean) / variance - 1.0, 2.0, _STRONGEST)
-    a[:, options], b[:, options] = np.maximum(mean * strength, 1.0), np.maximum((1.0 - mean) * strength, 1.0)
+    near = np.minimum(0.5 * np.sqrt(variance), 0.5)  # a normal law that is cut off at 0 has a mean above that
+    mean = np.clip(mean, near, 1.0 - near)
+    strength = np.maximum(mean * (1.0 - mean) / variance - 1.0, 1.0 / np.minimum(mean, 1.0 - mean))
+    a[:, options], b[:, options] = np.maximum(1.0, mean * strength), np.maximum(1.0, (1.0 - mean) * strength)
     if known.expert is not None:
         own, other = a[:, known.expert], b[:, known.expert]
         rows = own + other - 2.0
