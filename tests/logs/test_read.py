@@ -240,8 +240,8 @@ def test_bad_rows_are_told_with_an_example_and_advice() -> None:
         "8 of 10 rows (80%) cannot be counted:",
         "  missing arm: 2 rows (20%), such as arm=None, reward='0.5' (empty fields, NULL, NaN and NA are missing; if "
         "NA is a name in this log, write another name);",
-        "  missing reward: 2 rows (20%), such as arm='a', reward='' (a reward that is missing is not 0: find out why "
-        "before you leave such rows out);",
+        "  missing reward: 2 rows (20%), such as arm='a', reward='' (a reward that is missing is not 0: find out why, "
+        "or count such rows with missing=inf);",
         "  reward above range: 2 rows (20%), such as arm='b', reward='5';",
         "  reward is not a number: 2 rows (20%), such as arm='b', reward='0,5' (rewards are numbers, or True and "
         "False, yes and no; write 0.5, or 0,5 in all rows, and 1000 rather than 1,000).",

@@ -5,18 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from math import inf
+from typing import Any, Self, cast
 
 import numpy as np
 
 from meanbounds.bounds import EXPERT, Arm
 from meanbounds.logs.errors import LogError
-from meanbounds.support.checks import as_float, as_floats, as_list, as_whole, fits_range, is_whole, shown, unknown
+from meanbounds.support.checks import (
+    as_float,
+    as_floats,
+    as_list,
+    as_mapping,
+    as_whole,
+    fits_range,
+    is_whole,
+    shown,
+    unknown,
+)
 from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
 from meanbounds.support.types import Floats
 
-__all__ = ["Context", "Counts", "check_columns", "check_least", "check_range", "plain"]
+__all__ = ["Context", "Counts", "Instrument", "check_apart", "check_columns", "check_least", "check_range", "plain"]
 
 Context = str | tuple[str, ...] | None
 """The name of a context: a text, one for each of several columns, or None where a log has no context column."""
@@ -24,6 +35,26 @@ Context = str | tuple[str, ...] | None
 _SUMS = ("count", "total", "squares")
 _WEIGHTED = 5  # sums of w, wY, w^2, w^2 Y, w^2 Y^2
 _ROUNDING = 1e-9  # of sums, as a share of what they can be at most
+
+
+@dataclass(frozen=True, eq=False)
+class Instrument:
+    """The sums of a log for each value of a column that partly decided by chance which arm was chosen.
+
+    `sums` is an array 4 x values x contexts x arms: rows with a reward, the sums of their rewards and of the squares,
+    and rows without a reward.
+    """
+
+    column: str
+    values: tuple[str, ...]
+    sums: Floats
+
+    @classmethod
+    def of(cls, given: Any, shape: tuple[int, int]) -> Instrument:
+        """Check an instrument, or one that was saved."""
+        parts = as_mapping("instrument", given if isinstance(given, Mapping) else vars(given), error=LogError)
+        values = _distinct("values of the instrument", parts["values"])
+        return cls(str(parts["column"]), values, _array("sums", parts["sums"], (4, len(values), *shape)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,6 +81,13 @@ class Counts(Saved):
         5 x contexts x arms; None if the log has no propensities.
     least
         The least propensity that is possible; None if the user gave none.
+    missing
+        Array, contexts x arms: rows without a reward, which `count` leaves out; None if they are not counted.
+    apart
+        How far the mean reward of the rows without one can be from that of those with one, within a context and arm, in
+        reward units; inf, whatever they were, if `missing` is given alone.
+    instrument
+        The sums by what partly decided by chance, an `Instrument`; None if there is no such column.
 
     Examples
     --------
@@ -86,6 +124,9 @@ class Counts(Saved):
     dropped: Mapping[str, int] = field(default_factory=dict)
     weighted: Floats | None = None
     least: float | None = None
+    missing: Floats | None = None
+    apart: float | None = None
+    instrument: Instrument | None = None
 
     def __post_init__(self) -> None:
         low, high = check_range(self.low, self.high)
@@ -99,6 +140,11 @@ class Counts(Saved):
             parts["weighted"] = _array("weighted", self.weighted, (_WEIGHTED, *shape))
         if self.least is not None:
             parts["least"] = check_least(self.least)
+        if self.missing is not None:
+            parts["missing"] = _array("missing", self.missing, shape)
+            parts["apart"] = check_apart(inf if self.apart is None else self.apart)
+        if self.instrument is not None:
+            parts["instrument"] = Instrument.of(self.instrument, shape)
         for name, part in parts.items():
             object.__setattr__(self, name, part)
         self._check_sums()
@@ -114,6 +160,16 @@ class Counts(Saved):
             raise LogError(f"squares must be sums of squares of rewards in the range [{self.low:g}, {self.high:g}]")
         if self.weighted is not None and not np.all(self.weighted >= 0.0):
             raise LogError("weighted must hold no negative numbers")
+        if self.missing is None:
+            if self.apart is not None:
+                raise LogError("apart is about rows without a reward: give how many there are as missing")
+        elif self.weighted is not None or not np.all((self.missing >= 0.0) & (self.missing == np.floor(self.missing))):
+            raise LogError("missing must hold whole numbers of rows, none negative, and no log with propensities")
+        if self.instrument is not None:
+            whole = np.stack([*self._sums[:3], np.zeros_like(rows) if self.missing is None else self.missing])
+            far = np.abs(self.instrument.sums.sum(axis=1) - whole) > 2.0 * slack * max(most, 1.0) + _ROUNDING
+            if np.any(far) or not np.all(self.instrument.sums[[0, 3]] >= 0.0):
+                raise LogError("instrument: the sums over all its values must be those of the log")
 
     @property
     def rows(self) -> int:
@@ -128,12 +184,44 @@ class Counts(Saved):
     @property
     def shares(self) -> Floats:
         """How often each arm was chosen in each context, as a share of the rows there (contexts, arms)."""
-        return _divided(self.count, self.count.sum(axis=1, keepdims=True))
+        return _divided(self.chosen, self.chosen.sum(axis=1, keepdims=True))
 
     @property
     def value(self) -> Floats:
-        """Mean reward of each context, whatever the arm (contexts,): what those who wrote the log earned."""
-        return _divided(self.total.sum(axis=1), self.count.sum(axis=1))
+        """Mean reward of each context, whatever the arm (contexts,): what those who wrote the log earned.
+
+        Rows without a reward count as the mean of their context and arm, or the middle of the range if that has none.
+        """
+        if self.missing is None:
+            return _divided(self.total.sum(axis=1), self.count.sum(axis=1))
+        means = _divided(self.total, self.count, otherwise=0.5 * (self.low + self.high))
+        return _divided((self.chosen * means).sum(axis=1), self.chosen.sum(axis=1))
+
+    @property
+    def chosen(self) -> Floats:
+        """Rows of each context and arm, with a reward or without (contexts, arms)."""
+        return self.count if self.missing is None else self.count + self.missing
+
+    def missing_in_words(self) -> str:
+        """How many rows have no reward and what is assumed of them, as a sentence; empty if none is counted.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> counts = mb.logs.Counts([None], ["a"], [[6]], [[3]], [[3]], missing=[[2]], apart=0.1)
+        >>> counts.missing_in_words()
+        '2 of 8 rows (25%) have no reward: with each option their mean is within 0.1 of that of the others.'
+        """
+        without, rows = (float(part.sum()) for part in (self.chosen - self.count, self.chosen))
+        if not without:
+            return ""
+        assert self.apart is not None
+        said = f"with each option their mean is within {self.apart:.6g} of that of the others"
+        if self.apart >= self.high - self.low:
+            said = "nothing is assumed of what they were"
+        elif self.apart == 0.0:
+            said = "they are missing at random among cases of a context with the same option"
+        return f"{without:,.0f} of {rows:,.0f} rows ({without / rows:.1%}) have no reward: {said}.".replace(".0%", "%")
 
     @cached_property
     def unit(self) -> tuple[Floats, Floats]:
@@ -171,7 +259,10 @@ class Counts(Saved):
     @property
     def _sums(self) -> Floats:
         """All that is added up, (sums, contexts, arms)."""
-        return np.stack([self.count, self.total, self.squares, *([] if self.weighted is None else self.weighted)])
+        more = [] if self.missing is None else [self.missing]
+        return np.stack(
+            [self.count, self.total, self.squares, *more, *([] if self.weighted is None else self.weighted)]
+        )
 
     def select(self, contexts: Sequence[Context]) -> Self:
         """The counts of some contexts, in this order; dropped rows belong to none of them.
@@ -185,7 +276,10 @@ class Counts(Saved):
         """
         places = [self.position(context) for context in as_list("contexts", contexts)]
         names = tuple(self.contexts[place] for place in places)
-        return replace(self, contexts=names, dropped={}, **_named(self._sums[:, places]))
+        own = self.instrument
+        if own is not None:
+            own = replace(own, sums=own.sums[:, :, places])
+        return replace(self, contexts=names, dropped={}, instrument=own, **_named(self._sums[:, places]))
 
     def __add__(self, other: Counts) -> Self:
         """Add the counts of two logs with the same columns and range; contexts and arms are those of either.
@@ -200,8 +294,10 @@ class Counts(Saved):
         """
         if not isinstance(other, Counts):
             return NotImplemented
-        for name in ("columns", "arm", "reward", "low", "high", "least"):
-            mine, its = getattr(self, name), getattr(other, name)
+        for name in ("columns", "arm", "reward", "low", "high", "least", "apart", "instrument"):
+            mine, its = (getattr(part, name) for part in (self, other))
+            if name == "instrument":
+                mine, its = (part and part.column for part in (mine, its))
             if mine != its:
                 raise LogError(f"cannot add counts that differ in {name}: {mine!r} and {its!r}")
         if (self.weighted is None) != (other.weighted is None):
@@ -212,9 +308,18 @@ class Counts(Saved):
         sums = np.zeros((len(self._sums), len(contexts), len(arms)))
         for part, names in ((self, own), (other, its)):
             sums[np.ix_(range(len(sums)), _places(contexts, part.contexts), _places(arms, names))] += part._sums
+        instrument = None
+        if self.instrument is not None and other.instrument is not None:
+            values = list(dict.fromkeys((*self.instrument.values, *other.instrument.values)))
+            wide = np.zeros((4, len(values), len(contexts), len(arms)))
+            for part, names in ((self, own), (other, its)):
+                its_own = cast(Instrument, part.instrument)
+                places = _places(values, its_own.values), _places(contexts, part.contexts), _places(arms, names)
+                wide[np.ix_(range(4), *places)] += its_own.sums
+            instrument = Instrument(self.instrument.column, tuple(values), wide)
         kinds = {**self.dropped, **other.dropped}
         dropped = {kind: self.dropped.get(kind, 0) + other.dropped.get(kind, 0) for kind in kinds}
-        changed: dict[str, Any] = {"contexts": contexts, "arms": arms, "dropped": dropped}
+        changed: dict[str, Any] = {"contexts": contexts, "arms": arms, "dropped": dropped, "instrument": instrument}
         return replace(self, **changed, **_named(sums))
 
     def __repr__(self) -> str:
@@ -224,6 +329,10 @@ class Counts(Saved):
         parts = [number(self.rows, "row"), number(len(self.contexts), "context"), number(len(self.arms), "arm")]
         parts.append(f"rewards in [{self.low:g}, {self.high:g}]")
         parts += ["propensities"] * (self.weighted is not None)
+        if self.missing is not None:
+            parts.append(f"{number(int(self.missing.sum()), 'row')} without a reward")
+        if self.instrument is not None:
+            parts.append(f"instrument {self.instrument.column!r}")
         parts += [f"{sum(self.dropped.values()):,} dropped"] * bool(self.dropped)
         return f"Counts({', '.join(parts)})"
 
@@ -238,7 +347,8 @@ class Counts(Saved):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists that JSON can hold; `from_dict` is the inverse."""
-        return {part.name: plain(getattr(self, part.name)) for part in fields(self)}
+        data = {part.name: plain(getattr(self, part.name)) for part in fields(self)}
+        return data | {"apart": None if self.apart == inf else self.apart}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -255,6 +365,8 @@ def plain(value: Any) -> Any:
     """A value as JSON can hold it: arrays and tuples as lists, NaN as None, the experts as a mapping."""
     if isinstance(value, np.ndarray):
         return value.tolist()
+    if isinstance(value, Instrument):
+        return plain(vars(value))
     if isinstance(value, Mapping):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
@@ -284,9 +396,22 @@ def check_least(least: Any) -> float:
     return value
 
 
+def check_apart(apart: Any) -> float:
+    """Read how far the mean reward of rows without one can be from that of the others."""
+    value = as_float("missing", apart, error=LogError)
+    if not value >= 0.0 or isinstance(apart, bool):
+        raise LogError(
+            "missing is how far the mean reward of rows without a reward can be from that of those with one, in reward "
+            f"units: 0 if they are missing at random, inf if they may be anything; got {shown(apart)}"
+        )
+    return value
+
+
 def _named(sums: Floats) -> dict[str, Any]:
     """The fields of `Counts` for all that is added up."""
-    return {**dict(zip(_SUMS, sums, strict=False)), "weighted": sums[len(_SUMS) :] if len(sums) > len(_SUMS) else None}
+    more = sums[len(_SUMS) :]
+    found = {**dict(zip(_SUMS, sums, strict=False)), "weighted": more if len(more) == _WEIGHTED else None}
+    return found | {"missing": more[0] if len(more) == 1 else None}
 
 
 def _array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:

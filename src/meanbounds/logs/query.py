@@ -86,6 +86,8 @@ class Question:
     least: float = LEAST
     where: str | None = None
     commas: frozenset[str] = frozenset()  # the columns that write fractions with a comma
+    missing: bool = False  # whether rows without a reward count too
+    instrument: bool = False  # whether the first key is an instrument, and not part of the context
 
     @cached_property
     def _parts(self) -> dict[str, str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from meanbounds.bounds import Arm
-from meanbounds.logs.counts import Counts, check_columns, check_least, check_range
+from meanbounds.logs.counts import Counts, check_apart, check_columns, check_least, check_range
 from meanbounds.logs.engines import open_log
 from meanbounds.logs.errors import BadRows, LogError, LogWarning
 from meanbounds.logs.query import LEAST, Question
@@ -22,8 +23,9 @@ LOUD = 0.05
 
 _ADVICE = {
     "missing context": "empty fields, NULL, NaN and NA are missing; if NA is a name in this log, write another name",
+    "missing instrument": "empty fields, NULL, NaN and NA are missing; if NA is a name in this log, write another name",
     "missing arm": "empty fields, NULL, NaN and NA are missing; if NA is a name in this log, write another name",
-    "missing reward": "a reward that is missing is not 0: find out why before you leave such rows out",
+    "missing reward": "a reward that is missing is not 0: find out why, or count such rows with missing=inf",
     "reward is not a number": "rewards are numbers, or True and False, yes and no; write 0.5, or 0,5 in all rows, and "
     "1000 rather than 1,000",
     "propensity is not a number": "propensities are numbers such as 0.25",
@@ -45,6 +47,8 @@ def read(
     propensity: str | None = None,
     least: float | None = None,
     on_bad: Literal["error", "drop"] = "error",
+    missing: float | None = None,
+    instrument: str | None = None,
 ) -> Counts:
     r"""Count a log: rows, sum and sum of squares of the rewards for each context and arm.
 
@@ -82,6 +86,15 @@ def read(
         What to do about rows with a missing field, or a reward that is not a number in the range: ``"error"`` lists
         them by kind, ``"drop"`` leaves them out and keeps how many in `Counts.dropped`, with a warning if they are more
         than 5% of the log.
+    missing
+        Count rows without a reward too, and say how far the mean reward of those of a context and arm can be from the
+        mean of those with a reward, in reward units: ``inf`` if they may have been anything; 0 if they are missing at
+        random among rows of a context and arm (and value of the instrument). Bounds hold whatever such rows were within
+        that. By default they are bad rows.
+    instrument
+        Column of what partly decided by chance which arm was chosen: the ward, the shift, the doctor on call. You
+        assume that, within a context, its values meet the same kinds of cases, and change the reward only through the
+        arm. Bounds then use how rewards and choices differ between its values; a log can refute it.
 
     Returns
     -------
@@ -127,8 +140,12 @@ def read(
     (('old', 'young'), ('Big', 'Heat'))
     """
     columns = () if context is None else (context,) if isinstance(context, str) else tuple(context)
-    wanted = [*columns, arm, reward, *([] if propensity is None else [propensity])]
-    check_columns(wanted, "propensity")
+    first = () if instrument is None else (instrument,)
+    wanted = [*first, *columns, arm, reward, *([] if propensity is None else [propensity])]
+    check_columns(wanted, "propensity" if instrument is None else "instrument")
+    apart = None if missing is None else check_apart(missing)
+    if apart is not None and propensity is not None:
+        raise LogError("missing= does not go with propensity=: leave one of them out")
     low, high = check_range(low, high)
     check_choice("on_bad", on_bad, ("error", "drop"))
     if least is not None and propensity is None:
@@ -136,10 +153,11 @@ def read(
     if where is not None and not (isinstance(where, str) and where.strip()):
         raise LogError(f"where must be a condition in SQL, or None; got {shown(where)}")
     with open_log(source, engine, connection, wanted, whole=where is not None) as log:
-        keys, earned = tuple(log.column(name) for name in (*columns, arm)), log.column(reward)
+        keys, earned = tuple(log.column(name) for name in (*first, *columns, arm)), log.column(reward)
         chance = None if propensity is None else log.column(propensity)
         smallest = LEAST if least is None else check_least(least)
         question = Question(log.dialect, log.table, keys, earned, low, high, chance, smallest, where)
+        question = replace(question, missing=apart is not None, instrument=instrument is not None)
         groups = count_groups(log, question)
     bad = groups.bad(question)
     if bad.number and on_bad == "error":
@@ -150,7 +168,9 @@ def read(
         raise LogError(f"the log has no rows{why}".rstrip(), bad=bad if bad.rows else None)
     if arms is None:
         arms = _categories(source, arm)
-    counts = groups.counts(question, columns, arms, least, dict(bad.kinds))
+    counts = groups.counts(question, columns, arms, least, dict(bad.kinds), apart)
+    if not counts.rows:
+        raise LogError(f"no row has a reward: is {reward!r} the right column?")
     if said := [*_losses(groups, bad), *cautions(counts)]:
         warnings.warn(LogWarning(" ".join(said), bad=bad if bad.number else None), stacklevel=2)
     return counts

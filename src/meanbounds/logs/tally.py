@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meanbounds.logs.counts import Context, Counts
+from meanbounds.logs.counts import Context, Counts, Instrument
 from meanbounds.logs.engines import Log
 from meanbounds.logs.errors import BadRows, LogError
 from meanbounds.logs.query import ABOVE, BELOW, GOOD, LEAST, ODD, Column, Question
@@ -84,6 +84,7 @@ class Groups:
     sums: Floats  # total and squares, then the sums with weights
     seen: tuple[float, float] | None
     unknown: int  # rows of which where= is NULL
+    absent: Booleans  # good groups of rows without a reward
 
     def bad(self, question: Question) -> BadRows:
         """The rows that cannot be counted, by kind, with an example of each."""
@@ -100,30 +101,46 @@ class Groups:
         return BadRows(total, {k: kinds[k] for k in order}, examples, self.seen, question.low, question.high)
 
     def counts(
-        self, question: Question, columns: tuple[str, ...], arms: Any, least: float | None, dropped: dict[str, int]
+        self,
+        question: Question,
+        columns: tuple[str, ...],
+        arms: Any,
+        least: float | None,
+        dropped: dict[str, int],
+        apart: float | None = None,
     ) -> Counts:
         """Put the good groups in the order of contexts and arms."""
         good = np.array([not kind for kind in self.kind], dtype=np.bool_)
-        contexts, rows = contexts_of(self.keys[:-1], good)
+        first = int(question.instrument)
+        contexts, rows = contexts_of(self.keys[first:-1], good)
+        values, turn = contexts_of(self.keys[:first], good)
         own = self.keys[-1]
         places = own.codes[good]
         order = in_order((own.names[code] for code in np.unique(places)), arms)
         where = {name: place for place, name in enumerate(order)}
         placed = np.array([where.get(name, -1) for name in own.names], dtype=np.int64)[places]
-        shape = len(contexts), len(order)
-        if shape[0] * shape[1] > _CELLS:
-            raise LogError(f"the log has {shape[0]:,} contexts and {shape[1]:,} arms, which is too many: group them")
-        cells = rows * shape[1] + placed
+        shape = len(values), len(contexts), len(order)
+        if np.prod(shape) > _CELLS:
+            more = f", and the instrument {shape[0]:,} values" * first
+            raise LogError(
+                f"the log has {shape[1]:,} contexts and {shape[2]:,} arms{more}, which is too many: group them"
+            )
+        cells = (turn * shape[1] + rows) * shape[2] + placed
 
-        def added(values: Floats) -> Floats:
-            wide = np.zeros(shape[0] * shape[1])
-            np.add.at(wide, cells, values[good])
-            return wide.reshape(shape)
+        def added(values: Floats, some: Booleans) -> Floats:
+            wide = np.zeros(shape)
+            np.add.at(wide.reshape(-1), cells, np.where(some, values, 0.0)[good])
+            return wide
 
-        count, total, squares, *weighted = map(added, (self.rows, *self.sums))
+        sums = np.array([added(own, ~self.absent) for own in (self.rows, *self.sums)])
+        without = added(self.rows, self.absent) if question.missing else None
+        count, total, squares, *weighted = sums.sum(axis=1)
         names, ends = (question.keys[-1].name, question.reward.name), (question.low, question.high)
         known, arms = np.array(weighted) if weighted else None, tuple(arm_names(order))
-        return Counts(contexts, arms, count, total, squares, *ends, columns, *names, dropped, known, least)
+        by_value = [*sums[:3], np.zeros(shape) if without is None else without]
+        chance = Instrument(question.keys[0].name, tuple(map(str, values)), np.array(by_value)) if first else None
+        rest = None if without is None else without.sum(axis=0), apart, chance
+        return Counts(contexts, arms, count, total, squares, *ends, columns, *names, dropped, known, least, *rest)
 
 
 def contexts_of(keys: Sequence[Codes], good: Booleans) -> tuple[tuple[Context, ...], Integers]:
@@ -256,7 +273,11 @@ def _groups(
     keys = [Codes.of(column, key.kind) for key, column in zip(question.keys, columns, strict=False)]
     missing = [(own.codes < 0).tolist() for own in keys]
     kind = [one or other for one, other in zip(judged[0].kind, judged[-1].kind, strict=True)]
-    for own, what in zip(reversed(missing), ["missing arm", *["missing context"] * len(keys)], strict=False):
-        kind = [what if absent else before for absent, before in zip(own, kind, strict=True)]
+    what = ["missing instrument"] * question.instrument
+    what += ["missing context"] * (len(keys) - 1 - question.instrument) + ["missing arm"]
+    for own, name in zip(reversed(missing), reversed(what), strict=True):
+        kind = [name if absent else before for absent, before in zip(own, kind, strict=True)]
+    without = [question.missing and one == "missing reward" for one in kind]
+    kind = ["" if absent else one for absent, one in zip(without, kind, strict=True)]
     texts = {column.name: own.texts for (_, column, _, _), own in zip(_ends(question), judged, strict=True)}
-    return Groups(keys, n, kind, texts, np.array(sums), seen, unknown)
+    return Groups(keys, n, kind, texts, np.array(sums), seen, unknown, np.array(without, dtype=np.bool_))
