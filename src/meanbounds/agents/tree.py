@@ -15,7 +15,7 @@ from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
 from meanbounds.support.texts import COMMA, MISSING, THOUSANDS, number
 
-__all__ = ["Split", "Tree"]
+__all__ = ["Side", "Split", "Tree"]
 
 Side = Literal["left", "right"]
 
@@ -60,8 +60,10 @@ class Split:
             raise ValueError(f"missing values of {self.column!r} go left, right or nowhere; got {shown(self.missing)}")
         sides = [as_list(f"categories of {self.column!r}", side) for side in (self.left, self.right)]
         both = [*sides[0], *sides[1]]
-        if not all(isinstance(name, str) for name in both) or len(set(both)) < len(both):
-            raise ValueError(f"categories of {self.column!r} must be different texts; got {shown(both)}")
+        if len(set(both)) < len(both) or not all(
+            isinstance(name, str) and name.strip(" ") not in MISSING for name in both
+        ):
+            raise ValueError(f"categories of {self.column!r} must be different texts, none missing; got {shown(both)}")
         if below is not None:
             below = as_float(f"the threshold of {self.column!r}", below) + 0.0  # -0.0 becomes 0.0
         if below is not None and (both or not math.isfinite(below)):
@@ -161,6 +163,26 @@ class Tree(Saved):
             above[place + 1] = {**parts, node.column: part.narrowed(node, "left")}
             above[self.right[place]] = {**parts, node.column: part.narrowed(node, "right")}
         return tuple(name if names.count(name) == 1 else f"{name} [{k + 1}]" for k, name in enumerate(names))
+
+    def outline(self) -> list[tuple[int, str, str | None]]:
+        """The nodes below the root in reading order: depth from 0, the answer that leads there, and the leaf's name.
+
+        Examples
+        --------
+        >>> from meanbounds.agents.tree import Split, Tree
+        >>> Tree([Split("severity", left=["high"], right=["low"]), None, None]).outline()
+        [(0, 'severity = high', 'severity = high'), (0, 'severity = low', 'severity = low')]
+        """
+        lines, waiting, leaves = [], [(0, "all cases")], iter(self._leaves)
+        for node in self.nodes:
+            depth, words = waiting.pop()
+            lines.append((depth - 1, words, None if node else next(leaves)))
+            if node:
+                known = {*node.left, *node.right}
+                part = _Part(names=frozenset(known))
+                sides: tuple[Side, Side] = ("right", "left")
+                waiting += [(depth + 1, part.narrowed(node, side).words(node.column, known)) for side in sides]
+        return lines[1:] or [(0, *lines[0][1:])]
 
     def leaf(self, values: Mapping[str, Any]) -> str:
         """The context of a case, from the values of its columns; those that no split asks about are left out."""
@@ -279,14 +301,14 @@ def _number(column: str, value: Any) -> float | None:
     text = value.strip(" ")
     found = number(text, COMMA.fullmatch(text) is not None and THOUSANDS.fullmatch(text) is None)
     if found is not None and not math.isfinite(found):
-        raise ValueError(f"{column} must be a number, as in the log that the tree grew on; got {shown(value)}")
+        raise ValueError(f"{column} must be a number, as in the log that the tree grew on; got {shown(value)[:50]}")
     return found
 
 
 def _category(column: str, value: Any) -> str | None:
     """A value of a column of categories as engines write it; None if it is missing."""
     if isinstance(value, Iterable) and not isinstance(value, str):
-        raise ValueError(f"{column} must be a text, a number, True or False; got {shown(value)}")
+        raise ValueError(f"{column} must be a text, a number, True or False; got {shown(value)[:50]}")
     text = "" if value is None else str(value)
     if type(value).__name__ in ("bool", "bool_"):
         text = text.lower()
