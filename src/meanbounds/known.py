@@ -263,7 +263,7 @@ class Seen:
             np.where(played, own + more * (own / plays), more * middle) for own in (self.total, self.squares, self.ones)
         )
         found = Seen(self.plays + more, total, squares, ones, pending)
-        found._actual, found.others = self, self.others
+        found._actual, found.others = self.actual, self.others
         return found
 
     @property

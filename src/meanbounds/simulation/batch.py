@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from meanbounds.evidence.drift import Memory, doubted
 from meanbounds.known import Known, Seen
 from meanbounds.policies.base import Policy, choose
 from meanbounds.simulation.players import Played, Task
@@ -38,6 +39,8 @@ def play_batch(task: Task, first: int, runs: int, tick: Callable[[int], None]) -
     rewards, keys = Rewards(task, first, runs), stream(task.seed, first + rows, "policy")
     seen, pulls, cache = Seen.empty(runs, arms), np.zeros((runs, arms)), dict[str, Any]()
     late = None if task.delay is None else task.delay.queue(task.seed, first, runs, task.horizon)
+    memory = rewards.memory = None if task.drift is None else Memory(task.drift, runs, arms)
+    trusted, restarts = known, 0.0
     gaps, changes = environment.gaps_from(1)
     regret, before = np.zeros(runs), np.zeros((runs, arms))  # of the stages that are over, and the pulls until then
     result, width, place = Played.empty(task, runs), np.zeros(runs), 0
@@ -56,6 +59,12 @@ def play_batch(task: Task, first: int, runs: int, tick: Callable[[int], None]) -
                 supposed = seen.with_pending(known)
             else:
                 clock = seen.plays.sum(axis=1) + 1.0
+        if memory is not None:
+            clock, supposed = memory.age + 1.0, memory.seen
+            if memory.restarts.sum() > restarts:
+                restarts, known, cache = memory.restarts.sum(), doubted(trusted, memory.restarts > 0.0), {}
+            if late is not None and task.counts:
+                supposed = memory.with_pending(known, seen)
         draws = Draws(keys, t - 1)
         chosen = choose(policy, known, supposed, clock, draws, cache)
         if task.considered:
@@ -89,6 +98,7 @@ class Rewards:
         self._roundings = stream(task.seed, numbers, "rounding")
         self._updates = np.zeros(runs)
         self._low, self._width = bounds.low, bounds.high - bounds.low
+        self.memory: Memory | None = None
 
     def draw(self, rows: Integers, arms: Integers, numbers: Floats, t: int) -> Floats:
         """The rewards of these pulls, in reward units."""
@@ -98,7 +108,10 @@ class Rewards:
         """Add the rewards of these pulls to the statistics, in units of each arm's range."""
         reward = (self.draw(rows, arms, numbers, t) - self._low[arms]) / self._width[arms]
         graded = ((reward > 0.0) & (reward < 1.0)).any()  # others need no rounding
-        seen.add(rows, arms, reward, uniform(self._roundings[rows], self._updates[rows]) if graded else 0.0 * reward)
+        roundings = uniform(self._roundings[rows], self._updates[rows]) if graded else 0.0 * reward
+        seen.add(rows, arms, reward, roundings)
+        if self.memory is not None:
+            self.memory.add(rows, arms, reward, roundings)
         self._updates[rows] += 1.0
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from meanbounds.evidence import Drift
 from meanbounds.knowledge import Knowledge
 from meanbounds.linear.oful import LinearPolicy
 from meanbounds.policies.base import Policy, check_no_name
@@ -41,6 +42,8 @@ class Task:
         Whether to record how many arms were considered in a round.
     compiled
         Whether a compiled loop may play.
+    drift
+        How to treat means that move; None if they stay.
     """
 
     label: str
@@ -53,6 +56,7 @@ class Task:
     counts: bool = False
     considered: bool = False
     compiled: bool = False
+    drift: Drift | None = None
 
     @property
     def horizon(self) -> int:
@@ -112,7 +116,7 @@ def play_for(task: Task, say: Callable[[str], None] = lambda _: None) -> Play:
         from meanbounds.simulation.batch import play_batch
 
         task.player.check_known(task.knowledge)
-        if task.compiled:
+        if task.compiled and task.drift is None:
             from meanbounds.simulation.loops import loop_for
 
             loop = loop_for(task)
@@ -126,6 +130,10 @@ def play_for(task: Task, say: Callable[[str], None] = lambda _: None) -> Play:
                     stacklevel=3,
                 )
         return play_batch
+    if task.drift is not None:
+        raise ValueError(
+            f"{task.label}: drift= is for policies for arms without features, such as mb.OptimisticGittins()"
+        )
     if isinstance(task.player, LinearPolicy):
         from meanbounds.simulation.linear import play_linear
 

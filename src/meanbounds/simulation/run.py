@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from meanbounds.bounds import MeanBounds
+from meanbounds.evidence import Drift
 from meanbounds.knowledge import Knowledge
 from meanbounds.policies.base import Described
 from meanbounds.simulation.blocks import Block, finished
@@ -42,6 +43,7 @@ def simulate(
     checkpoints: int | Sequence[int] = 200,
     delay: int | Delay | None = None,
     pending: Literal["ignore", "count"] | None = None,
+    drift: Drift | None = None,
     considered: bool = False,
     compiled: bool | None = None,
     backend: str | None = None,
@@ -79,6 +81,8 @@ def simulate(
     pending
         How a policy treats pulls whose reward has not come yet: ``"ignore"`` them, or ``"count"`` them as if each had
         returned the arm's mean so far: by default for policies whose regret it never increased in our tests.
+    drift
+        How policies treat means that move, see `meanbounds.evidence.Drift`; by default they expect none.
     considered
         Whether to record how many arms were considered in a round, on average up to each checkpoint.
     compiled
@@ -121,6 +125,8 @@ def simulate(
         raise ValueError(
             f'pending must be "ignore" or "count", or None for the choice of the policy; got {shown(pending)}'
         )
+    if not (drift is None or isinstance(drift, Drift)):
+        raise TypeError(f"drift must be an object such as mb.evidence.Drift(), or None; got {shown(drift)}")
     if not type(environment).__module__.startswith("meanbounds."):
         environment.check()
     number, rounds = as_seed(seed), _rounds(checkpoints, horizon)
@@ -132,7 +138,7 @@ def simulate(
     parts, shown_progress = [], Progress(float(len(named)) * runs * horizon, "simulating", progress)
     for label, policy in named.items():
         counts = getattr(policy, "counts_pending", False) if pending is None else pending == "count"
-        task = Task(label, policy, environment, knowledge, number, rounds, late, counts, considered, compiled)
+        task = Task(label, policy, environment, knowledge, number, rounds, late, counts, considered, compiled, drift)
         play = play_for(task, shown_progress.say)
         parts += [Block(play, task, first, min(_ROWS, runs - first)) for first in range(0, runs, _ROWS)]
     curves = {label: np.empty((runs, rounds.size)) for label in named}
@@ -156,6 +162,7 @@ def simulate(
         "seed": number,
         "pending": pending,
         "delay": None if late is None else late.settings(),
+        "drift": None if drift is None else drift.to_dict(),
         "versions": {"numpy": np.__version__, "python": platform.python_version()},
     }
     return Regret(rounds, curves, plays, settings, measures)

@@ -1,0 +1,103 @@
+"""Drift: false alarms at their level, changes that are found, and what is forgotten then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import meanbounds as mb
+from meanbounds.evidence import Drift
+from meanbounds.evidence.drift import Memory, doubted
+from meanbounds.known import Known
+
+
+def restarts(means: np.ndarray, runs: int, seed: int, drift: Drift) -> Memory:
+    """One arm with this mean in each round, in many runs."""
+    rng, rows = np.random.default_rng(seed), np.arange(runs)
+    memory = Memory(drift, runs, 1)
+    for mean in means:
+        memory.add(rows, np.zeros(runs, dtype=np.int64), 1.0 * (rng.random(runs) < mean), np.full(runs, 0.5))
+    return memory
+
+
+@pytest.mark.parametrize("mean", [0.5, 0.03])
+def test_false_alarms_keep_to_their_level(mean: float) -> None:
+    memory = restarts(np.full(3_000, mean), runs=300, seed=1, drift=Drift(alarm=0.1))
+    assert (memory.restarts > 0).sum() <= binom.isf(1e-6, 300, 0.1)
+    tight = restarts(np.full(300, mean), runs=300, seed=1, drift=Drift(alarm=0.5))
+    assert (tight.restarts > 0).sum() <= binom.isf(1e-6, 300, 0.5)
+
+
+def test_a_change_is_found_and_what_came_before_is_forgotten() -> None:
+    means = np.repeat([0.6, 0.4], [1_000, 1_000])
+    memory = restarts(means, runs=200, seed=2, drift=Drift(cap=None))
+    found = memory.restarts == 1
+    assert found.mean() > 0.95
+    kept = memory.seen.plays[found, 0]
+    assert np.median(np.abs(kept - 1_000.0)) < 60
+    assert abs(memory.seen.total[found, 0].sum() / kept.sum() - 0.4) < 0.02
+    assert (memory.age[found] == kept).all()
+
+
+def test_graded_rewards_raise_no_false_alarm() -> None:
+    rng, rows, arms = np.random.default_rng(3), np.arange(200), np.zeros(200, dtype=np.int64)
+    memory = Memory(Drift(alarm=0.2), 200, 1)
+    for _ in range(1_000):
+        memory.add(rows, arms, rng.beta(2.0, 3.0, 200), rng.random(200))
+    assert (memory.restarts > 0).sum() <= binom.isf(1e-6, 200, 0.2)
+
+
+def test_a_restart_concerns_one_row_and_all_of_its_arms() -> None:
+    memory, both = Memory(Drift(cap=None), 2, 2), np.arange(2)
+    for _ in range(50):
+        memory.add(both, np.ones(2, dtype=np.int64), np.zeros(2), np.full(2, 0.5))
+    for reward in [1.0] * 60 + [0.0] * 30:
+        memory.add(both, np.zeros(2, dtype=np.int64), np.array([reward, 1.0]), np.full(2, 0.5))
+    assert memory.restarts.tolist() == [1, 0]
+    assert memory.seen.plays[0, 1] == 0
+    assert memory.seen.plays[0, 0] < 35
+    assert memory.seen.plays[1].tolist() == [90, 50]
+
+
+def test_cap_and_half_life_limit_what_counts() -> None:
+    capped = restarts(np.full(500, 0.5), runs=3, seed=4, drift=Drift(cap=100))
+    assert capped.seen.plays.ravel().tolist() == [100.0] * 3
+    halved = restarts(np.full(500, 0.5), runs=3, seed=4, drift=Drift(cap=None, half_life=50))
+    np.testing.assert_allclose(halved.seen.plays, (1 - 0.5**10) / (1 - 0.5 ** (1 / 50)))
+
+
+def test_bounds_and_priors_are_doubted_after_a_restart_but_not_those_of_experts() -> None:
+    bounds = mb.MeanBounds([0.2, 0.0, 0.5], [0.4, 1.0, 0.6], arms=["a", "b", mb.EXPERT])
+    known = Known.of([mb.Knowledge(bounds, prior=mb.Prior(0.3, 10.0))])
+    found = doubted(known, np.array([False, True]))
+    assert found.log_n is not None
+    assert found.prior is not None
+    np.testing.assert_allclose(found.log_n, [[np.inf] * 3, [np.log(2), np.inf, np.inf]])
+    np.testing.assert_allclose(found.prior[0][:, :2], [[3, 3], [1, 1]])
+    assert found.prior[0][1, 2] == 3
+
+
+def test_simulations_follow_a_drop_and_lose_little_where_nothing_moves() -> None:
+    still = mb.Bernoulli([0.8, 0.5, 0.4])
+    drop = mb.simulation.Changing([(1, still), (1_001, mb.Bernoulli([0.1, 0.5, 0.4]))])
+    given: dict[str, Any] = {"horizon": 2_000, "runs": 16, "seed": 5}
+    regret = {
+        (name, drift is not None): mb.simulate(mb.OptimisticGittins(), world, **given, drift=drift).final[
+            "OptimisticGittins"
+        ]
+        for name, world in (("still", still), ("drop", drop))
+        for drift in (None, Drift())
+    }
+    assert regret["drop", True].mean() < 0.2 * regret["drop", False].mean()
+    assert regret["still", True].mean() < 1.1 * regret["still", False].mean() + 1.0
+
+
+def test_nonsense_is_refused() -> None:
+    for wrong in ({"alarm": 0.0}, {"alarm": True}, {"cap": 5}, {"half_life": float("nan")}):
+        with pytest.raises(ValueError, match="must be"):
+            Drift(**wrong)
+    with pytest.raises(TypeError, match="drift must be"):
+        mb.simulate(mb.UCB(), mb.Bernoulli([0.5]), horizon=5, runs=1, drift=100)  # type: ignore[arg-type]
