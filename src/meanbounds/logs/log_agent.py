@@ -54,6 +54,8 @@ def agent(
     forbid: Arms = (),
     floor: float = 0.0,
     arms: Iterable[Arm] | None = None,
+    pool: bool | None = None,
+    pooled: bool | None = None,
     seed: Seed = None,
 ) -> Agent:
     """Make an agent that starts from a log and never falls further below the experts than promised.
@@ -75,8 +77,8 @@ def agent(
     trust
         The probability that the bounds hold; by default 1 where nothing is assumed of the experts, and 0.99 otherwise.
     confidence
-        The probability with which bounds, the experts' value and the promise hold at once, the promise in each context
-        by itself.
+        The probability with which bounds, the experts' value and the promise hold at once; the promise in each context
+        by itself, or for all contexts together if it is `pooled`.
     promise
         What the agent may lose against the experts; by default a margin of 0.01 of the range. None for no promise, with
         the experts as an arm all the same.
@@ -90,11 +92,18 @@ def agent(
     include, forbid
         Options to play in spite of little support, and options never to play: for all contexts, or by context. Without
         a word an option is not played in a context where it has fewer than 30 rows or 2% of the choices; see
-        `Agent.forbidden`.
+        `Agent.forbidden`. In the leaves of a tree its share counts as far as there are rows enough to tell, and the 30
+        rows may be in all leaves together.
     floor, seed
         As for `Agent`.
     arms
         All options, if the log lacks some.
+    pool
+        Whether each context learns from the rewards of the others, too; see `Agent`. By default if the contexts are the
+        leaves of a tree, from `meanbounds.logs.partition`, and the policy takes a prior.
+    pooled
+        Whether the promise is one for all contexts together: then the gains of one pay for what another tries. By
+        default if the contexts are the leaves of a tree and `ask` is 0.
 
     Examples
     --------
@@ -117,15 +126,20 @@ def agent(
         raise ValueError(f"cost is what asking the experts costs, in reward units, at least 0; got {shown(cost)}")
     if not counts.rows:
         raise LogError("the log has no rows: there is nothing to start from")
+    plays: Policy = OptimisticGittins(f="t + 1000") if policy is None else policy
+    tree, promised = getattr(counts, "tree", None), promise is not None and not alone
+    pool = (tree is not None and plays.takes_prior) if pool is None else as_flag("pool", pool)
+    pooled = (tree is not None and promised and not ask) if pooled is None else as_flag("pooled", pooled)
+    if pooled and not promised:
+        raise ValueError("pooled=True belongs to a promise, and nothing is promised to the experts: leave it out")
     error = 1.0 - check_confidence(confidence)
     found = bounds(counts, experts, confidence=1.0 - OF_BOUNDS * error, shift=shift, arms=arms)
     assumes = experts != ANYONE
     expected = prior(counts, experts if assumes else Experts(errors=0.0), arms=arms)
     sure = (_TRUST if assumes else 1.0) if trust is None else trust
-    least, most = value(counts, confidence=1.0 - OF_VALUE * error, joint=False, shift=shift)
-    plays: Policy = OptimisticGittins(f="t + 1000") if policy is None else policy
+    least, most = value(counts, confidence=1.0 - OF_VALUE * error, joint=pooled, shift=shift)
     if promise is not None and not alone:
-        plays = Guarded(plays, promise, confidence=1.0 - OF_GUARD * error, ask=ask)
+        plays = Guarded(plays, promise, confidence=1.0 - OF_GUARD * error, ask=ask, pooled=pooled)
     names = found[counts.contexts[0]].arms
     known: dict[Context, Knowledge] = {}
     for place, context in enumerate(counts.contexts):
@@ -139,7 +153,7 @@ def agent(
             trust=sure if alone or sure == 1.0 else [*np.broadcast_to(sure, len(names)), 1.0],
             assumption=experts.in_words() if assumes and sure < 1.0 and len(found) > 1 else None,
         )
-    made = Agent(plays, known.get(None, known), seed=seed, floor=floor)
+    made = Agent(plays, known.get(None, known), seed=seed, floor=floor, pool=pool, tree=tree)
     backed = _supported(counts, names)
     for place, context in enumerate(counts.contexts):
         wanted, never = (_mask(given, context, counts, names) for given in (include, forbid))
@@ -187,15 +201,25 @@ def with_observed(counts: Counts, agent: Agent) -> Counts:
     found = np.array([agent.observed(context)[:, names] for context in counts.contexts])
     arms = tuple(agent.arms[k] for k in names)
     count, total, squares = found.swapaxes(0, 1)
-    return counts + replace(counts, arms=arms, count=count, total=total, squares=squares, dropped={}, weighted=None)
+    if counts.instrument is not None:
+        raise LogError(
+            f"the agent does not record {counts.instrument.column!r}, the instrument of the log: make bounds of the "
+            f"log and of what was observed apart, and join them with &"
+        )
+    sums = {"count": count, "total": total, "squares": squares, "weighted": None}
+    missing = None if counts.missing is None else np.zeros(count.shape)
+    return counts + replace(counts, arms=arms, dropped={}, missing=missing, **sums)
 
 
 def _supported(counts: Counts, arms: tuple[Arm, ...]) -> Booleans:
     """Which options have enough rows in each context to be played, (contexts, arms)."""
     rows = np.zeros((len(counts.contexts), len(arms)))
     own = [k for k, arm in enumerate(counts.arms) if arm in arms]
-    rows[:, [arms.index(counts.arms[k]) for k in own]] = counts.count[:, own]
-    return np.asarray((rows >= FEWEST) & (rows >= LEAST_SHARE * rows.sum(axis=1, keepdims=True)))
+    rows[:, [arms.index(counts.arms[k]) for k in own]] = counts.chosen[:, own]
+    shares, whole = LEAST_SHARE * rows.sum(axis=1, keepdims=True), rows.sum(axis=0)
+    if getattr(counts, "tree", None) is None:
+        return np.asarray((rows >= FEWEST) & (rows >= shares))
+    return np.asarray((whole >= FEWEST) & (whole >= shares.sum()) & (rows >= np.floor(shares)))
 
 
 def _with_experts(
