@@ -22,7 +22,7 @@ import meanbounds as mb
 from meanbounds.service.access import SCOPES, make_token
 from meanbounds.service.routes import OPERATIONS, Operation
 from tests.service import wire
-from tests.service.hostile import BOUNDS, example
+from tests.service.hostile import AGENT, BOUNDS, example
 from tests.service.test_serving import served
 
 Reply = tuple[int, str]
@@ -38,7 +38,7 @@ SITUATIONS = {  # with what a service does before it starts
 CASE = {"id": "1", "context": "north"}
 RIGHT: dict[str, Any] = {"decisions": CASE, "rewards": {"id": "0", "reward": 1}, "changes": {"floor": 0.1}}
 RIGHT |= {"observations": CASE | {"arm": "a", "reward": 1}, "rollback": {"to": 1}, "erase": {"context": "south"}}
-RIGHT |= {"{agent}": {"context": CASE}, "flags": {}}
+RIGHT |= {"leaf": {"context": {"age": 81, "clinic": None}}, "{agent}": {"context": CASE}, "flags": {}}
 MARKS = "<!-- answers -->", "<!-- end of answers -->"
 
 
@@ -55,7 +55,7 @@ def answers(situation: str) -> list[Reply]:
     """What each operation answers in a situation; it is an error if one of them changes something."""
     with tempfile.TemporaryDirectory() as folder:
         path, errors = Path(folder) / "elsewhere.db", Path(folder) / "errors"
-        with mb.Store.create(path, "clinic", mb.Agent(mb.GLUE(), {"north": BOUNDS, "south": BOUNDS}, seed=7)) as store:
+        with mb.Store.create(path, "clinic", AGENT) as store:
             store.add("ward", mb.Agent(mb.GLUE(), BOUNDS, seed=7))
             store["clinic"].decide("0", "north", ["a"])
             lacking = {one: make_token(store.database, [each for each in SCOPES if each != one]) for one in SCOPES}

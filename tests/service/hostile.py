@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 
 import meanbounds as mb
+from meanbounds.agents.tree import Split, Tree
 from meanbounds.service.access import SCOPES, make_token
 from meanbounds.service.database import connect
 from meanbounds.service.events import key_of
@@ -30,14 +31,20 @@ from meanbounds.service.verify import verify
 from tests.service.test_serving import served
 from tests.service.wire import SERVE, Reply, good, receive
 
-__all__ = ["BOUNDS", "example", "hostile"]
+__all__ = ["AGENT", "BOUNDS", "example", "hostile"]
 
 BOUNDS = mb.MeanBounds([0.1, 0.2, 0.0], [0.9, 0.8, 1.0], arms=["a", "b", mb.EXPERT])
-AGENT = mb.Agent(mb.GLUE(), {"north": BOUNDS, "south": BOUNDS}, seed=7)
+TREE = Tree([Split("age", 75.0), Split("clinic", left=("north",), right=("south",), missing="left"), *[None] * 3])
+AGENT = mb.Agent(mb.GLUE(), dict.fromkeys(["north", "south", *TREE.contexts], BOUNDS), seed=7, tree=TREE)
+RAW_COLUMNS: list[Any] = [
+    {"age": 81, "clinic": "north"},
+    {"age": "7,5", "clinic": None, "more": [1]},
+    {"age": 10**30, "clinic": 1},
+]
 CANDIDATE = {"name": "c", "features": [0.5, 0.1]}
 RIGHT: dict[str, list[Any]] = {  # what may be given in a field with this name
     "id": [f"id-{k}" for k in range(100)],
-    "context": [*["north", "south"] * 8, "new-1", "new-2", ["new-3", "x"]],
+    "context": [*["north", "south"] * 8, "new-1", "new-2", ["new-3", "x"], *RAW_COLUMNS * 3],
     "eligible": [["a", "b"], ["a", {"expert": True}], [CANDIDATE, "a"]],
     "policy": [mb.GLUE().to_dict(), mb.ThompsonSampling().to_dict()],
     "bounds": [BOUNDS.to_dict()],

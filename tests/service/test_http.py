@@ -128,7 +128,7 @@ REFUSED: list[tuple[Any, int]] = [
     ({"id": "x" * (limits.ID + 1), "context": "north"}, 422),
     ({"id": 7, "context": "north"}, 422),
     ({"id": "x", "context": {"a": 1}}, 422),
-    ({"id": "x", "context": "x" * (limits.NAME + 1)}, 422),
+    ({"id": "x", "context": "x" * (limits.PART + 1)}, 422),
     ({"id": "x", "context": ["x"] * (limits.PARTS + 1)}, 422),
     ({"id": "x", "context": "north", "eligible": []}, 422),
     ({"id": "x", "context": "north", "eligible": ["zzz"]}, 422),

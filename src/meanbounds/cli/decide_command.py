@@ -26,7 +26,8 @@ _REASONS = {
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_store(parser, "that decides")
-    what = "what is known of the case, such as north; several values if the log had several columns"
+    what = "what is known of the case, such as north; several values if the log had several columns; age=81 sex=m if "
+    what += "the agent came from --columns, with age= if that is not known"
     parser.add_argument("--context", nargs="+", metavar="VALUE", help=what)
     what = "the arms that are possible now, with expert if the experts can be asked; default: all"
     parser.add_argument("--eligible", nargs="+", metavar="ARM", help=what)
@@ -48,9 +49,10 @@ def _run(options: argparse.Namespace) -> None:
 
         name = agent_name(store, options.agent)
         with store.reading() as states:
-            arms, known = states[name].agent.arms, tuple(states[name].names.values())
+            state = states[name]
+            arms, known, tree = state.agent.arms, tuple(state.names.values()), state.tree
         eligible = None if options.eligible is None else [arm_of(arms, word) for word in options.eligible]
-        context = context_of(known, options.context)
+        context = context_of(known, options.context, tree)
         own = uuid.uuid4().hex if options.id is None else options.id
         made = store[name].decide(own, context, eligible)
     if options.json:

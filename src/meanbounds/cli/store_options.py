@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from meanbounds.agents import Agent
+    from meanbounds.agents.tree import Tree
     from meanbounds.linear import LinearAgent
     from meanbounds.service.database import Database
     from meanbounds.service.store import Store
@@ -102,8 +103,8 @@ def names_in(database: Database) -> list[str]:
     return [event.agent for event in database.events(kinds=("create",))]
 
 
-def context_of(known: tuple[Any, ...], words: list[str] | None) -> Any:
-    """The context that is written in these words, in the form that those of the agent have.
+def context_of(known: tuple[Any, ...], words: list[str] | None, tree: Tree | None = None) -> Any:
+    """The context that is written in these words, in the form that those of the agent have; a tree takes columns.
 
     Examples
     --------
@@ -116,6 +117,11 @@ def context_of(known: tuple[Any, ...], words: list[str] | None) -> Any:
 
     if words is None:
         return None
+    if tree is not None and not set(words) <= set(known):
+        if not all("=" in word for word in words):
+            such = " ".join(f"{column}=VALUE" for column in tree.columns)
+            raise ValueError(f"a case of this agent is given by columns, such as --context {such}; got {words}")
+        return tree.leaf(dict(word.split("=", 1) for word in words))
     forms = {len(own) if isinstance(own, tuple) else 1: own for own in reversed(known)}
     if forms and len(words) not in forms:
         size, one = [*forms.items()][-1]

@@ -84,7 +84,7 @@ class Service:
         new = set()
         for order in orders:
             state, context = self.store.writer.states.get(order.agent), getattr(order.command, "context", None)
-            if context is not None and state and state.contextual and as_context(context) not in state.ids:
+            if isinstance(context, str | list) and state and state.contextual and as_context(context) not in state.ids:
                 new.add(as_context(context))
         self.access.count_contexts(who, len(new))
         futures = [self._loop.create_future() for _ in orders]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -64,11 +65,17 @@ class Client:
         self._http.close()
 
     def decide(
-        self, context: Context | None = None, eligible: Iterable[Arm | Candidate] | None = None, id: str | None = None
+        self,
+        context: Context | Mapping[str, Any] | None = None,
+        eligible: Iterable[Arm | Candidate] | None = None,
+        id: str | None = None,
     ) -> DecideAnswer:
-        """Ask for a decision; without an id, it gets a new one. `EXPERT` as its arm means: ask the experts."""
+        """Ask for a decision; without an id, it gets a new one. `EXPERT` as its arm means: ask the experts.
+
+        An agent with a tree takes raw columns as context, such as ``{"age": 81, "severity": "high"}``.
+        """
         offered = None if eligible is None else plain(eligible)
-        found = self._ask("decisions", DecideAnswer, id=id, context=context, eligible=offered)
+        found = self._ask("decisions", DecideAnswer, id=id, context=_sent(context), eligible=offered)
         if isinstance(found.arm, dict):
             arm = EXPERT if "expert" in found.arm else Candidate(**found.arm)
             return msgspec.structs.replace(found, arm=arm)
@@ -82,9 +89,11 @@ class Client:
         """Say that the reward of a decision will never come."""
         return self.reward(id, None)
 
-    def observe(self, arm: Arm, reward: float, context: Context | None = None, id: str | None = None) -> DoneAnswer:
+    def observe(
+        self, arm: Arm, reward: float, context: Context | Mapping[str, Any] | None = None, id: str | None = None
+    ) -> DoneAnswer:
         """Report what experts chose in a case for which no decision was asked, and how it went."""
-        return self._ask("observations", DoneAnswer, id=id, arm=arm, reward=reward, context=context)
+        return self._ask("observations", DoneAnswer, id=id, arm=arm, reward=reward, context=_sent(context))
 
     def _ask(self, operation: str, kind: Any, **body: Any) -> Any:
         if self.agent is None:
@@ -112,3 +121,11 @@ class Client:
             if failed.status not in _AGAIN or time.monotonic() + wait > end:
                 raise failed
             time.sleep(wait)
+
+
+def _sent(context: Context | Mapping[str, Any] | None) -> Any:
+    """A context, or raw columns: scalars of numpy as those of Python, NaN as null."""
+    if not isinstance(context, Mapping):
+        return context
+    values = {name: value.item() if hasattr(value, "item") else value for name, value in context.items()}
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()}

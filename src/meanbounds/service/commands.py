@@ -14,7 +14,7 @@ from meanbounds.bounds import MeanBounds
 from meanbounds.service import limits
 from meanbounds.service.events import Changed, Created, Decided, Erased, Observed, Rewarded, digest
 from meanbounds.service.refusals import RefusedError
-from meanbounds.service.state import State, as_context, plain, read_agent, read_known
+from meanbounds.service.state import Context, State, as_context, plain, read_agent, read_known
 from meanbounds.support.checks import unknown
 
 if TYPE_CHECKING:
@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Change",
+    "Columns",
     "Command",
     "Create",
     "Decide",
     "DecideAnswer",
     "DoneAnswer",
     "Erase",
+    "Find",
+    "FoundAnswer",
     "Observe",
     "Order",
     "Reward",
@@ -37,7 +40,7 @@ __all__ = [
 ]
 
 Id = Annotated[str, Meta(min_length=1, max_length=limits.ID, description="An id of your own, such as a UUID.")]
-Part = Annotated[str, Meta(max_length=limits.NAME)]
+Part = Annotated[str, Meta(max_length=limits.PART)]
 ContextName = Part | Annotated[list[Part], Meta(min_length=1, max_length=limits.PARTS)]
 ArmName = Annotated[str, Meta(min_length=1, max_length=limits.NAME)] | Annotated[int, Meta(ge=-(2**53), le=2**53)]
 AnyArm = (
@@ -45,6 +48,13 @@ AnyArm = (
 )
 Number = Annotated[float, Meta(ge=-1e300, le=1e300)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Columns = Annotated[
+    dict[Part, Any],
+    Meta(
+        max_length=limits.COLUMNS,
+        description="Raw columns, if the agent has a tree: texts, numbers or null.",
+    ),
+]
 
 
 class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -68,14 +78,14 @@ class Decide(Command, frozen=True):
     """Ask for a decision. The same id gets the same answer."""
 
     id: Id
-    context: ContextName | None = None
+    context: ContextName | Columns | None = None
     eligible: Annotated[list[AnyArm], Meta(min_length=1, max_length=limits.OPTIONS)] | None = None
 
     keyed = "decision"
 
     def run(self, state: State, group: Group, key: str | None) -> DecideAnswer:
         """Decide, or answer as before."""
-        context = as_context(self.context)
+        context = state.context(self.context)
         earlier = group.found(key)
         if earlier is not None:
             body: Decided = earlier.said
@@ -152,14 +162,14 @@ class Observe(Command, frozen=True):
     id: Id
     arm: ArmName
     reward: Number
-    context: ContextName | None = None
+    context: ContextName | Columns | None = None
 
     keyed = "observation"
 
     def run(self, state: State, group: Group, key: str | None) -> DoneAnswer:
         """Learn from the observation, unless it has come before."""
         earlier = group.found(key)
-        context = as_context(self.context)
+        context = state.context(self.context)
         if earlier is not None:
             body: Observed = earlier.said
             number = None if context is None else state.ids.get(context, -1)
@@ -168,6 +178,22 @@ class Observe(Command, frozen=True):
             return DoneAnswer(self.id, True)
         group.append(state, Observed(self.arm, self.reward, group.number(state, context)), key)
         return DoneAnswer(self.id)
+
+
+class Find(Command, frozen=True):
+    """Ask in which context a case is; nothing is decided, and nothing kept."""
+
+    context: Columns
+
+    def run(self, state: State, group: Group, key: str | None) -> FoundAnswer:
+        """Find the leaf."""
+        return FoundAnswer(state.context(self.context))
+
+
+class FoundAnswer(Answer, frozen=True):
+    """The name of a context."""
+
+    context: Context | None
 
 
 class _Change(Command, frozen=True):
@@ -203,7 +229,7 @@ class Change(_Change, frozen=True, kw_only=True):
     the decisions that the agent makes; experts are asked in the others. `force`: an arm to play, whatever the agent
     thinks, in one context or in all; `free` ends that. `forbid`: the arms that must not be played in a context, in
     place of those forbidden before. `retire`, `restore`: an arm, everywhere. `add`: saved MeanBounds of new arms.
-    `agent`: a saved agent, such as one from a newer log, whose policy and knowledge replace those of this one.
+    `agent`: a saved agent, such as one from a newer log, whose policy, tree and knowledge replace those of this one.
     """
 
     context: ContextName | None = None
@@ -288,6 +314,8 @@ def _replaced(state: State, group: Group, agent: Agent, saved: dict[str, Any]) -
         how = "by context" if state.contextual else "without contexts"
         raise RefusedError(422, "invalid", f"{state.name} decides {how}: give an agent that does so, too")
     sets: dict[str, Any] = {"policy": other.policy.to_dict(), "floor": other.floor}
+    for what, value in {"pool": other.pool, "tree": other.tree and other.tree.to_dict()}.items():
+        sets |= {what: value} if value != state.setting(what) else {}
     first = other.knowledge(other.contexts[0] if other.contexts else None).bounds
     new = [arm for arm in other.arms if arm not in agent.arms]
     if new:
@@ -331,6 +359,8 @@ class Erase(Command, frozen=True):
         context = as_context(self.context)
         if context not in state.ids:
             raise RefusedError(404, "unknown_context", "there is no context with this name")
+        if state.tree is not None and context in state.tree.contexts:
+            raise RefusedError(409, "conflict", "this is a leaf of the agent's tree: first replace the agent")
         group.append(state, Erased(state.ids[context], group.by))
         return VersionAnswer(state.version)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from meanbounds.service.commands import Decide, DecideAnswer
 from meanbounds.service.refusals import RefusedError
+
+if TYPE_CHECKING:
+    from meanbounds.service.state import State
+    from meanbounds.service.writer import Group
 
 __all__ = ["Asked", "as_flag", "as_order", "refuse_all"]
 
@@ -16,9 +20,22 @@ _CODES = {"not_json": "PARSE_ERROR", "unknown_agent": "FLAG_NOT_FOUND", "invalid
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What an SDK sends. Of its attributes `context`, `eligible` and `request_id` count; the others are left out."""
+    """What an SDK sends. Of its attributes `context`, `eligible` and `request_id` count, and the columns of a tree."""
 
     context: dict[str, Any] = {}
+
+
+class _Flag(Decide, frozen=True):
+    """A decision in the given context, or in that of the attributes."""
+
+    attributes: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    def run(self, state: State, group: Group, key: str | None) -> DecideAnswer:
+        """Decide."""
+        if self.context is None and state.tree is not None:
+            columns = {name: self.attributes[name] for name in state.tree.columns if name in self.attributes}
+            return Decide(self.id, columns, self.eligible).run(state, group, key)
+        return Decide.run(self, state, group, key)
 
 
 def as_order(asked: Asked) -> Decide:
@@ -26,7 +43,7 @@ def as_order(asked: Asked) -> Decide:
     given: dict[str, Any] = {name: asked.context.get(name) for name in ("context", "eligible")}
     given["id"] = asked.context.get("request_id", f"ofrep-{secrets.token_hex(12)}")
     try:
-        return msgspec.convert(given, Decide)
+        return msgspec.convert(given | {"attributes": asked.context}, _Flag)
     except msgspec.ValidationError as error:
         raise RefusedError(422, "invalid", f"the evaluation context: {error}") from None
 

@@ -170,6 +170,7 @@ OPERATIONS: tuple[Operation, ...] = (  # the most frequent first
     Operation("POST", f"{_ONE}/changes", "admin", "Change an agent", do.VersionAnswer, do.Change),
     Operation("POST", f"{_ONE}/rollback", "admin", "Go back to a version", do.VersionAnswer, do.Rollback),
     Operation("POST", f"{_ONE}/erase", "admin", "Erase the name of a context", do.VersionAnswer, do.Erase),
+    Operation("POST", f"{_ONE}/leaf", "read", "The context of raw columns", do.FoundAnswer, do.Find),
     Operation("GET", "/v1/agents", "read", "All agents", list[views.AgentView], view=_agents),
     Operation("GET", _ONE, "read", "An agent", views.AgentView, view=lambda _, state: views.agent_view(state)),
     Operation("GET", f"{_ONE}/contexts", "read", "Names of contexts", tuple[int, list[Context]], _PAGE, _contexts),

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from meanbounds.agents import Agent
+from meanbounds.agents.tree import Tree
 from meanbounds.bounds import EXPERT, Arm, MeanBounds, UnknownArmError, plain_arms
 from meanbounds.knowledge import Knowledge, Prior
 from meanbounds.linear import Candidate, LinearAgent
@@ -71,6 +72,20 @@ class State:
     def contextual(self) -> bool:
         """Whether decisions are made by context."""
         return isinstance(self.agent, Agent) and self._has_contexts
+
+    @property
+    def tree(self) -> Tree | None:
+        """Finds the names of contexts from raw columns."""
+        return self.agent.tree if isinstance(self.agent, Agent) else None
+
+    def context(self, given: Any) -> Context | None:
+        """The name of the context that JSON stands for; raw columns go no further than here."""
+        if not isinstance(given, dict):
+            return as_context(given)
+        if self.tree is None:
+            said = "no tree to take columns: give the name of a" if self.contextual else "no contexts: leave out the"
+            raise RefusedError(422, "invalid", f"{self.name} has {said} context")
+        return self.tree.leaf(given)
 
     def arm(self, given: Any) -> Any:
         """The arm that JSON stands for: a name, `EXPERT`, or a candidate."""
@@ -218,8 +233,10 @@ class State:
             raise ValueError(f"{what}: an agent for arms with features cannot change it; make a new agent")
         elif what == "policy":
             agent.follow(Policy.from_dict(value))
-        elif what == "floor":
-            agent.follow(agent.policy, floor=value)
+        elif what in ("floor", "pool"):
+            agent.follow(agent.policy, **{what: value})
+        elif what == "tree":
+            agent.tree = value and Tree.from_dict(value)
         elif what == "add":
             agent.add(Knowledge.from_dict(value))
         elif what == "known":
@@ -245,6 +262,10 @@ class State:
             return agent.floor
         if not isinstance(agent, Agent):
             return None
+        if what == "pool":
+            return agent.pool
+        if what == "tree":
+            return agent.tree and agent.tree.to_dict()
         if what == "known":
             return agent.knowledge(*self._where(number)).to_dict()
         return plain_arms(agent.forbidden(*self._where(number)))
@@ -294,7 +315,7 @@ _APPLY: dict[type[Body], Any] = {
     Entered: State._enter,
     Erased: State._erase,
 }
-_ORDER = ("add", "retired", "floor", "share", "known", "forbidden", "forced", "policy")
+_ORDER = ("add", "retired", "pool", "tree", "floor", "share", "known", "forbidden", "forced", "policy")
 
 
 def scope_of(text: str) -> tuple[str, int | None]:

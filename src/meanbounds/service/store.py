@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -140,12 +140,15 @@ class StoredAgent:
     def __init__(self, store: Store, name: str) -> None:
         self._store, self.name = store, name
 
-    def decide(self, id: str, context: Context | None = None, eligible: Sequence[Any] | None = None) -> do.DecideAnswer:
+    def decide(
+        self, id: str, context: Context | Mapping[str, Any] | None = None, eligible: Sequence[Any] | None = None
+    ) -> do.DecideAnswer:
         """Decide; the same id gets the same answer.
 
-        A context that is new is added: nothing is known about it. `eligible` are the arms that may be chosen now, by
-        default all; a `LinearAgent` may be offered candidates. The answer has the arm (`EXPERT` where the experts are
-        asked), its probability and the reason. The reward names the decision by its id.
+        A context that is new is added: nothing is known about it. An agent with a tree takes raw columns in its place,
+        such as ``{"age": 81}``, and keeps the leaf alone. `eligible` are the arms that may be chosen now, by default
+        all; a `LinearAgent` may be offered candidates. The answer has the arm (`EXPERT` where the experts are asked),
+        its probability and the reason. The reward names the decision by its id.
         """
         offered = None if eligible is None else plain(eligible)
         answer = self._ask(do.Decide, id=id, context=context, eligible=offered)
@@ -160,7 +163,7 @@ class StoredAgent:
         """Say that the reward of a decision will never come."""
         self._ask(do.Reward, id=id, reward=None)
 
-    def observe(self, id: str, arm: Arm, reward: float, context: Context | None = None) -> None:
+    def observe(self, id: str, arm: Arm, reward: float, context: Context | Mapping[str, Any] | None = None) -> None:
         """Report what experts chose in a case for which no decision was asked, and how it went."""
         self._ask(do.Observe, id=id, arm=arm, reward=reward, context=context)
 

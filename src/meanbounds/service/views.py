@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanbounds.agents import Agent
+from meanbounds.agents.tree import Tree
 from meanbounds.bounds import EXPERT, Arm
 from meanbounds.evidence import confidence_sequence
 from meanbounds.policies import Guarded
@@ -26,7 +27,10 @@ Earned = tuple[int, float | None, float, float]
 
 
 class AgentView(msgspec.Struct, frozen=True):
-    """An agent; `contexts` is None if it has none, and `reasons` counts why decisions were made as they were."""
+    """An agent; `contexts` is None if it has none, and `reasons` counts why decisions were made as they were.
+
+    `columns` are what its tree asks about, if it has one.
+    """
 
     agent: str
     does: str
@@ -39,6 +43,7 @@ class AgentView(msgspec.Struct, frozen=True):
     earned: Earned
     experts: Earned | None
     reasons: dict[str, int]
+    columns: tuple[str, ...] | None = None
 
 
 class ContextView(msgspec.Struct, frozen=True):
@@ -83,7 +88,9 @@ def agent_view(state: State) -> AgentView:
     forced = [(state.names.get(number or 0), *plain([arm])) for number, arm in state.forced.items()]
     contexts, reasons = len(state.ids) if state.contextual else None, dict(state.reasons)
     settings = agent.policy.to_dict(), state.share, forced
-    return AgentView(state.name, _does(state), state.version, contexts, alarms, *settings, earned, asked, reasons)
+    columns = None if state.tree is None else state.tree.columns
+    view = state.name, _does(state), state.version, contexts, alarms, *settings, earned, asked, reasons, columns
+    return AgentView(*view)
 
 
 def context_view(state: State, number: int | None) -> ContextView:
@@ -127,7 +134,9 @@ def event_view(event: Event, state: State) -> EventView:
 
 
 def _short(value: Any) -> Any:
-    """A setting, unless it is too long to be shown."""
+    """A setting, unless it is too long to be shown; of a tree its leaves."""
+    if isinstance(value, dict) and "nodes" in value:
+        return ", ".join(Tree.from_dict(value).contexts)[:_LONGEST]
     return value if len(msgspec.json.encode(value)) <= _LONGEST else "…"
 
 

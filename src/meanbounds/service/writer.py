@@ -15,7 +15,7 @@ from meanbounds.service.commands import Answer, Create, Order, Reward
 from meanbounds.service.database import ContextRow, Database, StateRow
 from meanbounds.service.events import START, Body, Entered, Erased, Event, chained, digest, key_of, written
 from meanbounds.service.refusals import RefusedError, StoreError
-from meanbounds.service.state import Context, State, as_context, parts_of
+from meanbounds.service.state import Context, State, parts_of
 
 __all__ = ["Group", "Writer"]
 
@@ -192,9 +192,10 @@ class Group:
         except (KeyError, IndexError):
             raise
         except (ValueError, TypeError, LookupError) as error:
-            name = getattr(order.command, "context", None)
-            number = None if name is None else state.ids.get(as_context(name))
-            said = str(error).replace(f"context '{number}'", f"context {name!r}")
+            name = None
+            with suppress(ValueError, TypeError):
+                name = state.context(getattr(order.command, "context", None))
+            said = str(error).replace(f"context '{state.ids.get(name or '')}'", f"context {name!r}")
             return RefusedError(422, "invalid", said.replace("EXPERT", 'EXPERT (in JSON {"expert": true})'))
         if is_new:
             states[order.agent] = state

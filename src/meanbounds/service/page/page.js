@@ -237,6 +237,22 @@ function choose(agent, context = null) {
   look();
 }
 
+function showColumns({ columns }) {
+  $("case").hidden = !columns?.length;
+  fill("columns", [now.agent, columns], () => (columns ?? []).map((name) => make("p", {}, make("label", {}, make("bdi", {}, name), make("input", { name })))));
+}
+
+async function findCase() {
+  const given = [...new FormData($("case"))].map(([name, value]) => [name, value.trim() || null]);
+  $("lost").textContent = "";
+  try {
+    choose(now.agent, (await ask(path("/leaf"), { context: Object.fromEntries(given) })).context);
+    $("main").focus(); // on a phone it is far below
+  } catch ({ message }) {
+    $("lost").textContent = `That did not work: ${message}`;
+  }
+}
+
 async function findContexts(view) {
   const wanted = $("search").value.trim();
   $("choose").hidden = view.contexts === null;
@@ -283,6 +299,7 @@ function show(view, here, changes) {
   fill("contexts", [now.contexts, now.context], () => now.contexts.map((name) =>
     item([make("bdi", {}, plain(name))], () => choose(now.agent, name), current(same(name, now.context)))));
   showAgent(view);
+  showColumns(view);
   showContext(here);
   showChanges(changes);
   suggest();
@@ -307,6 +324,7 @@ for (const form of document.querySelectorAll("[data-change]")) form.addEventList
   const [title, text, body] = forms[form.dataset.change](event.submitter.value);
   askFirst(title, text, "/changes", body);
 });
+$("case").addEventListener("submit", (event) => { event.preventDefault(); findCase(); });
 $("search").addEventListener("input", () => { clearTimeout(searching); searching = setTimeout(look, 200); });
 $("arm").addEventListener("change", suggest);
 $("sure-yes").addEventListener("click", confirmed);
