@@ -20,7 +20,7 @@ from meanbounds.logs.experts import Experts, where
 from meanbounds.support.checks import as_float, as_list, shown
 from meanbounds.support.types import Booleans, Floats, Integers
 
-__all__ = ["FIELDS", "WEAKEST", "Assumed", "check_confidence", "check_counts", "check_shift"]
+__all__ = ["FIELDS", "WEAKEST", "Assumed", "cells_of", "check_confidence", "check_counts", "check_shift"]
 
 FIELDS = ("errors", "loss", "gap_low", "gap_high", "odds", "shift")
 """The rows of the table of `Assumed`; odds are there as one over odds."""
@@ -165,6 +165,11 @@ class Assumed:
         return float(number * (self.high - self.low)) if field in (1, 2, 3) else float(number)
 
 
+def cells_of(counts: Counts) -> Cells:
+    """The cells of a log, in units of its range."""
+    return _listed(counts, None)[1]
+
+
 def check_counts(given: Any) -> None:
     """Refuse what are not the counts of a log."""
     if not isinstance(given, Counts):
@@ -199,16 +204,19 @@ def _listed(counts: Counts, arms: Iterable[Arm] | None) -> tuple[tuple[Arm, ...]
     """The arms and the cells, in the order that the user gave."""
     total, squares = counts.unit
     least = counts.least
-    parts = [counts.count, total, squares, *([] if counts.weighted is None or least is None else counts.weighted)]
+    parts = [counts.count, total, squares, counts.missing if counts.missing is not None else np.zeros_like(total)]
+    parts += [] if counts.weighted is None or least is None else [*counts.weighted]
     names = counts.arms
     if arms is not None:
         names = MeanBounds.vacuous(as_list("arms", arms)).arms
         for k, arm in enumerate(counts.arms):
-            if arm not in names and counts.count[:, k].any():
+            if arm not in names and counts.chosen[:, k].any():
                 raise BoundsError(f"arm {arm!r} has rows in the log, and is not among arms={shown(list(names))}")
         own = [k for k, arm in enumerate(counts.arms) if arm in names]
         wider = np.zeros((len(parts), len(counts.contexts), len(names)))
         wider[:, :, [names.index(counts.arms[k]) for k in own]] = np.array(parts)[:, :, own]
         parts = [*wider]
-    weighted = np.array(parts[3:]) if len(parts) > 3 else None
-    return names, Cells(parts[0], parts[1], parts[2], weighted, 1.0 if least is None else least)
+    weighted = np.array(parts[4:]) if len(parts) > 4 else None
+    missing = None if counts.apart is None else parts[3]
+    apart = min((counts.apart or 0.0) / (counts.high - counts.low), 1.0)
+    return names, Cells(parts[0], parts[1], parts[2], weighted, 1.0 if least is None else least, missing, apart)

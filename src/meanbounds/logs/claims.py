@@ -17,14 +17,19 @@ bounds the mean of an option k by the mean of one variable, which gets one confi
 - **Known propensities.** The mean of k is that of ``c + (Y - c) 1{A = k} / propensity``, for every c.
 - **Checks.** The mean of ``(Y - g) 1{A = k}`` is at least ``-w g``, since the second best option is worth at least 0
   where k was rightly chosen; and that of ``1{A = k} / propensity`` is 1. They bound nothing; a log can refute them.
+- **Missing rewards.** All variables above rise with Y, so where Y is missing, lower limits take the least that its mean
+  can be there and upper limits the most: 0 and 1, or d = `apart` beyond a limit on the mean of k's rows with a reward.
+  A row with that number instead of Y is a row of a variable whose mean is no nearer than the true one. As the number
+  depends on the log unless it is 0 or 1, only Chernoff's limit is used then, which rises with the sum of the rows.
 
 For rewards of 0 and 1 nothing better follows from one context of an infinite log: a linear program over all kinds of
 cases gives the same numbers, as long as each mean where an option was chosen is at least g from both ends of the range,
 and odds are assumed alone. Graded rewards would allow a little more: only their means and variances are used.
 
 With C contexts of K options and confidence c, each option of a context may fail with probability (1 - c) / (C K).
-Checks get 1/50 of that, if there are any, and each side half of the rest. Claims share a side by weights that depend on
-which fields are given, never on the log. Where G is given, the empty set S has 1/5 of the weight of all sets. Another
+Limits on the mean of its rows with a reward get 1/10 of that, if others have none and d < 1. Checks get 1/50 of what is
+left, if there are any, and each side half of the rest. Claims share a side by weights that depend on which fields are
+given, never on the log. Where G is given, the empty set S has 1/5 of the weight of all sets. Another
 2/5 are shared equally by the other sizes, and of the last 2/5 a set that leaves out r options gets ``1 / ((r + 1) (r +
 2))`` for its size, since large sets are often best. Sets of one size have equal weights. All of these limits hold at
 once, so the best may be taken. For Chernoff's limit that is the best of all sets: it has the first options in the order
@@ -34,8 +39,8 @@ of ``E[(Y - G) 1{A = j}]``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import log
+from dataclasses import dataclass, replace
+from math import log, log1p
 
 import numpy as np
 from scipy.special import gammaln
@@ -52,6 +57,8 @@ GAP_LOW, WEIGHTS = 1, 2  # what the checks can refute
 
 _CHECKS = 0.02  # of the error of an option
 _EMPTY = 0.2  # of the weight of all sets goes to the empty one
+_FOR_MISSING = 0.1  # of the error of an option, to limits on the mean of its rows with a reward, if some have none
+_HUGE = 1e200  # sums of squares with which no limit by the variance is the better one
 _FOR_SHARE = 0.1  # of the error of bounds by odds, to the limit on the option's share and to that on the deviation
 _CENTRES = (0.0, 0.5, 1.0)  # the numbers c of known propensities
 _AT_ONCE = 2**20  # numbers in the arrays over contexts, options and sets
@@ -61,7 +68,8 @@ _AT_ONCE = 2**20  # numbers in the arrays over contexts, options and sets
 class Cells:
     """Rows, sums and sums of squares, contexts x arms, of rewards in units of their range.
 
-    `weighted` and `least` are those of `Counts`.
+    `weighted` and `least` are those of `Counts`. `rows` have a reward; `missing` more have none, and the mean of these
+    is within `apart` of that of the others.
     """
 
     rows: Floats
@@ -69,11 +77,39 @@ class Cells:
     squares: Floats
     weighted: Floats | None = None
     least: float = 1.0
+    missing: Floats | None = None
+    apart: float = 1.0
 
     def at(self, places: slice | Integers) -> Cells:
         """The cells of some contexts; a place may come twice."""
         weighted = None if self.weighted is None else self.weighted[:, places]
-        return Cells(self.rows[places], self.total[places], self.squares[places], weighted, self.least)
+        missing = None if self.missing is None else self.missing[places]
+        own = self.rows[places], self.total[places], self.squares[places]
+        return Cells(*own, weighted, self.least, missing, self.apart)
+
+    @property
+    def chosen(self) -> Floats:
+        """Rows with a reward or without."""
+        return self.rows if self.missing is None else self.rows + self.missing
+
+    def sides(self, nats: float) -> tuple[Cells, Cells, float]:
+        """The cells of all rows, with what is missing at its least and at its most, and the nats that this costs.
+
+        `nats` are those of all that is said of one option, as in `claimed`; all else that is said gets the cost more.
+        """
+        if self.missing is None or not self.missing.any():
+            return self, self, 0.0
+        known = self.apart >= 1.0 or nats <= EXACT
+        level = EXACT if known else nats + log(2.0) - log(_FOR_MISSING)
+        sums = self.rows, self.total, self.squares, level
+        least = np.maximum(lower_limit(*sums) - self.apart, 0.0)
+        most = np.minimum(upper_limit(*sums) + self.apart, 1.0)
+        found = []
+        for value in (least, most):
+            squares = self.squares + np.where((self.missing > 0.0) & (self.apart < 1.0), _HUGE, self.missing * value**2)
+            total = self.total + self.missing * value
+            found.append(replace(self, rows=self.chosen, total=total, squares=squares, missing=None))
+        return found[0], found[1], 0.0 if known else -log1p(-_FOR_MISSING)
 
     def mirrored(self) -> Cells:
         """The cells of 1 - Y; known propensities are left out."""
@@ -106,7 +142,9 @@ def claimed(cells: Cells, table: Floats, nats: float) -> tuple[Floats, Floats, I
     return lower, upper, refuted
 
 
-def _part(cells: Cells, table: Floats, nats: float) -> tuple[Floats, Floats, Integers]:
+def _part(given: Cells, table: Floats, nats: float) -> tuple[Floats, Floats, Integers]:
+    low_cells, cells, cost = given.sides(nats)
+    nats += cost
     errors, loss, gap, gap_high, inverse = (row[:, None] for row in table)
     with np.errstate(divide="ignore", invalid="ignore"):
         wrong = np.fmin(errors, np.where(gap > 0.0, loss / gap, 1.0))
@@ -127,7 +165,7 @@ def _part(cells: Cells, table: Floats, nats: float) -> tuple[Floats, Floats, Int
         weighted=0.9 * known * np.ones_like(gap),
     )
     turned = cells.mirrored()
-    lower = _over_sets(cells, gap_high, np.zeros_like(gap), lower_of["sets"])
+    lower = _over_sets(low_cells, gap_high, np.zeros_like(gap), lower_of["sets"])
     upper = 1.0 - _over_sets(turned, gap_high, np.zeros_like(gap), upper_of["sets"])
     if judged.any():
         upper = np.minimum(upper, _raised(cells, gap, upper_of["right"]) + wrong * gap + lost)
@@ -135,7 +173,7 @@ def _part(cells: Cells, table: Floats, nats: float) -> tuple[Floats, Floats, Int
         upper = np.minimum(upper, _raised(cells, np.zeros_like(gap), upper_of["loss"]) + lost)
         upper = np.minimum(upper, 1.0 - _over_sets(turned, gap_high, gap, upper_of["gap"]) + wrong * gap)
     if tilted.any():
-        lower = np.maximum(lower, 1.0 - _by_odds(turned, inverse, lower_of["odds"]))
+        lower = np.maximum(lower, 1.0 - _by_odds(low_cells.mirrored(), inverse, lower_of["odds"]))
         upper = np.minimum(upper, _by_odds(cells, inverse, upper_of["odds"]))
     refuted = np.zeros(lower.shape, dtype=np.int64)
     check = np.where(checked, nats - log(_CHECKS / 2.0), np.inf) if nats > EXACT else np.where(checked, EXACT, np.inf)

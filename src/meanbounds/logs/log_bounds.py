@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import log
 from typing import Any, Self
 
 import numpy as np
 
 from meanbounds.bounds import Arm, BoundsError, MeanBounds
-from meanbounds.logs.assumed import Assumed, check_confidence, check_shift
+from meanbounds.logs.assumed import Assumed, cells_of, check_confidence, check_shift
+from meanbounds.logs.claims import Cells
 from meanbounds.logs.confidence import as_nats, lower_limit, upper_limit
 from meanbounds.logs.counts import Context, Counts, plain
 from meanbounds.logs.experts import ANYONE, Experts, where
@@ -208,11 +210,14 @@ def value(counts: Counts, *, confidence: float = 0.95, joint: bool = True, shift
     >>> lower.round(3), upper.round(3)
     (array([0.635]), array([0.723]))
     """
-    total, squares = counts.unit
     nats = as_nats((1.0 - check_confidence(confidence)) / (2.0 * (len(counts.contexts) if joint else 1)))
-    sums = counts.count.sum(axis=1), total.sum(axis=1), squares.sum(axis=1), nats
+    least, most, cost = cells_of(counts).sides(nats - log(2.0) + log(len(counts.arms)))
     low, width = counts.low, counts.high - counts.low
-    lower, upper = (low + width * limit(*sums) for limit in (lower_limit, upper_limit))
+
+    def whole(cells: Cells) -> tuple[Floats, Floats, Floats, float]:
+        return cells.rows.sum(axis=1), cells.total.sum(axis=1), cells.squares.sum(axis=1), nats + cost
+
+    lower, upper = (low + width * side for side in (lower_limit(*whole(least)), upper_limit(*whole(most))))
     moved = check_shift(shift) * width
     return np.maximum(lower - moved, low), np.minimum(upper + moved, counts.high)
 

@@ -98,11 +98,11 @@ def _laws(assumed: Assumed, strongest: float, wait: float, correlation: float) -
     """Mean and strength of each Beta law, contexts x arms, in units of the range."""
     cells, rows = assumed.cells, _rows(assumed)
     lower, upper = assumed.exact_limits
-    everyone = cells.rows.sum(axis=1, keepdims=True)
+    everyone = cells.chosen.sum(axis=1, keepdims=True)
     least, most = _for_any_expert(assumed)
     inside = np.minimum(least, 1.0 - _INSIDE), np.maximum(most, _INSIDE)
     mean = np.clip((rows * 0.5 * (lower + upper) + 1.0) / (rows + 2.0), *inside)
-    share = cells.rows / np.maximum(everyone, 1.0)
+    share = cells.chosen / np.maximum(everyone, 1.0)
     others = np.maximum(1.0 - share, 1e-9)
     together = np.clip(((share**2).sum(axis=1, keepdims=True) - share**2) / others**2, 0.0, 1.0)
     variance = (correlation + (1.0 - correlation) * together) * (upper - lower) ** 2 / 12.0

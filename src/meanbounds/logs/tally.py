@@ -139,7 +139,7 @@ class Groups:
         known, arms = np.array(weighted) if weighted else None, tuple(arm_names(order))
         by_value = [*sums[:3], np.zeros(shape) if without is None else without]
         chance = Instrument(question.keys[0].name, tuple(map(str, values)), np.array(by_value)) if first else None
-        rest = None if without is None else without.sum(axis=0), apart, chance
+        rest: Any = (None if without is None else without.sum(axis=0), apart, chance)
         return Counts(contexts, arms, count, total, squares, *ends, columns, *names, dropped, known, least, *rest)
 
 
