@@ -41,6 +41,7 @@ Stroke data: Sandercock, Niewada and Czlonkowska (2011), doi 10.7488/ds/104.
 
 ![Gain on the experts over time](images/trials.png)
 """
+COLUMNS = "## Age and blood pressure as numbers"  # this part of the page is written by `benchmarks.numeric`
 EXPERTS = ("right", "err in 20%", "habit", "wrong ideas", "reserve the best")
 KEPT = {"margin 0.01": (0.01,), "14% of failures": (None, None, 0.14), "14%, 30 in total": (None, None, 0.14, 30.0)}
 PROMISES = {"at least 98%": mb.Promise(at_least=0.98)} | {name: mb.Promise(*given) for name, given in KEPT.items()}
@@ -57,6 +58,20 @@ QUERIES = {
 }
 
 
+def choices_of(means: Floats, average: Floats, guess: Floats, sicker: Booleans) -> dict[str, Floats]:
+    """The probability of each option in each kind of case, by kind of experts."""
+    size = means.shape[-1]
+    right, best, worst = (np.eye(size)[own] for own in (means.argmax(axis=-1), average.argmax(), average.argmin()))
+    most = np.where(sicker, 0.9, 0.6)[..., None]
+    return {
+        "right": right,
+        "err in 20%": 0.8 * right + 0.2 / size,
+        "habit": 0.4 * right + 0.6 * worst,
+        "wrong ideas": np.eye(size)[guess.argmax(axis=-1)],
+        "reserve the best": np.where(best > 0.0, most, (1.0 - most) / (size - 1)),
+    }
+
+
 class Trial:
     """The cases of a trial, and how experts of each kind choose who see what is hidden."""
 
@@ -66,19 +81,10 @@ class Trial:
         cases = self.cases = HiddenContexts.from_trial(visible, hidden, arms, np.array(rewards, dtype=np.float64))
         self.shares = cases.probabilities.sum(axis=1)  # of each age
         self.truth = self.shares @ cases.marginal_means
-        size, kinds = len(cases.arms), cases.means.mean(axis=2)
-        right, best = np.eye(size)[cases.best], np.eye(size)[self.truth.argmax()]
-        guess = cases.means + np.random.default_rng(3).normal(0.0, 0.15, right.shape)
+        guess = cases.means + np.random.default_rng(3).normal(0.0, 0.15, cases.means.shape)
+        kinds = cases.means.mean(axis=2)
         sicker = kinds < (cases.hidden_given_visible * kinds).sum(axis=1, keepdims=True)
-        most = np.where(sicker, 0.9, 0.6)[..., None]
-        choices: dict[str, Floats] = {
-            "right": right,
-            "err in 20%": 0.8 * right + 0.2 / size,
-            "habit": 0.4 * right + 0.6 * np.eye(size)[self.truth.argmin()],
-            "wrong ideas": np.eye(size)[guess.argmax(axis=2)],
-            "reserve the best": np.where(best > 0.0, most, (1.0 - most) / (size - 1)),
-        }
-
+        choices = choices_of(cases.means, self.truth, guess, sicker)
         joint = {k: np.einsum("zu,zuk,zukv->zkv", cases.probabilities, c, cases.law) for k, c in choices.items()}
         self.choices, self.joint = choices, joint
 
@@ -252,7 +258,9 @@ def main(given: Sequence[str] | None = None) -> None:
         print(*key, flush=True)
     picture([*trials], results, options.to / "images/trials.png")
     parts = [tables(name, trial, results, options.decisions[0]) for name, trial in trials.items()]
-    (options.to / "trials.md").write_text("\n".join([HEAD, *parts]), encoding="utf-8")
+    page = options.to / "trials.md"
+    _, found, kept = page.read_text(encoding="utf-8").partition(COLUMNS) if page.exists() else ("", "", "")
+    page.write_text("\n".join([HEAD, *parts, *([found + kept] if found else [])]), encoding="utf-8")
 
 
 if __name__ == "__main__":
