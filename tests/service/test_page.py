@@ -16,6 +16,7 @@ import pytest
 import uvicorn
 
 import meanbounds as mb
+from meanbounds.agents.tree import Split, Tree
 from meanbounds.service.access import make_token
 from meanbounds.service.app import make_app
 from meanbounds.service.store import Store
@@ -218,3 +219,28 @@ def lose_connection(page: Any, expect: Any) -> None:
     page.unroute_all()
     page.evaluate(AGAIN)
     expect(page.locator("body.old")).to_have_count(0)
+
+
+def test_the_context_of_a_case_on_a_phone(browser: Any, tmp_path: Path) -> None:
+    """Raw columns lead to the context that they are in, and wrong ones to what is wrong with them."""
+    expect = pytest.importorskip("playwright.sync_api").expect
+    expect.set_options(timeout=PATIENCE)
+    tree = Tree([Split("age", 75.0, missing="left"), None, Split(EVIL, left=("x",), right=("y",)), None, None])
+    agent = mb.Agent(mb.GLUE(), dict.fromkeys(tree.contexts, KNOWN), seed=3, tree=tree)
+    with Store.create(tmp_path / "clinic.db", "clinic", agent) as store:
+        token = make_token(store.database, ["read"])
+        with serving(store) as url, opened(browser, url, 390, "light") as page:
+            enter(page, expect, token)
+            page.get_by_text("The context of a case").click()
+            for given, other, says in (
+                ("eighty", "", "age must be a number"),
+                ("81,5", "y", tree.contexts[2]),
+                ("", "", tree.contexts[0]),
+            ):
+                page.get_by_role("textbox", name="age").fill(given)
+                page.get_by_role("textbox", name=EVIL).fill(other)
+                page.get_by_role("button", name="Find it").click()
+                expect(page.locator("#lost" if says.startswith("age must") else "#here")).to_contain_text(says)
+            expect(page.locator("#lost")).to_be_empty()
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            assert page.evaluate(UNLABELLED) == 0

@@ -239,7 +239,7 @@ function choose(agent, context = null) {
 
 function showColumns({ columns }) {
   $("case").hidden = !columns?.length;
-  fill("columns", [now.agent, columns], () => (columns ?? []).map((name) => make("p", {}, make("label", {}, make("bdi", {}, name), make("input", { name })))));
+  fill("columns", [now.agent, columns], () => (columns ?? []).map((name) => make("p", {}, make("label", {}, named(name), make("input", { name })))));
 }
 
 async function findCase() {
