@@ -203,3 +203,32 @@ def test_the_cost_of_asking_is_named() -> None:
     assert "allows failures where they have none" in mb.logs.start(sure).warnings()[0]
     with pytest.raises(ValueError, match="belongs to a promise"):
         mb.logs.agent(counts, promise=None, ask=0.1)
+
+
+def test_one_budget_for_all_contexts_is_not_promised_in_each() -> None:
+    counts = made([[600, 400], [300, 300]], [[480, 200], [150, 100]], contexts=["a", "b"])
+    apart, together = (
+        mb.logs.start(counts, pooled=pooled, promise=mb.Promise(at_least=0.9)) for pooled in (False, True)
+    )
+    assert apart.promised().endswith("with probability 0.95 in each context.")
+    assert together.promised().endswith("with probability 0.95 in all contexts together.")
+    assert "at most 581 successes fewer in 10,000 decisions" in together.promised()  # a tenth of 930 / 1,600
+    assert "allows 21.3% more failures than they have in “a”" in apart.warnings()[0]
+    assert not together.warnings()  # 13.9% of 670 failures
+
+
+@pytest.mark.parametrize(
+    ("apart", "said"),
+    [
+        (0.0, "whether “recovered” is missing was chance for cases of a context with the same option"),
+        (0.1, "with each option the mean of missing “recovered” is within 0.1 of that of the others"),
+        (None, "nothing is assumed of the experts"),
+    ],
+)
+def test_missing_outcomes_are_counted_and_what_is_assumed_of_them_is_said(apart: float | None, said: str) -> None:
+    counts = made([[600, 400]], [[480, 200]], missing=[[200, 20]], apart=apart, reward="recovered")
+    text, page = str(mb.logs.start(counts)), mb.logs.explain(counts).html
+    assert text.startswith(f"1,000 rows, 1 context, 2 options, and 220 rows without recovered; {said}\n")
+    assert "They are most frequent with “a”, 25%." in page
+    assert (f"if {said}" in page) == (apart is not None)
+    assert only(mb.logs.start(counts)).mostly.share == pytest.approx(800 / 1220)

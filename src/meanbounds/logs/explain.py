@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from meanbounds.bounds import EXPERT, Arm
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.experts import ANYONE, Experts
 from meanbounds.logs.log_agent import OF_BOUNDS
+from meanbounds.logs.log_bounds import bounds
 from meanbounds.logs.outlook import Outlook
-from meanbounds.logs.pictures import Row, bars, pins, swings
+from meanbounds.logs.pictures import Branch, Row, bars, branches, pins, swings
 from meanbounds.logs.read import LOUD
 from meanbounds.logs.start import Start, start
 from meanbounds.logs.tipping import Tip, tipping
-from meanbounds.logs.words import Words, amount, cautions, condition, listed, name_of, quantity, quoted, some
+from meanbounds.logs.words import (
+    Words,
+    amount,
+    assumptions,
+    cautions,
+    condition,
+    listed,
+    name_of,
+    quantity,
+    quoted,
+    some,
+)
 from meanbounds.support.optional import import_optional
 from meanbounds.support.saving import write_atomically
 from meanbounds.support.version import __version__
@@ -92,25 +106,30 @@ class _Parts:
 
     def __init__(self, found: Start, tips: dict[Context, tuple[Tip, ...]]) -> None:
         self.start, self.counts, self.tips = found, found.counts, tips
-        self.words, self.several = Words.of(found.counts), len(found.counts.contexts) > 1
+        self.words, self.several = Words.of(found.counts), sum(found.concluded.values()) > 1
 
     def all(self) -> dict[str, Any]:
         """The variables of the template."""
         found, counts, shown = self.start, self.counts, self.start.outlooks
-        sizes = (counts.rows, "row"), (len(counts.contexts), "context"), (len(shown[0].options), "option")
+        contexts, where, tree = sum(found.concluded.values()), quoted(shown[0].context), getattr(counts, "tree", None)
+        sizes = (counts.rows, "row"), (contexts, "context"), (len(shown[0].options), "option")
         draws = self._bars, self._pins, self._swings
         titles = [f"{name_of(one.context)}, {quantity(one.rows, 'row')}" for one in shown]
         pictures = [(title, *(draw(one) for draw in draws)) for title, one in zip(titles, shown, strict=True)]
-        left = len(counts.contexts) - len(shown)
+        left = contexts - len(shown)
         return {
             "start": found,
             "words": self.words,
             "conclusion": found.in_words().removesuffix("."),
-            "assumed": "" if found.experts == ANYONE else found.experts.in_words(),
+            "assumed": assumptions(counts, "" if found.experts == ANYONE else found.experts.in_words()),
+            "added": self._added(),
+            "trees": self._trees(),
+            "differ": self._differ(),
+            "columns": some([quoted(name) for name in counts.columns]),
             "cautions": [*self._dropped(), *cautions(counts), *found.warnings()],
             "sizes": ", ".join(quantity(*size) for size in sizes),
-            "lead": [self._about(shown[0], shown[0].because), self._excluded()],
-            "largest": f" in {quoted(shown[0].context)}, the largest context" * self.several,
+            "lead": [self._about(shown[0], shown[0].because, f"In the largest context, {where}"), self._excluded()],
+            "largest": (" in the largest context" if tree else f" in {where}, the largest context") * self.several,
             "pictures": pictures,
             "left_out": f"{quantity(left, 'more context')} with fewer rows: not shown here." if left else "",
             "unsaid": [self._unsaid(one) for one in shown[:_LINES]],
@@ -120,9 +139,9 @@ class _Parts:
             "version": __version__,
         }
 
-    def _about(self, one: Outlook, text: str) -> str:
+    def _about(self, one: Outlook, text: str, where: str = "") -> str:
         """A sentence about a context, with its name if there are several."""
-        return f"{name_of(one.context)}: {text}." if self.several else f"{text[:1].upper()}{text[1:]}."
+        return f"{where or name_of(one.context)}: {text}." if self.several else f"{text[:1].upper()}{text[1:]}."
 
     def _dropped(self) -> list[str]:
         """How many rows were left out, in a sentence."""
@@ -133,13 +152,16 @@ class _Parts:
 
     def _excluded(self) -> str:
         """What the bounds exclude."""
-        said = []
+        said, often = list[str](), Counter[Arm]()
         for one in self.start.outlooks:
             most = max(own.lower for own in one.options)
             if out := [own.arm for own in one.options if own.upper < most]:
                 said.append(f"{listed(out)}{f' in {quoted(one.context)}' * self.several}")
+                often.update(out)
+        if len(said) > _LINES // 2:
+            said = [f"{quoted(arm)} in {quantity(many, 'context')}" for arm, many in often.most_common()]
         if said:
-            return f"By the bounds from this log, these cannot be the best option: {'; '.join(said[:4])}."
+            return f"By the bounds from this log, these cannot be the best option: {'; '.join(said)}."
         where = " in any context" * self.several
         return f"The bounds from this log exclude no option{where}: each could be the best one."
 
@@ -165,6 +187,62 @@ class _Parts:
                 wins.append(self._about(one, f"{quoted(one.odds[0])} earns more than your experts if {change}"))
             turns += [self._about(one, f"{tip.change} if {condition(tip.field, tip.value)} {tip.side}") for tip in tips]
         return wins + turns
+
+    def _added(self) -> str:
+        """What an instrument adds to the bounds of the contexts that are shown."""
+        own, found, counts = self.counts.instrument, self.start, replace(self.counts, instrument=None)
+        if own is None:
+            return ""
+        arms = [one.arm for one in found.outlooks[0].options]
+        level = 1.0 - OF_BOUNDS * (1.0 - found.confidence)
+        without = bounds(counts, found.experts, confidence=level, shift=found.shift, arms=arms)
+        before = sum(
+            one.rows * float((without[one.context].upper - without[one.context].lower).sum()) for one in found.outlooks
+        )
+        after = sum(one.rows * (option.upper - option.lower) for one in found.outlooks for option in one.options)
+        share = 1.0 - after / before
+        more = f"makes the bounds {share:.0%} narrower on average" if share >= 0.005 else "adds nothing to the bounds"
+        return f"That {quoted(own.column)} was partly chance {more}."
+
+    def _trees(self) -> list[str]:
+        """A picture for each side of the first question; none if there is no question."""
+        found: list[list[Branch]] = []
+        for depth, answer, one in self.start.outline:
+            found += [[] for _ in range(depth == 0)]
+            found[-1].append(self._branch(depth, answer, one))
+        ends = self.counts.low, self.counts.high, self.start.average - self.start.cost
+        drawn = [branches(f"The contexts with {part[0].answer}", part, *ends) for part in found]
+        return drawn if len(self.start.outline) > 1 else []
+
+    def _branch(self, depth: int, answer: str, one: Outlook | None) -> Branch:
+        if one is None:
+            return Branch(depth, name_of(answer))
+        most, words = one.mostly, self.words
+        tries = "asks your experts" if one.wanted is EXPERT else f"would try {quoted(one.wanted)}"
+        asks = "asks first" * (one.first is EXPERT and one.wanted is not EXPERT)
+        lines = [
+            (f"experts: {quoted(most.arm)} {most.share:.0%}", f"earn {words.reward(one.likely)}", "soft"),
+            (f"agent: {tries}", asks, "other" if one.differs else "soft"),
+        ]
+        return Branch(depth, name_of(answer), quantity(one.rows, "row"), lines, one.likely)
+
+    def _differ(self) -> list[str]:
+        """Where the agent's policy prefers another option than the experts, those with the most rows first."""
+        found = []
+        for one in self.start.outlooks:
+            if one.differs:
+                own, most, reward = (
+                    next(own for own in one.options if own.arm == one.wanted),
+                    one.mostly,
+                    self.words.reward,
+                )
+                found.append(
+                    f"{name_of(one.context)} ({quantity(one.rows, 'row')}): your experts mostly choose "
+                    f"{quoted(most.arm)} ({most.share:.0%}) and earn about {reward(one.likely)}; the agent would "
+                    f"rather try {quoted(own.arm)}, which can earn {reward(own.lower)} to {reward(own.upper)}."
+                )
+        more = [f"{quantity(len(found) - _LINES, 'more context')} with fewer rows."] * (len(found) > _LINES)
+        return [*found[:_LINES], *more]
 
     def _bars(self, one: Outlook) -> str:
         words = self.words

@@ -18,7 +18,7 @@ from meanbounds.logs.counts import Context, Counts, plain
 from meanbounds.logs.experts import Experts
 from meanbounds.logs.log_agent import FEWEST, LEAST_SHARE, OF_BOUNDS, OF_GUARD, OF_VALUE
 from meanbounds.logs.log_bounds import value
-from meanbounds.logs.words import Words, allowed, quantity, quoted
+from meanbounds.logs.words import Words, allowed, assumptions, quantity, quoted
 from meanbounds.policies import Guarded, Promise
 from meanbounds.support.types import Booleans, Floats, Integers
 
@@ -34,7 +34,7 @@ class Option(NamedTuple):
     """An option in a context, in reward units: its rows and plain average, its bounds, and whether it is played.
 
     `gain` and `loss` are the most that it can bring more or less than the experts in a decision; a negative loss is a
-    certain gain.
+    certain gain. `share` is that of the experts' choices, with those whose outcome is missing.
     """
 
     arm: Arm
@@ -45,6 +45,7 @@ class Option(NamedTuple):
     gain: float
     loss: float
     played: bool
+    share: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,9 @@ class Outlook:
         Its name, its rows in the log, and all options.
     value, limits
         What the experts earned on average less the cost of asking them, and limits on that.
+    likely
+        The same drawn towards the average of all contexts, which weighs as much as 30 rows: of many averages the
+        highest is too high, and the lowest too low.
     first, behind, reason
         What would be played first, `EXPERT` if the experts are asked; how many rows stand behind it; and why:
         ``"policy"`` for what the policy wants, ``"guard"`` if it wants `wanted`, which the promise does not allow yet,
@@ -76,6 +80,7 @@ class Outlook:
     options: tuple[Option, ...]
     value: float
     limits: tuple[float, float]
+    likely: float
     first: Arm
     behind: int
     reason: Literal["guard", "policy", "support"]
@@ -89,6 +94,16 @@ class Outlook:
     def unsupported(self) -> list[Arm]:
         """The options that are not played: they have too few rows, or are forbidden."""
         return [own.arm for own in self.options if not own.played]
+
+    @property
+    def mostly(self) -> Option:
+        """The option that the experts choose most often."""
+        return max(self.options, key=lambda own: own.share)
+
+    @property
+    def differs(self) -> bool:
+        """Whether the agent's policy prefers another option than the experts."""
+        return self.wanted not in (EXPERT, self.mostly.arm)
 
     def first_in_words(self) -> str:
         """What is done first, and why."""
@@ -178,12 +193,13 @@ class Limits:
         context, conclusion = counts.contexts[place], int(self.concluded[place])
         rows, width = cells.rows[place], counts.high - counts.low
         averages = np.where(rows > 0.0, counts.low + width * cells.total[place] / np.maximum(rows, 1.0), np.nan)
-        columns = (part[place].tolist() for part in (self.lower, self.upper, self.gain, self.loss, self.playable))
+        parts = self.lower, self.upper, self.gain, self.loss, self.playable, self._shares
+        columns = (part[place].tolist() for part in parts)
         whole = rows.astype(int).tolist()
         options = tuple(map(Option, self.assumed.arms, whole, averages.tolist(), *columns))
         order = [own for own in options if own.played]
         best = max(order, key=lambda own: (conclusion > 0) * own.gain - own.loss, default=None)
-        first, wanted = made.arms[int(made.probabilities(context).argmax())], _wanted(made, context)
+        first, wanted = made.arms[int(made.probabilities(context).argmax())], self._wanted(context)
         reason: Literal["guard", "policy", "support"] = "policy"
         if first is EXPERT:
             reason = "support" if not order else "policy" if wanted is EXPERT else "guard"
@@ -194,6 +210,7 @@ class Limits:
             options=options,
             value=float(self.value[place]),
             limits=(float(self.least[place]), float(self.most[place])),
+            likely=float(self._likely[place]),
             first=first,
             behind=sum(own.rows for own in options if first in (own.arm, EXPERT)),
             reason=reason,
@@ -204,9 +221,35 @@ class Limits:
             because=self._because(place, best, odds),
         )
 
+    @cached_property
+    def _shares(self) -> Floats:
+        """The share of each option in the choices of its context."""
+        chosen = np.zeros(self.playable.shape)
+        places = [self.assumed.arms.index(arm) for arm in self.counts.arms]
+        chosen[:, places] = self.counts.chosen
+        return chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1.0)
+
+    @cached_property
+    def _likely(self) -> Floats:
+        """What the experts earn in each context, drawn towards what they earn in all."""
+        rows, known = self.counts.chosen.sum(axis=1), np.nan_to_num(self.value)
+        return (rows * known + FEWEST * (rows @ known) / rows.sum()) / (rows + FEWEST)
+
+    def _wanted(self, context: Context) -> Arm:
+        """What the agent's policy would play first without a guard."""
+        return self.agent.arms[int(self._free.probabilities(context).argmax())]
+
+    @cached_property
+    def _free(self) -> Agent:
+        """The agent without its guard."""
+        plays = self.agent.policy
+        if not isinstance(plays, Guarded):
+            return self.agent
+        return Agent.from_dict({**self.agent.to_dict(), "policy": plays.base.to_dict()})
+
     def _because(self, place: int, best: Option | None, odds: tuple[Arm, float] | None) -> str:
         conclusion, words = int(self.concluded[place]), Words.of(self.counts)
-        told = (self.assumed.table == np.array(WEAKEST)[:, None])[:5].all()
+        told = (self.assumed.table == np.array(WEAKEST)[:, None])[:5].all() and not assumptions(self.counts)
         condition = "" if told else ", if what you assume is true"
         if best is None:
             return f"no option has {FEWEST} rows and {LEAST_SHARE:.0%} of the choices; include some by name to try them"
@@ -237,12 +280,3 @@ class Limits:
             return None
         found = nearest(lambda v: (lower(v) >= level).any(axis=1), start, end)
         return assumed.arms[int(lower(found)[0].argmax())], float(1.0 / found[0])
-
-
-def _wanted(made: Agent, context: Context) -> Arm:
-    """What the agent's policy would play first without a guard."""
-    if not isinstance(made.policy, Guarded):
-        return made.arms[int(made.probabilities(context).argmax())]
-    free = Agent(made.policy.base, made.knowledge(context), seed=made.seed)
-    free.forbid(made.forbidden(context))
-    return free.arms[int(free.probabilities().argmax())]

@@ -1,4 +1,4 @@
-"""The three pictures of a page as SVG, laid out for a phone: bounds, tipping values, gains and losses."""
+"""The pictures of a page as SVG, laid out for a phone: a tree, bounds, tipping values, gains and losses."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from html import escape
 from math import ceil, floor, log10, nan
 from typing import NamedTuple
 
-__all__ = ["Row", "bars", "pins", "swings"]
+from meanbounds.logs.words import cut
+
+__all__ = ["Branch", "Row", "bars", "branches", "pins", "swings"]
 
 _WIDTH, _EDGE = 358.0, 10.0  # of a phone's window of 390 pixels, less its margins
 _INSIDE = _WIDTH - 2.0 * _EDGE
+_DEEPEST = 112.0  # how far a leaf is moved to the right at most
 _NARROW, _BROAD = frozenset("iljtfr.,:;'|!()[] "), frozenset("mwMW@%…")
 
 
@@ -23,6 +26,44 @@ class Row(NamedTuple):
     label: str
     mark: float = nan
     kind: str = "option"
+
+
+class Branch(NamedTuple):
+    """One answer of a tree: how deep it is, and for a leaf a label, lines (left, right, class) and what is earned."""
+
+    depth: int
+    answer: str
+    label: str = ""
+    lines: Sequence[tuple[str, str, str]] = ()
+    mark: float = nan
+
+
+def branches(words: str, rows: Sequence[Branch], low: float, high: float, own: float) -> str:
+    """A tree as an outline; each leaf has its lines, and a bar up to its mark, with a dash at `own`."""
+    parts, above, y = list[str](), list[float](), 0.0
+    step = min(16.0, _DEEPEST / max(1, *(row.depth for row in rows)))
+    for row in rows:
+        x, middle = _EDGE + step * row.depth, y + 11.0
+        del above[row.depth :]
+        if row.depth:
+            parts.append(_line(x - step + 4.0, above[-1] + 7.0, x - step + 4.0, middle, "rule"))
+            parts.append(_line(x - step + 4.0, middle, x - 3.0, middle, "rule"))
+        above.append(middle)
+        parts += _named(y + 15.0, row.answer, row.label, x, "leaf" if row.lines else "")
+        y += 20.0
+        for left, right, kind in row.lines:
+            parts += _named(y + 13.0, left, right, x + 4.0, kind)
+            y += 17.0
+        if row.mark == row.mark:
+            start = _EDGE + _DEEPEST + 4.0  # of all bars, so that they can be compared
+            ends = [
+                start + (_x(value, low, high) - _EDGE) * (1.0 - (start - _EDGE) / _INSIDE) for value in (row.mark, own)
+            ]
+            parts.append(_line(start, y + 6.0, _WIDTH - _EDGE, y + 6.0, "rule"))
+            parts.append(_line(start, y + 6.0, ends[0], y + 6.0, "way"))
+            parts.append(_line(ends[1], y + 2.0, ends[1], y + 10.0, "dash"))
+        y += 18.0 if row.lines else 2.0
+    return f"{_head(words, y)}{''.join(parts)}</svg>"
 
 
 def bars(words: str, rows: Sequence[Row], low: float, high: float) -> str:
@@ -85,14 +126,17 @@ def _ticks(low: float, high: float) -> list[tuple[float, str]]:
     return [(k * step, f"{k * step:.6g}") for k in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
 
 
-def _named(y: float, name: str, label: str) -> list[str]:
+def _named(y: float, name: str, label: str, x: float = _EDGE, kind: str = "") -> list[str]:
     """A name on the left, as much of it as there is room for, and a label on the right."""
-    room = _INSIDE - 10.0 - sum(map(_across, label))
-    short = name
-    while short and sum(map(_across, short)) > room:
-        short = short.removesuffix("…")[:-1].rstrip() + "…" * (len(short) > 1)
+    room = _WIDTH - _EDGE - x - 10.0 * bool(label) - sum(map(_across, label))
+    room /= 1.1 if kind == "leaf" else 1.0  # bold letters are wider
+    short, left = name, len(name)
+    while left and sum(map(_across, short)) > room:
+        left -= 1
+        short = cut(name, left)
     right = f'<text class="soft" text-anchor="end" x="{_WIDTH - _EDGE:.1f}" y="{y:.1f}">{escape(label)}</text>'
-    return [f'<text x="{_EDGE:.1f}" y="{y:.1f}">{escape(short)}</text>', right]
+    styled = f' class="{kind}"' if kind else ""
+    return [f'<text{styled} x="{x:.1f}" y="{y:.1f}">{escape(short)}</text>', *([right] if label else [])]
 
 
 def _across(letter: str) -> float:
@@ -120,5 +164,8 @@ def _svg(words: str, parts: list[str], y: float, ticks: Sequence[tuple[float, st
         anchor = "start" if x < _EDGE + 20.0 else "end" if x > _WIDTH - _EDGE - 20.0 else "middle"
         parts.append(_line(x, y, x, y + 4.0, "rule"))
         parts.append(f'<text class="soft" text-anchor="{anchor}" x="{x:.1f}" y="{y + 16:.1f}">{escape(text)}</text>')
-    head = f'<svg viewBox="0 0 {_WIDTH:.0f} {y + 22:.0f}" role="img" aria-label="{escape(words)}">'
-    return f"{head}{''.join(parts)}</svg>"
+    return f"{_head(words, y + 22.0)}{''.join(parts)}</svg>"
+
+
+def _head(words: str, height: float) -> str:
+    return f'<svg viewBox="0 0 {_WIDTH:.0f} {height:.0f}" role="img" aria-label="{escape(words)}">'

@@ -11,18 +11,20 @@ from typing import Any
 import numpy as np
 
 from meanbounds.agents import Agent
-from meanbounds.bounds import Arm
-from meanbounds.logs.counts import Counts
+from meanbounds.bounds import EXPERT, Arm
+from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.experts import ANYONE, Experts
 from meanbounds.logs.log_agent import PROMISE, agent, as_promised
 from meanbounds.logs.outlook import CONCLUSIONS, Conclusion, Limits, Outlook
-from meanbounds.logs.words import TRIALS, Words, excess, listed, name_of, quantity, quoted, some
-from meanbounds.policies import Promise
+from meanbounds.logs.words import TRIALS, Words, assumptions, cut, excess, listed, name_of, quantity, quoted, some
+from meanbounds.policies import Guarded, Promise
 from meanbounds.support.checks import as_whole
 
 __all__ = ["Start", "start"]
 
-_PRINTED = 6  # contexts in the text for a terminal
+_PRINTED, _WITH_TREE = 6, 2  # contexts in the text for a terminal, and below a tree
+_HEAD = "", "rows", "experts choose", "earn", "agent would try"  # of the columns beside the tree
+_SIZES = 80, 12, 18, 12, 15  # the characters of all columns, and at most of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,7 @@ class Start:
     outlooks
         What to expect in each context, those with the most rows first.
     concluded
-        In how many contexts which conclusion holds, of all contexts.
+        In how many contexts which conclusion holds, of all contexts with rows.
     """
 
     agent: Agent
@@ -63,28 +65,55 @@ class Start:
         found = [f"{one} in {quantity(self.concluded[one], 'context')}" for one in CONCLUSIONS if one in self.concluded]
         return f"{some(found).capitalize()}."
 
+    @property
+    def outline(self) -> list[tuple[int, str, Outlook | None]]:
+        """The tree of the contexts line by line: how deep, the answer, and for a leaf what to expect there."""
+        tree, found = getattr(self.counts, "tree", None), {one.context: one for one in self.outlooks}
+        if tree is None:
+            return []
+        lines = tree.outline()
+        lines += [(0, name, name) for name in tree.contexts[-len(tree.columns) :] if name in found]
+        return [(depth, answer, found.get(context)) for depth, answer, context in lines]
+
+    @property
+    def average(self) -> float:
+        """What the experts earn on average in all contexts, before the cost of asking."""
+        rows = self.counts.chosen.sum(axis=1)
+        return float(rows @ np.nan_to_num(self.counts.value) / rows.sum())
+
+    @property
+    def _pooled(self) -> bool:
+        """Whether one promise is about all contexts together."""
+        return isinstance(self.agent.policy, Guarded) and self.agent.policy.pooled
+
+    @property
+    def _earned(self) -> dict[Context, float]:
+        """What the experts earn before the cost of asking, wherever a promise compares with it."""
+        if self._pooled:
+            return {None: self.average}
+        return {one.context: one.value + self.cost for one in self.outlooks if one.rows}
+
     def promised(self) -> str:
         """The promise as a sentence, with what it allows."""
         if self.promise is None:
             return "Nothing is promised: no guard keeps the agent from doing worse than your experts."
         said, words = self.promise.in_words(), Words.of(self.counts)
-        earned = [one.value + self.cost for one in self.outlooks if one.rows]
         ends = {"low": self.counts.low, "high": self.counts.high}
-        often = [self.promise.per_decisions(value, 10_000, **ends) for value in earned]
+        often = [self.promise.per_decisions(value, 10_000, **ends) for value in self._earned.values()]
         most = " to ".join(dict.fromkeys(words.sum(end) for end in (min(often), max(often))))
         rate = f"at most {most} {words.unit} fewer in 10,000 decisions"
         rate += f" than they earn less the cost of asking, {self.cost:g} each" * (self.cost > 0.0)
-        each = " in each context" * (len(self.counts.contexts) > 1)
+        each = (" in all contexts together" if self._pooled else " in each context") * (len(self.counts.contexts) > 1)
         return f"{said[0].upper()}{said[1:]}: {rate}, with probability {self.confidence:g}{each}."
 
     def warnings(self) -> list[str]:
         """What the promise allows that may be too much, in a sentence."""
-        earned = {one.context: one.value + self.cost for one in self.outlooks if one.rows}
-        found = {context: excess(self.promise, own, self.counts, self.cost) for context, own in earned.items()}
+        found = {context: excess(self.promise, own, self.counts, self.cost) for context, own in self._earned.items()}
         over = [context for context, share in found.items() if share]
-        where = f" in {some([quoted(context) for context in over], 4)}" * (len(self.counts.contexts) > 1)
-        share, several = max(found.values(), default=0.0), "up to " * (len(over) > 1)
-        most = f"{several}{100.0 * share:.3g}% more failures than they have"
+        several = len(self.counts.contexts) > 1 and not self._pooled
+        where = f" in {some([quoted(context) for context in over], 4)}" * several
+        share = max(found.values(), default=0.0)
+        most = f"{'up to ' * (len(over) > 1)}{100.0 * share:.3g}% more failures than they have"
         most = "failures where they have none" if share == np.inf else most
         who = "and the cost of asking allow" if self.cost else "allows"
         said = f"The promise to your experts {who} {most}"
@@ -92,10 +121,15 @@ class Start:
 
     def __str__(self) -> str:
         words, counts = Words.of(self.counts), self.counts
-        sizes = (counts.rows, "row"), (len(counts.contexts), "context"), (len(counts.arms), "option")
-        lines = [f"{', '.join(quantity(*size) for size in sizes)}; {self.experts.in_words()}", self.promised()]
-        lines += [f"Warning: {said}" for said in self.warnings()]
-        for one in self.outlooks[:_PRINTED]:
+        sizes = (counts.rows, "row"), (sum(self.concluded.values()), "context"), (len(counts.arms), "option")
+        assumed = assumptions(counts, "" if self.experts == ANYONE else self.experts.in_words())
+        said = ", ".join(quantity(*size) for size in sizes)
+        if counts.missing is not None:
+            said += f", and {quantity(float(counts.missing.sum()), 'row')} without {name_of(counts.reward)}"
+        lines = [f"{said}; {assumed or self.experts.in_words()}"]
+        lines += [self.promised(), *(f"Warning: {said}" for said in self.warnings()), *self._drawn()]
+        printed = self.outlooks[: _WITH_TREE if self.outline[1:] else _PRINTED]
+        for one in printed:
             low, high = map(words.reward, one.limits)
             lines.append(f"\n{name_of(one.context)} ({quantity(one.rows, 'row')}): {one.conclusion}")
             lines.append(f"  why      {one.because}")
@@ -106,9 +140,30 @@ class Start:
                 lines.append(f"  switch   to {quoted(one.best.arm)}, in 1,000 decisions: {one.switching(words)}")
             if one.unsupported:
                 lines.append(f"  left out {listed(one.unsupported)}")
-        if (more := len(counts.contexts) - len(self.outlooks[:_PRINTED])) > 0:
+        if (more := sum(self.concluded.values()) - len(printed)) > 0:
             lines.append(f"\n{quantity(more, 'more context')}, with fewer rows")
         return "\n".join([*lines, f"\nConclusion: {self.in_words()}"])
+
+    def _drawn(self) -> list[str]:
+        """The tree in 80 columns; empty for one leaf."""
+        outline, words = self.outline, Words.of(self.counts)
+        if len(outline) < 2:
+            return []
+        step, lines = 2 if max(depth for depth, *_ in outline) < 7 else 1, [_HEAD]
+        for depth, answer, one in outline:
+            said = ("",) * 4
+            if one is not None:
+                most = f"{one.mostly.share:.0%} {name_of(one.mostly.arm)}"
+                said = (
+                    f"{one.rows:,}",
+                    most,
+                    words.reward(one.likely),
+                    "experts" if one.wanted is EXPERT else name_of(one.wanted),
+                )
+            lines.append((" " * step * depth + name_of(answer), *said))
+        sizes = [min(most, max(map(len, part))) for most, part in zip(_SIZES, zip(*lines, strict=True), strict=True)]
+        sizes[0] = min(sizes[0], _SIZES[0] - sum(sizes[1:]) - 2 * 4)
+        return ["", *("  ".join(map(_cell, line, sizes, "<><><")).rstrip() for line in lines)]
 
     def to_dict(self) -> dict[str, Any]:
         """What to expect, as JSON can hold it; the agent is saved apart."""
@@ -142,7 +197,8 @@ def start(
     counts, experts, shift, promise, confidence, cost, expert, arms
         As for `meanbounds.logs.agent`. Without experts to ask nothing is promised.
     most
-        How many contexts to describe, those with the most rows first. The conclusion is about all of them.
+        How many contexts to describe, those with the most rows first; all leaves of a tree. The conclusion is about all
+        that have rows.
     options
         More arguments of `meanbounds.logs.agent`, such as ``include=["new"]`` or ``seed=7``.
 
@@ -175,9 +231,14 @@ def start(
     given: dict[str, Any] = {"confidence": confidence, "shift": shift, "cost": cost}
     made = agent(counts, experts, **given, promise=promise, expert=expert, arms=arms, **options)
     limits = Limits.of(counts, experts, made, promise, given)
-    rows = counts.count.sum(axis=1)
-    shown = np.argsort(-rows, kind="stable")[: as_whole("most", most)].tolist()
-    found = [limits.outlook(place) for place in shown]
-    tally = Counter(limits.concluded.tolist())
+    rows, size = counts.count.sum(axis=1), as_whole("most", most)
+    shown = np.argsort(-rows, kind="stable")[: np.count_nonzero(rows)]
+    found = [limits.outlook(place) for place in shown[: None if getattr(counts, "tree", None) else size].tolist()]
+    tally = Counter(limits.concluded[shown].tolist())
     concluded = {one: tally[place] for place, one in enumerate(CONCLUSIONS) if tally[place]}
     return Start(made, counts, experts, promise, confidence, shift, cost, tuple(found), concluded)
+
+
+def _cell(text: str, size: int, side: str) -> str:
+    """A text in so many columns."""
+    return f"{cut(text, size):{side}{size}}"

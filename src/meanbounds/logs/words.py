@@ -14,9 +14,24 @@ from meanbounds.logs.values import similar
 from meanbounds.policies import Promise
 from meanbounds.support.types import Floats
 
-__all__ = ["TRIALS", "Words", "allowed", "cautions", "condition", "excess", "listed", "name_of", "quantity", "quoted"]
+__all__ = [
+    "TRIALS",
+    "Words",
+    "allowed",
+    "amount",
+    "assumptions",
+    "cautions",
+    "condition",
+    "cut",
+    "excess",
+    "listed",
+    "name_of",
+    "quantity",
+    "quoted",
+    "some",
+]
 
-_LONGEST = 60  # characters of a name
+_LONGEST = 120  # characters of a name
 _MANY = 100  # contexts from which on too few rows in each are warned of
 TRIALS = 0.14
 """How many more failures trials often allow of a treatment that should be no worse, as a share."""
@@ -45,7 +60,13 @@ def name_of(name: Context | Arm) -> str:
     start, end = (len(text) - len(part) for part in (text.lstrip(" "), text.rstrip(" ")))
     text = "␣" * start + text.strip(" ") + "␣" * (end if text.strip(" ") else 0)
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return cut(text, _LONGEST)
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many characters of a text: its beginning and its end."""
+    end = (most - 1) // 2
+    return text if len(text) <= most else f"{text[: most - 1 - end].rstrip()}…{text[len(text) - end :].lstrip()}"[:most]
 
 
 def quoted(name: Context | Arm) -> str:
@@ -111,6 +132,27 @@ class Words:
         return " to ".join(f"{'+' * (value > 1e-9)}{self.sum(value)}" for value in (least, most))
 
 
+def assumptions(counts: Counts, *more: str) -> str:
+    """What was assumed when the log was read, of missing outcomes and of an instrument, then more; empty for nothing.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> counts = mb.logs.Counts([None], ["a"], [[4]], [[3]], [[3]])
+    >>> assumptions(counts), assumptions(counts, "they know best")
+    ('', 'they know best')
+    """
+    found, reward = [said for said in more if said], quoted(counts.reward)
+    if counts.apart == 0.0:
+        found.append(f"whether {reward} is missing was chance for cases of a context with the same option")
+    elif counts.apart is not None and counts.apart < counts.high - counts.low:
+        found.append(f"with each option the mean of missing {reward} is within {counts.apart:g} of that of the others")
+    if counts.instrument is not None:
+        each, column = " in each context" * (len(counts.contexts) > 1), quoted(counts.instrument.column)
+        found.append(f"which {column} a case came to was chance{each}, and mattered only for the option it got")
+    return "; and ".join(found)
+
+
 def cautions(counts: Counts) -> list[str]:
     """What makes a log say little, and what to do, each in a sentence or two.
 
@@ -120,7 +162,7 @@ def cautions(counts: Counts) -> list[str]:
     >>> cautions(mb.logs.Counts([None], ["a", "a "], [[1, 0]], [[1, 0]], [[1, 0]]))[0]
     'The log has 1 row, which says next to nothing: is this the whole log?'
     """
-    found, contexts = [], len(counts.contexts)
+    found, contexts, tree = _missing(counts), len(counts.contexts), getattr(counts, "tree", None)
     if counts.rows == 1:
         found.append("The log has 1 row, which says next to nothing: is this the whole log?")
     elif len(counts.arms) == 1:
@@ -128,14 +170,14 @@ def cautions(counts: Counts) -> list[str]:
             f"All rows have the option {quoted(counts.arms[0])}, so the log says nothing about any other: is "
             f"{quoted(counts.arm)} the right column? List all options with arms= if there are more."
         )
-    if contexts >= _MANY and counts.rows < 2 * contexts:
+    if contexts >= _MANY and not tree and counts.rows < 2 * contexts:
         found.append(
             f"{contexts:,} contexts have {quantity(counts.rows, 'row')}, less than 2 each, which is too few to learn "
             f"from: {listed(counts.columns)} may name each row. Choose columns with fewer values, or group them (ages "
             f"in bands)."
         )
     names = {"options": [str(arm) for arm in counts.arms]}
-    for place, column in enumerate(counts.columns):
+    for place, column in enumerate(() if tree else counts.columns):
         values = {own[place] if isinstance(own, tuple) else str(own) for own in counts.contexts}
         names[f"values of {name_of(column)}"] = sorted(values)
     for what, given in names.items():
@@ -144,6 +186,16 @@ def cautions(counts: Counts) -> list[str]:
             both = f"{quoted(pairs[0][0])} and {quoted(pairs[0][1])} are counted apart{more}"
             found.append(f"The {what} {both}: if they are the same, correct the log.")
     return found
+
+
+def _missing(counts: Counts) -> list[str]:
+    """How many rows have no reward, what is made of them, and where they are most frequent."""
+    if counts.missing is None or not counts.missing.sum():
+        return []
+    shares = counts.missing.sum(axis=0) / np.maximum(counts.chosen.sum(axis=0), 1.0)
+    worst = int(shares.argmax())
+    where = f" They are most frequent with {quoted(counts.arms[worst])}, {shares[worst]:.0%}." * (len(shares) > 1)
+    return [f"{counts.missing_in_words()}{where}"]
 
 
 def amount(field: str, value: float) -> str:
