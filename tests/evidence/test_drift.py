@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def test_bounds_and_priors_are_doubted_after_a_restart_but_not_those_of_experts(
     assert found.prior is not None
     np.testing.assert_allclose(found.log_n, [[np.inf] * 3, [np.log(2), np.inf, np.inf]])
     np.testing.assert_allclose(found.prior[0][:, :2], [[3, 3], [1, 1]])
-    assert found.prior[0][1, 2] == 3
+    assert found.prior[0][1, 2] == 1
 
 
 def test_simulations_follow_a_drop_and_lose_little_where_nothing_moves() -> None:
@@ -93,6 +94,68 @@ def test_simulations_follow_a_drop_and_lose_little_where_nothing_moves() -> None
     }
     assert regret["drop", True].mean() < 0.2 * regret["drop", False].mean()
     assert regret["still", True].mean() < 1.1 * regret["still", False].mean() + 1.0
+
+
+def play(agent: mb.Agent, means: list[float], rounds: int, rng: np.random.Generator, context: str) -> list[Any]:
+    arms: list[Any] = []
+    for _ in range(rounds):
+        arms.append(agent.pull(context))
+        agent.update(arms[-1], float(rng.random() < means[arms[-1]]), context)
+    return arms
+
+
+def test_an_agent_forgets_in_one_context_and_is_saved_with_its_memory() -> None:
+    bounds = mb.MeanBounds([0.3, 0.2, 0.1], [0.9, 0.8, 0.7])
+    played = []
+    for saved in (False, True):
+        rng = np.random.default_rng(6)
+        agent = mb.Agent(mb.OptimisticGittins(), {"north": bounds, "south": bounds}, seed=7, drift=Drift())
+        arms = []
+        for means, context in (([0.8, 0.5, 0.4], "north"), ([0.8, 0.5, 0.4], "south"), ([0.05, 0.5, 0.4], "north")):
+            arms += play(agent, means, 300, rng, context)
+            if saved:
+                agent = mb.Agent.from_dict(json.loads(json.dumps(agent.to_dict())))
+        played.append(arms)
+        assert (agent.restarts("north"), agent.restarts("south"), agent.restarts()) == (1, 0, 1)
+        assert agent.plays("north").sum() == 600  # what it has seen stays
+    assert played[0] == played[1]
+    assert 0 not in played[0][-20:]
+    agent.add(mb.MeanBounds([0.9], [1.0], arms=["new"]))
+    assert agent.pull("north") == "new"
+    agent.update("new", 1.0, "north")
+    agent.forget_context("north")
+    assert agent.restarts() == 0
+
+
+def test_a_damaged_memory_is_refused() -> None:
+    agent = mb.Agent(mb.UCB(), mb.MeanBounds.vacuous(2), seed=7, drift=Drift())
+    play(agent, [0.5, 0.5], 30, np.random.default_rng(0), None)  # type: ignore[arg-type]
+    damages: list[dict[str, Any]] = [
+        {"plays": [-1, 2]},
+        {"total": [99, 99]},
+        {"marks": []},
+        {"age": -1},
+        {"since": [[1, 2, 1, 1]] * 2},
+    ]
+    for damage in damages:
+        data = agent.to_dict()
+        data["remembered"]["0"] |= damage
+        with pytest.raises(ValueError, match="the saved Memory cannot be read"):
+            mb.Agent.from_dict(data)
+
+
+def test_pooling_and_promises_by_what_experts_earn_do_not_go_with_drift() -> None:
+    bounds = mb.MeanBounds([0.0, 0.5], [0.9, 1.0], arms=["a", mb.EXPERT])
+    with pytest.raises(ValueError, match="leave out pool or drift"):
+        mb.Agent(mb.OptimisticGittins(), {"x": bounds}, pool=True, drift=Drift())
+    promise = mb.Promise(margin=0.05)
+    with pytest.raises(ValueError, match="pooled=True"):
+        mb.Agent(mb.policies.Guarded(mb.OptimisticGittins(), promise), bounds, drift=Drift())
+    agent = mb.Agent(mb.policies.Guarded(mb.UCB(), promise, pooled=True), {"x": bounds}, seed=1, drift=Drift())
+    for _ in range(100):  # a promise goes by all rewards, also by those that the policy forgot
+        arm = agent.pull("x")
+        agent.observe("a", 1.0, "x") if arm is mb.EXPERT else agent.update(arm, 0.0, "x")
+    assert agent.budget("x")[1] <= agent.budget("x")[0]
 
 
 def test_nonsense_is_refused() -> None:

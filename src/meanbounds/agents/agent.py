@@ -31,6 +31,7 @@ from meanbounds.agents.tree import Tree
 from meanbounds.bounds import EXPERT, Arm, BoundsError, MeanBounds, share_of_range
 from meanbounds.evidence import Contradiction, ContradictionWarning, Watch, confidence_sequence
 from meanbounds.evidence.contradictions import read_found
+from meanbounds.evidence.drift import Drift, Memory, doubted
 from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen
 from meanbounds.policies import Guarded
@@ -79,6 +80,11 @@ class Agent(BaseAgent):
     tree
         The `Tree` whose leaves the contexts are, such as ``meanbounds.logs.partition(...).tree``. Then a mapping from
         columns to values may stand for a context: ``agent.pull({"age": 81, "severity": "high"})``.
+    drift
+        How to treat means that move, see `meanbounds.evidence.Drift`; by default the agent expects none. What it has
+        seen stays, and is what a promise goes by; the policy is shown what it remembers. A promise needs
+        ``Guarded(..., pooled=True)`` then: it goes by the log's bounds on what the experts earn, which have to hold at
+        all times, see ``shift=`` in `meanbounds.logs.agent`.
 
     Notes
     -----
@@ -120,12 +126,13 @@ class Agent(BaseAgent):
         floor: float = 0.0,
         pool: bool = False,
         tree: Tree | None = None,
+        drift: Drift | None = None,
     ) -> None:
         if isinstance(policy, MeanBounds | Knowledge):
             raise TypeError(f"the policy comes first: mb.Agent(policy, bounds); got {shown(policy)} in its place")
         given = read_knowledge(known)
         contexts = Contexts.empty(next(iter(given.values())).bounds)
-        self._start(policy, contexts, Watch(len(given)), seed, floor, pool, tree)
+        self._start(policy, contexts, Watch(len(given)), seed, floor, pool, tree, drift)
         lacks = [] if tree is None else [name for name in tree.contexts if name not in given]
         if lacks:
             raise ValueError(f"the tree has the context {lacks[0]!r}, of which nothing is known: name it in `known`")
@@ -142,6 +149,7 @@ class Agent(BaseAgent):
         floor: float,
         pool: bool,
         tree: Tree | None,
+        drift: Drift | None,
     ) -> None:
         check_no_name(policy, Policy)
         linear = isinstance(policy, Described) and not isinstance(policy, Policy)
@@ -154,7 +162,17 @@ class Agent(BaseAgent):
             )
         if not (tree is None or isinstance(tree, Tree)):
             raise TypeError(f"tree must be one that mb.logs.partition has grown; got {shown(tree)}")
-        self.pool, self.tree = bool(pool), tree
+        if not (drift is None or isinstance(drift, Drift)):
+            raise TypeError(f"drift must be an object such as mb.evidence.Drift(), or None; got {shown(drift)}")
+        if drift is not None and pool:
+            raise ValueError("pool=True is for means that stay: leave out pool or drift")
+        if drift is not None and isinstance(policy, Guarded) and not policy.pooled:
+            raise ValueError(
+                "with drift= a promise goes by the log's bounds on what the experts earn, not by what they earn when "
+                "asked: give Guarded(..., pooled=True), and shift= to mb.logs.agent for how far they may move"
+            )
+        self.pool, self.tree, self.drift = bool(pool), tree, drift
+        self._memories = dict[int, Memory]()  # what policies are shown of contexts where means may move
         self._prior: Floats | None = None  # of contexts that are pooled; None until a context is used
         self._left = 0  # rewards until it is renewed
         self._contexts, self._watch, self._silent = contexts, watch, 0  # silent: pulls since the last reward
@@ -308,12 +326,19 @@ class Agent(BaseAgent):
             table = np.zeros(own.seen.shape)
             table[:, k], table[CHOSEN:, place] = change, (1.0, share, share * share)
             change, column = table, own.seen
+        memory = own.memory
+        if memory is not None:
+            memory = memory.after(k, x, one)
+            reminded = own.reminded(memory, contexts)
         self._moved.add(own.row)
         column += change
         own.t += 1.0
         own.updates += 1
         own.waiting -= answered
         contexts.ledgers, self._silent = ledgers, 0
+        if memory is not None:
+            self._memories[own.row] = memory
+            own.memory, own.statistics, own.known, own.offers, own.t = memory, *reminded
         if self._left:
             self._left -= 1
             if not self._left:
@@ -365,7 +390,7 @@ class Agent(BaseAgent):
         with self._lock:
             other = type(self).__new__(type(self))
             floor, pool = self.floor if floor is None else floor, self.pool if pool is None else pool
-            other._start(policy, self._contexts, self._watch, self.seed, floor, pool, self.tree)
+            other._start(policy, self._contexts, self._watch, self.seed, floor, pool, self.tree, self.drift)
             for row in self._contexts.rows.values():
                 policy.check_known(self._contexts.knowledge(row))
             self._awake.clear()
@@ -386,6 +411,7 @@ class Agent(BaseAgent):
                 self.policy.check_known(contexts.knowledge(row))
             self._awake.clear()
             self._shared = self._prior = None
+            self._memories = {row: memory.widened(len(contexts.arms)) for row, memory in self._memories.items()}
             self._contexts = contexts
 
     def _retire(self, arm: Arm, retired: bool) -> None:
@@ -415,6 +441,7 @@ class Agent(BaseAgent):
             self._awake.clear()
             self._shared = self._prior = None
             self._watch.forget(own.row)
+            self._memories.pop(own.row, None)
             self._contexts.forget(own.context)
 
     @property
@@ -531,6 +558,14 @@ class Agent(BaseAgent):
                 found.append(Excluded(names[place], self.arms[k], upper, self.arms[better], lower))
             return found
 
+    def restarts(self, context: Context | None = None) -> int:
+        """How often the agent has forgotten rewards because means had moved; see `meanbounds.evidence.Drift`."""
+        with self._lock:
+            some = (
+                self._memories.items() if context is None else [(self._find(context).row, self._find(context).memory)]
+            )
+            return int(sum(memory.restarts[0] for _, memory in some if memory is not None))
+
     def contradictions(self, error: float | None = None) -> list[Contradiction]:
         """The bounds that the rewards contradict, in all contexts, and those of which `update` has warned.
 
@@ -553,6 +588,9 @@ class Agent(BaseAgent):
             if self.pool:
                 rows, prior = list(self._contexts.rows.values()), self._pooled()
                 own |= {"pool": True, "pooled": prior[:, rows].tolist(), "rewards_left": self._left}
+            if self.drift is not None:
+                remembered = {str(row): memory.to_dict() for row, memory in self._memories.items()}
+                own |= {"drift": self.drift.to_dict(), "remembered": remembered}
             return {"agent": _FORMAT, **own, **watch, **self._contexts.to_dict()}
 
     @classmethod
@@ -566,6 +604,7 @@ class Agent(BaseAgent):
             raise ValueError(f"this is not an Agent saved in format {_FORMAT}: {what}; got {shown(list(data)[:10])}")
         names = ("agent", "policy", "seed", "floor", "watched", "contradicted")
         tree, pool, more = data.pop("tree", None), data.pop("pool", False), ("pooled", "rewards_left")
+        drift, remembered = data.pop("drift", None), data.pop("remembered", {})
         saved = Entries("Agent", {name: data.pop(name) for name in (*names, *more) if name in data}, names, more)
         contexts, agent = Contexts.from_dict("Agent", data), cls.__new__(cls)
         found = read_found(saved, contexts.rows.values(), len(contexts.arms))
@@ -573,7 +612,13 @@ class Agent(BaseAgent):
         try:
             policy, seed = Policy.from_dict(saved["policy"]), saved.whole("seed", most=2**63 - 1)
             tree = None if tree is None else Tree.from_dict(tree)
-            agent._start(policy, contexts, watch, seed, saved["floor"], pool, tree)
+            drift = None if drift is None else Drift.from_dict(drift)
+            agent._start(policy, contexts, watch, seed, saved["floor"], pool, tree, drift)
+            rows = {str(row): row for row in contexts.rows.values()}
+            for row, own in as_mapping("remembered", remembered).items():
+                if drift is None or row not in rows:
+                    raise saved.wrong("remembered is by row, and belongs to drift")
+                agent._memories[rows[row]] = Memory.from_dict(drift, len(contexts.arms), own)
             if agent.pool and "pooled" in saved:
                 agent._read_pooled(saved)
         except (TypeError, RecursionError) as error:
@@ -606,7 +651,10 @@ class Agent(BaseAgent):
         if own is None:
             if len(self._awake) >= _AWAKE:
                 del self._awake[next(iter(self._awake))]
-            own = _Awake(name, self._contexts, self.seed, self._pooled() if self.pool else None)
+            memory = None
+            if self.drift is not None:
+                memory = self._memories.get(self._contexts.rows[name]) or Memory(self.drift, 1, len(self.arms))
+            own = _Awake(name, self._contexts, self.seed, self._pooled() if self.pool else None, memory)
             self._awake[name] = own
         return own
 
@@ -757,7 +805,9 @@ class Agent(BaseAgent):
 class _Awake:
     """A context that is in use: its statistics as views, and what follows from them and from what is known."""
 
-    def __init__(self, context: Context | None, contexts: Contexts, seed: int, prior: Floats | None) -> None:
+    def __init__(
+        self, context: Context | None, contexts: Contexts, seed: int, prior: Floats | None, memory: Memory | None
+    ) -> None:
         self.context, self.row = context, contexts.rows[context]
         fields, self.seen = contexts.known[self.row : self.row + 1], contexts.seen[self.row]
         self.statistics = contexts.statistics(contexts.seen[self.row : self.row + 1])
@@ -770,9 +820,20 @@ class _Awake:
             self.known = replace(self.known, prior=(a, b))
         self.assumption = 0 if self.known.log_n is None else int(fields[0, ASSUMPTION, 0])
         self.offers: dict[tuple[Arm, ...] | None, Known] = {}  # by eligible arms, None for all
+        self.memory = memory
+        if memory is not None:
+            self.statistics, self.known, self.offers, self.t = self.reminded(memory, contexts)
         self.asked, self.cache = self.known, Cache()
         self._seed, self.draws = seed, stream(seed, self.row, "policy")
         self._roundings: tuple[int, list[float]] = 0, []
+
+    def reminded(self, memory: Memory, contexts: Contexts) -> tuple[Seen, Known, dict[Any, Known], Floats]:
+        """What policies are shown with this memory: statistics, what is known, offers and the round."""
+        known, offers, row = self.known, self.offers, slice(self.row, self.row + 1)
+        before = 0.0 if self.memory is None or self.memory is memory else self.memory.restarts[0]
+        if memory.restarts[0] != before:
+            known, offers = doubted(contexts.given(contexts.known[row].copy()), np.array([True])), {}
+        return memory.beside(contexts.statistics(contexts.seen[row])), known, offers, memory.age + 1.0
 
     def rounding(self) -> float:
         """The random number that rounds the next reward to 0 or 1; they are computed in blocks."""
