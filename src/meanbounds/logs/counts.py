@@ -10,6 +10,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from meanbounds.agents.tree import Tree
 from meanbounds.bounds import EXPERT, Arm
 from meanbounds.logs.errors import LogError
 from meanbounds.support.checks import (
@@ -34,6 +35,7 @@ Context = str | tuple[str, ...] | None
 
 _SUMS = ("count", "total", "squares")
 _WEIGHTED = 5  # sums of w, wY, w^2, w^2 Y, w^2 Y^2
+_LARGEST = 20_000  # variables of a linear program
 _ROUNDING = 1e-9  # of sums, as a share of what they can be at most
 
 
@@ -55,6 +57,28 @@ class Instrument:
         parts = as_mapping("instrument", given if isinstance(given, Mapping) else vars(given), error=LogError)
         values = _distinct("values of the instrument", parts["values"])
         return cls(str(parts["column"]), values, _array("sums", parts["sums"], (4, len(values), *shape)))
+
+    @property
+    def simple(self) -> bool:
+        """Whether values and arms are too many for a linear program: bounds are Manski's intersection then."""
+        arms = int(self.sums.shape[3])
+        return len(self.values) * arms * 2**arms > _LARGEST
+
+    def in_words(self) -> str:
+        """What is assumed of the instrument, as a sentence.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from meanbounds.logs.counts import Instrument
+        >>> Instrument("ward", ("east", "west"), np.ones((4, 2, 1, 2))).in_words()
+        'ward (2 values) meets the same kinds of cases with each value, and changes the reward only through the option'
+        """
+        said = (
+            f"{self.column} ({len(self.values):,} values) meets the same kinds of cases with each value, and changes "
+        )
+        more = "; its values and the options are too many for the sharpest bounds, so simpler ones are used"
+        return f"{said}the reward only through the option{more * self.simple}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,6 +112,8 @@ class Counts(Saved):
         reward units; inf, whatever they were, if `missing` is given alone.
     instrument
         The sums by what partly decided by chance, an `Instrument`; None if there is no such column.
+    tree
+        The tree whose contexts these are, in its order; None if contexts are names in a column.
 
     Examples
     --------
@@ -127,6 +153,7 @@ class Counts(Saved):
     missing: Floats | None = None
     apart: float | None = None
     instrument: Instrument | None = None
+    tree: Tree | None = None
 
     def __post_init__(self) -> None:
         low, high = check_range(self.low, self.high)
@@ -145,6 +172,10 @@ class Counts(Saved):
             parts["apart"] = check_apart(inf if self.apart is None else self.apart)
         if self.instrument is not None:
             parts["instrument"] = Instrument.of(self.instrument, shape)
+        if self.tree is not None:
+            parts["tree"] = tree = self.tree if isinstance(self.tree, Tree) else Tree.from_dict(self.tree)
+            if (tree.contexts, tree.columns) != (contexts, parts["columns"]):
+                raise LogError("the contexts and columns of counts with a tree must be those of the tree, in its order")
         for name, part in parts.items():
             object.__setattr__(self, name, part)
         self._check_sums()
@@ -166,10 +197,9 @@ class Counts(Saved):
         elif self.weighted is not None or not np.all((self.missing >= 0.0) & (self.missing == np.floor(self.missing))):
             raise LogError("missing must hold whole numbers of rows, none negative, and no log with propensities")
         if self.instrument is not None:
-            whole = np.stack([*self._sums[:3], np.zeros_like(rows) if self.missing is None else self.missing])
-            far = np.abs(self.instrument.sums.sum(axis=1) - whole) > 2.0 * slack * max(most, 1.0) + _ROUNDING
-            if np.any(far) or not np.all(self.instrument.sums[[0, 3]] >= 0.0):
-                raise LogError("instrument: the sums over all its values must be those of the log")
+            own, missing = self.instrument.sums[[0, 3]], np.zeros_like(rows) if self.missing is None else self.missing
+            if not np.all(own >= 0.0) or np.any(own.sum(axis=1) > [rows, missing]):
+                raise LogError("instrument: its values must have no more rows than the log")
 
     @property
     def rows(self) -> int:
@@ -265,7 +295,7 @@ class Counts(Saved):
         )
 
     def select(self, contexts: Sequence[Context]) -> Self:
-        """The counts of some contexts, in this order; dropped rows belong to none of them.
+        """The counts of some contexts, in this order, without the tree; dropped rows belong to none of them.
 
         Examples
         --------
@@ -279,7 +309,7 @@ class Counts(Saved):
         own = self.instrument
         if own is not None:
             own = replace(own, sums=own.sums[:, :, places])
-        return replace(self, contexts=names, dropped={}, instrument=own, **_named(self._sums[:, places]))
+        return replace(self, contexts=names, dropped={}, instrument=own, tree=None, **_named(self._sums[:, places]))
 
     def __add__(self, other: Counts) -> Self:
         """Add the counts of two logs with the same columns and range; contexts and arms are those of either.
@@ -294,7 +324,7 @@ class Counts(Saved):
         """
         if not isinstance(other, Counts):
             return NotImplemented
-        for name in ("columns", "arm", "reward", "low", "high", "least", "apart", "instrument"):
+        for name in ("columns", "arm", "reward", "low", "high", "least", "apart", "instrument", "tree"):
             mine, its = (getattr(part, name) for part in (self, other))
             if name == "instrument":
                 mine, its = (part and part.column for part in (mine, its))
@@ -333,6 +363,7 @@ class Counts(Saved):
             parts.append(f"{number(int(self.missing.sum()), 'row')} without a reward")
         if self.instrument is not None:
             parts.append(f"instrument {self.instrument.column!r}")
+        parts += [f"{self.tree!r}"] * (self.tree is not None)
         parts += [f"{sum(self.dropped.values()):,} dropped"] * bool(self.dropped)
         return f"Counts({', '.join(parts)})"
 
@@ -367,6 +398,8 @@ def plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, Instrument):
         return plain(vars(value))
+    if isinstance(value, Tree):
+        return value.to_dict()
     if isinstance(value, Mapping):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):

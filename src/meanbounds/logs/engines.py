@@ -29,7 +29,7 @@ ENGINES = ("duckdb", "postgres", "spark")
 
 _DUCKDB = Dialect("DuckDB", sum="FSUM")
 _POSTGRES = Dialect("PostgreSQL", double="double precision", careful_cast="CAST", overflows=True)
-_SPARK = Dialect("Spark", quote="`", text="STRING", matches="RLIKE")
+_SPARK = Dialect("Spark", quote="`", text="STRING", matches="RLIKE", escapes=True)
 
 _NO_EXTENSIONS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}  # of DuckDB
 _MEMORY = "1GB"  # of DuckDB; larger groupings go to disk
@@ -67,6 +67,8 @@ class Log:
     table: str  # the SQL after FROM
     columns: dict[str, Column]
     run: Callable[[str], list[Any]]  # from a query to its rows
+    numbered: Callable[[], tuple[str, str] | None] = lambda: None
+    """A table with numbers of rows that are the same in each scan, and their SQL (whole in DuckDB, else text)."""
 
     def column(self, name: str) -> Column:
         """A column; if there is none of this name, a LogError that names the closest one."""
@@ -136,7 +138,30 @@ def _duckdb(source: Any, connection: Any, wanted: Sequence[str], whole: bool) ->
             table = _DUCKDB.name(_register(stack, connection, source, wanted, whole))
         described = connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
         columns = {str(row[0]): Column(str(row[0]), _kind(row[1])) for row in described}
-        yield Log(_DUCKDB, table, columns, lambda sql: connection.execute(sql).fetchall())
+
+        def run(query: str) -> list[Any]:
+            return connection.execute(query).fetchall()
+
+        def numbered() -> tuple[str, str] | None:
+            if files is not None and files.format == "parquet":
+                more = " + 1000000007 * file_index" * (len(files.paths) > 1)
+                return _duckdb_files(files, wanted, numbered=True), f"file_row_number{more}"
+            if files is None and isinstance(source, str):
+                own_name = [part.lower() for part in _table_parts(source)]
+                found = run("SELECT table_type, table_catalog, table_schema, table_name FROM information_schema.tables")
+                kinds = {
+                    kind for kind, *parts in found if [part.lower() for part in parts][-len(own_name) :] == own_name
+                }
+                plain = kinds and "VIEW" not in kinds and "rowid" not in map(str.lower, columns)
+                return (table, "rowid") if plain else None
+            if own:
+                connection.execute("SET preserve_insertion_order = true")
+            elif not run("SELECT current_setting('preserve_insertion_order')")[0][0]:
+                return None
+            number = _DUCKDB.name("number of the row")
+            return f"(SELECT *, ROW_NUMBER() OVER () AS {number} FROM {table}) AS with_numbers", number
+
+        yield Log(_DUCKDB, table, columns, run, numbered)
 
 
 def _duckdb_connection(stack: ExitStack, duckdb: Any, connection: Any) -> Any:
@@ -157,11 +182,12 @@ def _duckdb_connection(stack: ExitStack, duckdb: Any, connection: Any) -> Any:
     return connection
 
 
-def _duckdb_files(files: Files, wanted: Sequence[str]) -> str:
+def _duckdb_files(files: Files, wanted: Sequence[str], *, numbered: bool = False) -> str:
     paths = [path if is_address(path) else glob.escape(str(Path(path).absolute())) for path in files.paths]
     options = ["union_by_name = true"] * (len(paths) > 1)
     if files.format == "parquet":
         options.append("can_have_nan = true")  # the least and greatest values that a file states leave NaN out
+        options += ["file_row_number = true"] * numbered
     elif files.format == "json":
         options.append("sample_size = -1")  # all rows: types must not depend on the first ones
     else:  # nothing is guessed: all fields are text
@@ -260,7 +286,15 @@ def _postgres(source: Any, connection: Any, wanted: Sequence[str], whole: bool) 
         table = _POSTGRES.name(*_table_parts(source))
         described = connection.execute(f"SELECT * FROM {table} WHERE false").description
         columns = {part.name: Column(part.name, _POSTGRES_KINDS.get(part.type_code, "other")) for part in described}
-        yield Log(_POSTGRES, table, columns, lambda sql: connection.execute(sql).fetchall())
+
+        def run(query: str) -> list[Any]:
+            return connection.execute(query).fetchall()
+
+        def numbered() -> tuple[str, str] | None:
+            kind = run(f"SELECT relkind::text FROM pg_class WHERE oid = {_POSTGRES.literal(table)}::regclass")
+            return (table, "CAST(ctid AS TEXT)") if kind[0][0] in ("r", "m", "p") else None
+
+        yield Log(_POSTGRES, table, columns, run, numbered)
 
 
 def _table_parts(name: str) -> list[str]:

@@ -32,6 +32,7 @@ class Dialect:
     careful_cast: str = "TRY_CAST"  # of a text that looks like a number: NULL where it cannot, if there is such a cast
     sum: str = "SUM"  # of floats, the one that loses least
     overflows: bool = False  # whether a number that is too large, or a division by 0, is an error
+    escapes: bool = False  # whether a backslash in a text stands for something else
 
     def name(self, *parts: str) -> str:
         """Quote a name, of several parts if it has a schema.
@@ -47,6 +48,13 @@ class Dialect:
     def number(self, value: float) -> str:
         """A number that keeps all bits of a float."""
         return f"CAST('{value!r}' AS {self.double})"
+
+    def literal(self, text: str) -> str:
+        """A text as it is written in queries."""
+        if self.escapes:
+            text = text.replace("\\", "\\\\").replace("'", "\\'")
+            return f"'{text}'"
+        return "'" + text.replace("'", "''") + "'"
 
     def as_text(self, expression: str) -> str:
         """A value as text."""
@@ -92,13 +100,14 @@ class Question:
     @cached_property
     def _parts(self) -> dict[str, str]:
         """The columns by the names that they have in queries: k0, k1, ..., reward, propensity and unknown."""
-        parts = {f"k{place}": self._value(key) for place, key in enumerate(self.keys)}
-        parts["reward"] = self._value(self.reward)
+        parts = {f"k{place}": self.value(key) for place, key in enumerate(self.keys)}
+        parts["reward"] = self.value(self.reward)
         if self.propensity is not None:
-            parts["propensity"] = self._value(self.propensity)
+            parts["propensity"] = self.value(self.propensity)
         return parts | ({"unknown": f"(\n{self.where}\n) IS NULL"} if self.where else {})
 
-    def _value(self, column: Column) -> str:
+    def value(self, column: Column) -> str:
+        """A column as it is compared."""
         name = self.dialect.name(column.name)
         return f"({name} ->> '$')" if column.kind == "json" else name
 
@@ -114,7 +123,7 @@ class Question:
 
     def sample(self, column: Column) -> str:
         """The different values of a column in some of the rows."""
-        some = f"{self._rows(f'{self._value(column)} AS value')} LIMIT {_SAMPLE}"
+        some = f"{self._rows(f'{self.value(column)} AS value')} LIMIT {_SAMPLE}"
         return f"SELECT DISTINCT {self.dialect.as_text('value')} FROM ({some}) AS some_rows"
 
     def by_value(self, most: int) -> str:
@@ -141,7 +150,7 @@ class Question:
         if self.propensity is not None:
             ends["propensity"] = (self.least, 1.0, self.propensity)
         columns = [f"{value} AS {name}" for name, value in self._parts.items()]
-        columns += [f"{self._number(column)} AS {name}_number" for name, (_, _, column) in ends.items()]
+        columns += [f"{self.number(column)} AS {name}_number" for name, (_, _, column) in ends.items()]
         rows, groups = self._rows(", ".join(columns)), [name for name in self._parts if name not in ends]
         more = []
         for name, (low, high, _) in ends.items():
@@ -173,8 +182,9 @@ class Question:
             factors += [weight, own, f"{weight} * {weight}", f"{weight} * {own}", f"{own} * {own}"]
         return factors
 
-    def _number(self, column: Column) -> str:
-        value, double = self._value(column), self.dialect.double
+    def number(self, column: Column) -> str:
+        """A column as floats with 64 bits; NULL where it is no number."""
+        value, double = self.value(column), self.dialect.double
         if column.kind in ("whole", "number"):
             return f"CAST({value} AS {double})"
         if column.kind == "boolean":

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from meanbounds.agents.tree import Tree
 from meanbounds.bounds import Arm
 from meanbounds.logs.counts import Counts, check_apart, check_columns, check_least, check_range
 from meanbounds.logs.engines import open_log
 from meanbounds.logs.errors import BadRows, LogError, LogWarning
+from meanbounds.logs.leaves import Leaves, named, widened
 from meanbounds.logs.query import LEAST, Question
 from meanbounds.logs.tally import Groups, count_groups
 from meanbounds.logs.words import cautions, quantity
@@ -35,7 +37,7 @@ _ADVICE = {
 def read(
     source: Any,
     *,
-    context: str | Sequence[str] | None = None,
+    context: str | Sequence[str] | Tree | Leaves | None = None,
     arm: str = "arm",
     reward: str = "reward",
     low: float = 0.0,
@@ -61,7 +63,8 @@ def read(
         dictionary of columns; a Spark DataFrame; or the name of a table in the database of `connection`
         (``schema.table``, in double quotes where a name holds a dot).
     context
-        Column that says in which context the arm was chosen; several columns; or None for a log without contexts.
+        Column that says in which context the arm was chosen; several columns; None for a log without contexts; or a
+        tree such as `Counts.tree`, whose leaves are the contexts.
     arm, reward
         Columns of the arm that was chosen and of the reward it brought.
     low, high
@@ -139,7 +142,9 @@ def read(
     >>> counts.contexts, counts.arms
     (('old', 'young'), ('Big', 'Heat'))
     """
-    columns = () if context is None else (context,) if isinstance(context, str) else tuple(context)
+    leaves = Leaves(context) if isinstance(context, Tree) else context if isinstance(context, Leaves) else None
+    given: Any = leaves.columns if leaves else () if context is None else context
+    columns = (given,) if isinstance(given, str) else tuple(given)
     first = () if instrument is None else (instrument,)
     wanted = [*first, *columns, arm, reward, *([] if propensity is None else [propensity])]
     check_columns(wanted, "propensity" if instrument is None else "instrument")
@@ -153,13 +158,18 @@ def read(
     if where is not None and not (isinstance(where, str) and where.strip()):
         raise LogError(f"where must be a condition in SQL, or None; got {shown(where)}")
     with open_log(source, engine, connection, wanted, whole=where is not None) as log:
-        keys, earned = tuple(log.column(name) for name in (*first, *columns, arm)), log.column(reward)
+        names = (*first, *(() if leaves else columns), arm)
+        keys, earned = tuple(map(log.column, names)), log.column(reward)
         chance = None if propensity is None else log.column(propensity)
         smallest = LEAST if least is None else check_least(least)
         question = Question(log.dialect, log.table, keys, earned, low, high, chance, smallest, where)
         question = replace(question, missing=apart is not None, instrument=instrument is not None)
+        if leaves:
+            question, tree = leaves.asked(log, question)
         groups = count_groups(log, question)
     bad = groups.bad(question)
+    if leaves:
+        named(bad, tree)
     if bad.number and on_bad == "error":
         raise LogError(refusal(bad), bad=bad)
     if bad.number == bad.rows:
@@ -169,6 +179,8 @@ def read(
     if arms is None:
         arms = _categories(source, arm)
     counts = groups.counts(question, columns, arms, least, dict(bad.kinds), apart)
+    if leaves:
+        counts = widened(counts, tree)
     if not counts.rows:
         raise LogError(f"no row has a reward: is {reward!r} the right column?")
     if said := [*_losses(groups, bad), *cautions(counts)]:

@@ -1,0 +1,221 @@
+"""From raw columns to contexts: a tree that grows on half of a log, and the counts of the other half by its leaves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from meanbounds.agents.tree import Tree
+from meanbounds.logs.counts import Counts
+from meanbounds.logs.engines import Log
+from meanbounds.logs.errors import LogError
+from meanbounds.logs.growing import grow
+from meanbounds.logs.leaves import NUMERIC, Leaves, by_leaf
+from meanbounds.logs.query import Column, Question
+from meanbounds.logs.read import read
+from meanbounds.logs.values import labels, numbers, uses_commas
+from meanbounds.support.checks import as_float, as_list, as_whole, shown
+from meanbounds.support.texts import MISSING
+from meanbounds.support.types import Floats
+
+__all__ = ["partition"]
+
+_FEW, _MANY = 10, 1_000  # different texts: so few numbers are categories, and so many categories are too many
+_SIZE = 2**32  # mixed numbers are below this
+_MIXED = "mixed number of the row"  # a column that is added to the log
+
+
+def partition(
+    source: Any,
+    columns: Sequence[str],
+    *,
+    unit: str | None = None,
+    leaves: int = 32,
+    rows_per_leaf: int = 30,
+    p: float = 0.05,
+    sample: int = 100_000,
+    seed: int = 0,
+    **reading: Any,
+) -> Counts:
+    """Count a log by contexts that are found in raw columns, such as age and weight.
+
+    One half of the rows serves to find contexts in which the experts chose differently, or earned differently with the
+    same choice; the rows of the other half are counted. What is concluded from the counts is therefore as sure as if
+    the contexts had been known beforehand. Which half a row is in depends on its number, or on its unit, and on nothing
+    else.
+
+    Parameters
+    ----------
+    source
+        A log, as for `read`.
+    columns
+        Columns of numbers, or of few different texts, that are known when a decision is made.
+    unit
+        Column of the patient or customer, if rows belong together: all rows of one are in the same half. Needed where
+        rows have no numbers that stay, as in Spark and in views of a database.
+    leaves, rows_per_leaf
+        The most contexts, and the fewest rows of each among those that the tree grows on.
+    p
+        The share of logs that get more than one context although the columns say nothing.
+    sample
+        How many rows of the first half the tree grows on, at most.
+    seed
+        Other seeds make other halves.
+    reading
+        Further arguments of `read`, such as ``arm=``, ``reward=`` or ``on_bad=``.
+
+    Returns
+    -------
+    Counts
+        Its contexts are those of `Counts.tree`, also where no row is: the leaves, and ``"unknown: age"`` for rows where
+        a split asks about an age unlike all that the tree grew on.
+
+    Raises
+    ------
+    LogError
+        As `read` does, and if rows have no numbers, or a column is no measurement and has too many different texts.
+
+    Examples
+    --------
+    >>> import meanbounds as mb
+    >>> log = {"age": [40 + row % 50 for row in range(4000)], "arm": [row // 50 % 2 for row in range(4000)]}
+    >>> log["reward"] = [int((age >= 75) == arm) for age, arm in zip(log["age"], log["arm"])]
+    >>> counts = mb.logs.partition(log, ["age"])
+    >>> counts.contexts
+    ('age < 75', 'age >= 75', 'unknown: age')
+    >>> counts.means
+    array([[ 1.,  0.],
+           [ 0.,  1.],
+           [nan, nan]])
+    >>> counts.tree.leaf({"age": 81})
+    'age >= 75'
+    """
+    names = tuple(as_list("columns", columns))
+    growing = {
+        "leaves": as_whole("leaves", leaves, most=1_000),
+        "rows_per_leaf": as_whole("rows_per_leaf", rows_per_leaf),
+        "p": as_float("p", p),
+    }
+    if not names or not 0.0 < growing["p"] < 1.0:
+        raise LogError(f"columns must be at least one name, and p between 0 and 1; got {shown(columns)} and {p!r}")
+    sizes = as_whole("sample", sample, most=10_000_000), as_whole("seed", seed, least=0, most=_SIZE - 1)
+    return read(source, context=_Partition(None, names, unit, *sizes, growing), **reading)
+
+
+@dataclass(frozen=True)
+class _Partition(Leaves):
+    """How to count half of a log by the leaves of a tree that grows on the other half."""
+
+    names: tuple[str, ...] = ()
+    unit: str | None = None
+    sample: int = 0
+    seed: int = 0
+    growing: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns to read."""
+        return self.names if self.unit is None else (*self.names, self.unit)
+
+    def asked(self, log: Log, question: Question) -> tuple[Question, Tree]:
+        """A question without contexts as one that has the leaves of the tree, which this grows first."""
+        columns = [log.column(name) for name in self.names]
+        for column in columns:
+            if column.kind in ("time", "other"):
+                raise LogError(f"{column.name!r} is neither numbers nor texts: make it a number, such as the year")
+        dialect = question.dialect
+        question, text = self._mixed(log, question)
+        where = f"COALESCE((\n{question.where}\n), FALSE)" if question.where else dialect.literal("") + " IS NOT NULL"
+        unit = dialect.name(self.unit) if self.unit else "1"
+        rows, units = log.run(f"SELECT COUNT(*), COUNT({unit}) FROM {question.table} WHERE {where}")[0]
+        if rows > units:
+            raise LogError(
+                f"{self.unit!r} is missing in {rows - units:,} of {rows:,} rows: a row that may be anyone's is in no "
+                "half. Leave such rows out with where="
+            )
+
+        def below(end: int) -> str:
+            return f"{dialect.name(_MIXED)} < " + (f"'{end:08x}'" if text else str(end))
+
+        some = _SIZE // 2 + math.ceil(min(0.5, self.sample / max(rows, 1)) * _SIZE)
+        kept = f"NOT {below(_SIZE // 2)}" + (f" AND {below(some)}" if some < _SIZE else "")
+        texts = {
+            column: dialect.as_text(question.value(column)) for column in (*columns, question.keys[-1], question.reward)
+        }
+        asked = [*texts.values()]
+        for place, column in enumerate(columns):
+            asked[place] = question.number(column) if column.kind in NUMERIC else asked[place]
+        found = log.run(f"SELECT {', '.join(asked)} FROM {question.table} WHERE {where} AND {kept}")
+        *values, chosen, earned = zip(*found, strict=True) if found else [()] * len(asked)
+        read = [_values(column, own) for column, own in zip(columns, values, strict=True)]
+        commas = frozenset(column.name for column, own in zip(columns, values, strict=True) if _commas(column, own))
+        arms = labels(chosen, question.keys[-1].kind)
+        rewards = (_numbers(earned, uses_commas({*earned})) - question.low) / (question.high - question.low)
+        good = np.array([arm is not None for arm in arms], dtype=np.bool_) & (rewards >= 0.0) & (rewards <= 1.0)
+        codes = np.unique([str(arm) for arm in arms], return_inverse=True)[1]
+        kept_values = {
+            column.name: own[good] if isinstance(own, np.ndarray) else [own[k] for k in np.flatnonzero(good)]
+            for column, own in zip(columns, read, strict=True)
+        }
+        tree = grow(kept_values, codes[good], rewards[good], **self.growing)
+        own_columns = [log.column(name) for name in tree.columns]
+        return by_leaf(question, tree, own_columns, commas, f"NOT {below(_SIZE // 2)}"), tree
+
+    def _mixed(self, log: Log, question: Question) -> tuple[Question, bool]:
+        """The question with a column of mixed numbers, which say the halves, and whether these are texts."""
+        dialect, unit = question.dialect, None
+        table = question.table
+        if self.unit is not None:
+            unit = dialect.as_text(dialect.name(self.unit))
+        elif (numbered := log.numbered()) is None:
+            raise LogError("rows of this log have no numbers that stay: give unit=, a column such as the patient's")
+        else:
+            table, number = numbered
+            unit = number if dialect.engine != "DuckDB" else None
+        mixed = dialect.name(_MIXED)
+        if unit is not None:
+            rule = f"SUBSTR(MD5({unit} || {dialect.literal(f'/{self.seed}')}), 1, 8)"
+            return replace(question, table=f"(SELECT *, {rule} AS {mixed} FROM {table}) AS with_halves"), True
+        once, cut = dialect.name(f"{_MIXED}, once"), _SIZE - 1
+
+        def folded(value: str, factor: int) -> str:
+            return f"((({value} * {factor}) & {cut}) + (({value} * {factor}) >> 32)) & {cut}"
+
+        start = (self.seed * 2_654_435_761 + 12_345) % _SIZE
+        first = folded(f"((CAST({number} AS UBIGINT) + {start}) & {cut})", 2_654_435_769)
+        table = f"(SELECT *, {first} AS {once} FROM {table}) AS mixed_once"
+        table = f"(SELECT *, {folded(once, 2_246_822_519)} AS {mixed} FROM {table}) AS with_halves"
+        return replace(question, table=table), False
+
+
+def _commas(column: Column, values: Sequence[Any]) -> bool:
+    return column.kind not in NUMERIC and uses_commas({*values})
+
+
+def _numbers(values: Sequence[str | None], commas: bool) -> Floats:
+    """Numbers that are written as text; nan where they are missing or something else."""
+    distinct = list(dict.fromkeys(values))
+    found = dict(zip(distinct, numbers(distinct, commas=commas), strict=True))
+    return np.array([found[value] for value in values], dtype=np.float64)
+
+
+def _values(column: Column, values: Sequence[Any]) -> Floats | list[str | None]:
+    """A column as numbers, if it holds numbers, or texts that all read as numbers; else as categories."""
+    if column.kind in NUMERIC:
+        return np.array(values, dtype=np.float64)
+    distinct = list(dict.fromkeys(values))
+    read = numbers(distinct, commas=uses_commas(distinct))
+    found = [(text, number) for text, number in zip(distinct, read, strict=True) if number is not None]
+    others = [text for text, number in found if not math.isfinite(number)]
+    if len(found) > _FEW and not others:
+        return _numbers(values, uses_commas(distinct))
+    if len(distinct) > _MANY:
+        raise LogError(
+            f"{column.name!r} has more than {_MANY:,} different texts, such as {shown(others[0])}: group them, or, if "
+            "the column holds numbers, correct what is none"
+        )
+    return [None if value is None or value.strip(" ") in MISSING else value for value in values]
