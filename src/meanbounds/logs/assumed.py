@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from math import ceil, floor, inf, log, log10
 from typing import Any
 
@@ -17,6 +17,7 @@ from meanbounds.logs.confidence import as_nats
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.errors import LogWarning
 from meanbounds.logs.experts import Experts, where
+from meanbounds.logs.instruments import Instrumented
 from meanbounds.support.checks import as_float, as_list, shown
 from meanbounds.support.types import Booleans, Floats, Integers
 
@@ -46,6 +47,7 @@ class Assumed:
     table: Floats
     nats: float
     confidence: float
+    by_chance: Callable[[float], Floats] | None = None  # from nats to both bounds by an instrument, 2 x contexts x arms
 
     @classmethod
     def of(
@@ -67,17 +69,31 @@ class Assumed:
         numbers = experts.numbers(counts.contexts, counts.high - counts.low)
         table = np.vstack([numbers, np.full(len(counts.contexts), moved)])
         nats = log(len(counts.contexts) * len(names)) + as_nats(1.0 - level)
-        return cls(counts.contexts, names, counts.low, counts.high, cells, table, nats, level)
+        by_chance = None
+        if counts.instrument is not None:  # has half of the error
+            nats += log(2.0)
+            by_chance = cache(Instrumented.of(counts, names, cells.apart).limits)
+            by_chance(nats)  # refuses a log that contradicts it
+        return cls(counts.contexts, names, counts.low, counts.high, cells, table, nats, level, by_chance)
 
     def at(self, places: Integers, table: Floats | None = None) -> Assumed:
         """Some contexts, each perhaps several times, perhaps under other assumptions."""
         names = tuple(self.contexts[place] for place in places.tolist())
         own = self.table[:, places] if table is None else table
-        return Assumed(names, self.arms, self.low, self.high, self.cells.at(places), own, self.nats, self.confidence)
+        by_chance = self.by_chance and partial(_some, self.by_chance, places)
+        ends = self.low, self.high, self.cells.at(places), own, self.nats, self.confidence, by_chance
+        return Assumed(names, self.arms, *ends)
 
     @cached_property
     def _found(self) -> tuple[Floats, Floats, Integers]:
-        return claimed(self.cells, self.table[:5], self.nats)
+        return self._claimed(self.nats)
+
+    def _claimed(self, nats: float) -> tuple[Floats, Floats, Integers]:
+        lower, upper, refuted = claimed(self.cells, self.table[:5], nats)
+        if self.by_chance is not None:
+            least, most = self.by_chance(nats)
+            lower, upper = np.maximum(lower, least), np.minimum(upper, most)
+        return lower, upper, refuted
 
     @cached_property
     def limits(self) -> tuple[Floats, Floats]:
@@ -86,8 +102,13 @@ class Assumed:
 
     @cached_property
     def exact_limits(self) -> tuple[Floats, Floats]:
-        """The bounds if the log were infinite; the middle where they cross."""
-        return self._limits(*claimed(self.cells, self.table[:5], EXACT)[:2])
+        """The bounds if the log were infinite; the middle where they cross, or what an instrument says if that does."""
+        lower, upper, _ = self._claimed(EXACT)
+        if self.by_chance is not None:
+            least, most = self.by_chance(EXACT)
+            crossed = lower > upper + _SLACK
+            lower, upper = np.where(crossed, least, lower), np.where(crossed, most, upper)
+        return self._limits(lower, upper)
 
     def _limits(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
         lower, upper = (np.clip(side, 0.0, 1.0) for side in (lower, upper))
@@ -163,6 +184,10 @@ class Assumed:
         if field == 4:
             return float(1.0 / number) if number > 0.0 else float("inf")
         return float(number * (self.high - self.low)) if field in (1, 2, 3) else float(number)
+
+
+def _some(by_chance: Callable[[float], Floats], places: Integers, nats: float) -> Floats:
+    return by_chance(nats)[:, places]
 
 
 def cells_of(counts: Counts) -> Cells:

@@ -74,11 +74,9 @@ class Instrument:
         >>> Instrument("ward", ("east", "west"), np.ones((4, 2, 1, 2))).in_words()
         'ward (2 values) meets the same kinds of cases with each value, and changes the reward only through the option'
         """
-        said = (
-            f"{self.column} ({len(self.values):,} values) meets the same kinds of cases with each value, and changes "
-        )
+        said = "meets the same kinds of cases with each value, and changes the reward only through the option"
         more = "; its values and the options are too many for the sharpest bounds, so simpler ones are used"
-        return f"{said}the reward only through the option{more * self.simple}"
+        return f"{self.column} ({len(self.values):,} values) {said}{more * self.simple}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -59,7 +60,7 @@ def prior(
     Raises
     ------
     BoundsError
-        If the log contradicts what is judged; the message says what it allows.
+        If the log contradicts what is judged; the message says what it allows. An instrument may contradict it.
 
     Notes
     -----
@@ -88,7 +89,7 @@ def prior(
     if not 0.0 <= alike <= 1.0:
         raise ValueError(f"correlation is between 0 and 1; got {correlation!r}")
     assumed = Assumed.of(counts, experts, confidence=confidence, shift=shift, arms=arms)
-    assumed.refuse_contradictions()
+    replace(assumed, by_chance=None).refuse_contradictions()
     mean, strength = _laws(assumed, most, longest, alike)
     means = counts.low + (counts.high - counts.low) * mean
     return {context: Prior(*own) for context, *own in zip(counts.contexts, means, strength, strict=True)}
