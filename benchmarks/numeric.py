@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -26,7 +25,7 @@ from meanbounds.policies.base import choose
 from meanbounds.support.streams import Draws, stream, uniform
 from meanbounds.support.types import Floats
 
-ROWS, STEP, SEED, GROWTH = 20_000, 100, 1, 1.1  # more rewards until contexts learn from each other again
+ROWS, STEP, SEED = 20_000, 100, 1
 ADDED = 0.5  # the spread of effects that the trials do not have, on the scale of log odds
 COLUMNS, AGES = ["age", "pressure"], {"gusto": (60.0, 75.0), "stroke": (70.0, 80.0)}
 QUERIES = {
@@ -104,19 +103,20 @@ class Agents:
             sizes.append(len(rows))
             knowledge += [agent.knowledge(name) for name in names]
             eligible += [[arm not in agent.forbidden(name) for arm in agent.arms] for name in names]
-        self.log = Known.of(knowledge).among(np.array(eligible))
-        self.known, self.policy, self.pool = self.log, agent.policy, agent.pool
+        self.log, self.known = (Known.of(knowledge).among(np.array(eligible)) for _ in range(2))
+        self.policy, self.pool, self.due = agent.policy, agent.pool, np.zeros(len(sizes), dtype=np.int64)
         self.means, self.places, self.sizes = np.concatenate(means), np.array(places), np.array(sizes)
         self.seen, self.leaves = Seen.empty(*self.means.shape), float(np.mean([len(np.unique(own)) for own in places]))
 
-    def learn(self) -> None:
-        """Let the contexts of each agent learn from each other."""
-        ends = self.sizes.cumsum()
-        parts = [slice(end - size, end) for end, size in zip(ends.tolist(), self.sizes.tolist(), strict=True)]
-        found = [pooled(rows_of(self.log, part), self.statistics(part)) for part in parts]
-        self.known = replace(
-            self.log, prior=(np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found]))
-        )
+    def learn(self, done: int) -> None:
+        """Let the contexts of each agent learn from each other, whenever an agent does after so many decisions."""
+        assert self.known.prior is not None
+        for k in np.flatnonzero(self.due <= done) if self.pool else ():
+            end, size = int(self.sizes[: k + 1].sum()), int(self.sizes[k])
+            part = slice(end - size, end)
+            for own, new in zip(self.known.prior, pooled(rows_of(self.log, part), self.statistics(part)), strict=True):
+                own[part] = new
+            self.due[k] = done + 1 + max(done, size) // 10
 
     def statistics(self, rows: Any) -> Seen:
         """What was seen in these rows."""
@@ -143,12 +143,10 @@ def play(patients: Patients, knows: str, promise: mb.Promise | None, runs: int, 
     values = [(choices * patients.chance).sum(axis=1) for choices in patients.choices.values()]
     earns, kinds = np.array(values), np.repeat(np.arange(len(EXPERTS)), runs)
     gain, asked, broken = np.zeros(len(row)), np.zeros(len(row)), np.zeros(len(row), dtype=bool)
-    gains, due, owner = np.zeros((len(row), decisions // STEP)), 1.0, np.repeat(row, agents.sizes)
+    gains, owner = np.zeros((len(row), decisions // STEP)), np.repeat(row, agents.sizes)
     accounts = None if guard is None else guard.account(agents.log, seen)
     for t in range(1, decisions + 1):
-        if agents.pool and t >= due:
-            agents.learn()
-            due = max(t + 1.0, GROWTH * t)
+        agents.learn(t - 1)
         patient = (uniform(keys, t) * number).astype(np.int64)
         at = places[row, patient]
         known, now = rows_of(agents.known, at), agents.statistics(at)

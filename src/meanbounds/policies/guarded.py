@@ -192,7 +192,7 @@ class Guarded(Policy):
         low, high, sure = self._limits(known)
         table = self.account(known, seen, cache, more=1.0) if account is None else account
         if seen.others is not None:
-            table = table + seen.others[:, None]
+            table = table + seen.others.reshape(len(table), -1)
         wins, size, plays, certain, *needs = table
         if self.promise.total is not None:
             needs[-1] = needs[-1] - self.promise.total
