@@ -7,7 +7,7 @@ from meanbounds.support.version import __version__
 
 if TYPE_CHECKING:
     from meanbounds import evidence, linear, logs, policies, service, simulation, theory
-    from meanbounds.agents import Agent
+    from meanbounds.agents import Agent, Guardrail
     from meanbounds.bounds import EXPERT, BoundsError, MeanBounds
     from meanbounds.knowledge import Knowledge, Prior
     from meanbounds.linear import OFUL, ROFUL, Candidate, LinearAgent, LinearThompson
@@ -44,6 +44,7 @@ __all__ = [
     "BoundsError",
     "Candidate",
     "Experts",
+    "Guardrail",
     "ImprovedUCB",
     "Knowledge",
     "LinearAgent",
@@ -67,7 +68,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "agents": ("Agent",),
+    "agents": ("Agent", "Guardrail"),
     "bounds": ("EXPERT", "BoundsError", "MeanBounds"),
     "knowledge": ("Knowledge", "Prior"),
     "linear": ("OFUL", "ROFUL", "Candidate", "LinearAgent", "LinearThompson"),

@@ -26,6 +26,7 @@ from meanbounds.agents.contexts import (
     Contexts,
     read_knowledge,
 )
+from meanbounds.agents.guardrails import Guardrail, GuardrailWarning, Outcomes, Stop
 from meanbounds.agents.pooling import pooled
 from meanbounds.agents.tree import Tree
 from meanbounds.bounds import EXPERT, Arm, BoundsError, MeanBounds, share_of_range
@@ -85,6 +86,8 @@ class Agent(BaseAgent):
         seen stays, and is what a promise goes by; the policy is shown what it remembers. A promise needs
         ``Guarded(..., pooled=True)`` then: it goes by the log's bounds on what the experts earn, which have to hold at
         all times, see ``shift=`` in `meanbounds.logs.agent`.
+    guardrails
+        Outcomes beside the reward that no option may make worse, see `Guardrail`; `report` tells the agent of them.
 
     Notes
     -----
@@ -127,12 +130,14 @@ class Agent(BaseAgent):
         pool: bool = False,
         tree: Tree | None = None,
         drift: Drift | None = None,
+        guardrails: Iterable[Guardrail] = (),
     ) -> None:
         if isinstance(policy, MeanBounds | Knowledge):
             raise TypeError(f"the policy comes first: mb.Agent(policy, bounds); got {shown(policy)} in its place")
         given = read_knowledge(known)
         contexts = Contexts.empty(next(iter(given.values())).bounds)
         self._start(policy, contexts, Watch(len(given)), seed, floor, pool, tree, drift)
+        self._outcomes = Outcomes(as_list("guardrails", guardrails))
         lacks = [] if tree is None else [name for name in tree.contexts if name not in given]
         if lacks:
             raise ValueError(f"the tree has the context {lacks[0]!r}, of which nothing is known: name it in `known`")
@@ -172,6 +177,7 @@ class Agent(BaseAgent):
                 "asked: give Guarded(..., pooled=True), and shift= to mb.logs.agent for how far they may move"
             )
         self.pool, self.tree, self.drift = bool(pool), tree, drift
+        self._outcomes = Outcomes([])
         self._memories = dict[int, Memory]()  # what policies are shown of contexts where means may move
         self._prior: Floats | None = None  # of contexts that are pooled; None until a context is used
         self._left = 0  # rewards until it is renewed
@@ -358,6 +364,22 @@ class Agent(BaseAgent):
             column += _CANCELLED
             own.waiting, self._silent = own.waiting - 1.0, 0
 
+    def report(self, outcome: str, value: float, arm: Arm, context: Context | None = None) -> None:
+        """Tell the agent an outcome that has a guardrail, in a case that got this arm, or `EXPERT`; see `Guardrail`.
+
+        Report it for every case, also where nothing happened. Warns if the arm breaks the guardrail, and retires it.
+        """
+        with self._lock:
+            own, k = self._find(context), self._contexts.place(arm)
+            stop = self._outcomes.add(outcome, value, own.row, k, self._contexts)
+            if stop is not None and not self._contexts.retired[k]:
+                self._retire(arm, True)
+                warnings.warn(GuardrailWarning(stop), stacklevel=2)
+
+    def stops(self) -> list[Stop]:
+        """The arms that guardrails have stopped, and why; those that were restored since are left out."""
+        return [*self._outcomes.stops]
+
     def know(self, known: MeanBounds | Knowledge | Mapping[Any, MeanBounds | Knowledge]) -> None:
         """Replace what is known, from now on; everything that was seen stays.
 
@@ -419,6 +441,8 @@ class Agent(BaseAgent):
             k = self._contexts.place(arm)
             self._awake.clear()
             self._shared = None
+            if self._contexts.retired[k] and not retired:  # a guardrail starts anew
+                self._outcomes.restart(k, arm)
             self._contexts.retired[k] = retired
 
     def forbid(self, arms: Iterable[Arm], context: Context | None = None) -> None:
@@ -442,6 +466,7 @@ class Agent(BaseAgent):
             self._shared = self._prior = None
             self._watch.forget(own.row)
             self._memories.pop(own.row, None)
+            self._outcomes.forget(own.row)
             self._contexts.forget(own.context)
 
     @property
@@ -591,6 +616,8 @@ class Agent(BaseAgent):
             if self.drift is not None:
                 remembered = {str(row): memory.to_dict() for row, memory in self._memories.items()}
                 own |= {"drift": self.drift.to_dict(), "remembered": remembered}
+            if self._outcomes.guardrails:
+                own["outcomes"] = self._outcomes.to_dict()
             return {"agent": _FORMAT, **own, **watch, **self._contexts.to_dict()}
 
     @classmethod
@@ -604,7 +631,7 @@ class Agent(BaseAgent):
             raise ValueError(f"this is not an Agent saved in format {_FORMAT}: {what}; got {shown(list(data)[:10])}")
         names = ("agent", "policy", "seed", "floor", "watched", "contradicted")
         tree, pool, more = data.pop("tree", None), data.pop("pool", False), ("pooled", "rewards_left")
-        drift, remembered = data.pop("drift", None), data.pop("remembered", {})
+        drift, remembered, outcomes = (data.pop(name, None) for name in ("drift", "remembered", "outcomes"))
         saved = Entries("Agent", {name: data.pop(name) for name in (*names, *more) if name in data}, names, more)
         contexts, agent = Contexts.from_dict("Agent", data), cls.__new__(cls)
         found = read_found(saved, contexts.rows.values(), len(contexts.arms))
@@ -615,10 +642,12 @@ class Agent(BaseAgent):
             drift = None if drift is None else Drift.from_dict(drift)
             agent._start(policy, contexts, watch, seed, saved["floor"], pool, tree, drift)
             rows = {str(row): row for row in contexts.rows.values()}
-            for row, own in as_mapping("remembered", remembered).items():
+            for row, own in as_mapping("remembered", remembered or {}).items():
                 if drift is None or row not in rows:
                     raise saved.wrong("remembered is by row, and belongs to drift")
                 agent._memories[rows[row]] = Memory.from_dict(drift, len(contexts.arms), own)
+            if outcomes is not None:
+                agent._outcomes = Outcomes.from_dict(outcomes, contexts)
             if agent.pool and "pooled" in saved:
                 agent._read_pooled(saved)
         except (TypeError, RecursionError) as error:
