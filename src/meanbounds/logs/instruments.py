@@ -199,9 +199,10 @@ def _solved(least: bytes, most: bytes, values: int, arms: int) -> tuple[Floats, 
     slack = [0.0]
     found = _least(np.concatenate([goals, -goals]), inside, limits, same, whole)
     if found is None:
-        wider = sparse.hstack([inside, -np.ones((limits.size, 1))]), sparse.hstack([same, np.zeros((whole.size, 1))])
+        more: Any = np.concatenate([-np.ones(limits.size), np.zeros(whole.size)])[:, None]
+        wider = sparse.hstack([sparse.vstack([inside, same]), more]).tocsr()
         goal = np.append(np.zeros(cells.shape[1]), 1.0)
-        one = _solve(goal, wider[0], limits, wider[1], whole)
+        one = _solve(goal, wider[: limits.size], limits, wider[limits.size :], whole)
         slack = [float(one.fun), *(-one.ineqlin.marginals).tolist()]
         found = _least(np.concatenate([goals, -goals]), inside, limits + slack[0] + 1e-9, same, whole)
         assert found is not None
