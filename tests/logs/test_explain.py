@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import meanbounds as mb
+from meanbounds.agents.tree import Split, Tree
 from tests.logs.three_logs import BAD, GOOD, UNCLEAR, log_of, made
 
 
@@ -195,3 +196,61 @@ def test_the_odds_up_to_which_an_option_beats_the_experts_are_said_whatever_is_a
         assert odds[1] == pytest.approx(2.986, abs=0.01)
         said = Reader(page.html).inside("main")
         assert "north: “aspirin” earns more than your experts if unrecorded facts changed the odds" in said
+
+
+SEVERITY = Split("severity", None, ("high",), ("low", "<b>"))
+GROWN = Tree((Split("age", 75.0, missing="right"), SEVERITY, None, None, None))
+
+
+def of_tree(tree: Tree) -> mb.logs.Counts:
+    """A log in which everybody who is younger than 75 and severely ill does well with what is mostly not chosen."""
+    count = np.array([[100, 500, 100], [300, 200, 0], [90, 10, 0], [0, 0, 0], [7, 0, 0]])[: len(tree.contexts)]
+    total = np.round(count * [[0.9, 0.4, 0.3], [0.7, 0.5, 0.5], [0.5, 0.2, 0.5], [0.5, 0.5, 0.5], [0.5, 0.5, 0.5]])
+    return made(count, total, contexts=tree.contexts, arms=["tPA", "watch", "new"], columns=tree.columns, tree=tree)
+
+
+def test_a_tree_is_drawn_with_what_experts_and_agent_do_in_each_leaf() -> None:
+    page = mb.logs.explain(of_tree(GROWN), seed=7)
+    read = Reader(page.html)
+    drawn = [text for path, text in read.texts if path[-1:] == ("text",)]
+    for said in ("age < 75", "severity = high", "severity not high", "age >= 75 (or missing)", "700 rows"):
+        assert said in drawn
+    assert "experts: “watch” 71%" in drawn
+    assert "agent: would try “tPA”" in drawn
+    assert "unknown: severity" in drawn
+    assert "unknown: age" not in drawn  # it has no rows
+    leaf = page.start.outlooks[0]
+    assert (leaf.context, leaf.mostly.arm, leaf.wanted, leaf.differs) == (GROWN.contexts[0], "watch", "tPA", True)
+    head, said = read.inside("header"), read.inside("main")
+    assert "1,307 rows, 4 contexts, 3 options" in head
+    assert "In the largest context, “age < 75 and severity = high”" in head
+    assert "your experts mostly choose “watch” (71%) and earn about 0.46; the agent would rather try “tPA”" in said
+    assert said.index("Where the agent would differ") < said.index("What the log says")
+
+
+def test_what_experts_earn_in_a_leaf_is_drawn_towards_the_average_and_ends_are_not() -> None:
+    found = mb.logs.start(of_tree(GROWN), seed=7)
+    everywhere = (320 + 310 + 47 + 4) / 1307
+    assert found.average == pytest.approx(everywhere)
+    for one in found.outlooks:
+        assert one.likely == pytest.approx((one.rows * one.value + 30 * everywhere) / (one.rows + 30))
+        assert one.limits[0] <= one.value <= one.limits[1]
+
+
+def test_an_instrument_is_said_to_be_assumed_with_what_it_adds() -> None:
+    """With a ward that always gives one option and one that never does, its bounds are those of a trial."""
+    count, total = np.array([[500.0, 500.0]]), np.array([[400.0, 200.0]])
+    sums = np.zeros((4, 2, 1, 2))
+    for place, sides in enumerate((count, total, total)):
+        sums[place] = sides[0][None, None, :] * np.eye(2)[:, None, :]
+    counts = made(count, total, instrument={"column": "<b>", "values": ["east", "west"], "sums": sums})
+    page = mb.logs.explain(counts)
+    read, said = Reader(page.html), "every “<b>” met the same kinds of cases, and mattered only through the option"
+    assert f"if {said}." in read.inside("main")
+    added = re.search(r"That “<b>” was partly chance makes the bounds (\d+)% narrower on average", read.inside("main"))
+    alone = mb.logs.explain(made(count, total)).start.outlooks[0]
+    widths = [sum(own.upper - own.lower for own in one.options) for one in (page.start.outlooks[0], alone)]
+    assert added
+    assert int(added[1]) == round(100 * (1 - widths[0] / widths[1])) > 50
+    assert said in str(page.start)
+    assert "if what you assume is true" in page.start.outlooks[0].because

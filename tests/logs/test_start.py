@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import meanbounds as mb
+from meanbounds.agents.tree import Split, Tree
 from meanbounds.logs.outlook import Outlook
 from tests.logs.three_logs import BAD, GOOD, UNCLEAR, log_of, made
 
@@ -232,3 +233,41 @@ def test_missing_outcomes_are_counted_and_what_is_assumed_of_them_is_said(apart:
     assert "They are most frequent with “a”, 25%." in page
     assert (f"if {said}" in page) == (apart is not None)
     assert only(mb.logs.start(counts)).mostly.share == pytest.approx(800 / 1220)
+
+
+def test_what_switching_gains_and_loses_allows_for_everything_that_missing_outcomes_may_have_been() -> None:
+    """The limits are those of the worst log among all that are possible; with a small `apart` they are narrower."""
+    count, total, missing = [[500, 400]], [[350, 200]], [[60, 100]]
+    (one,) = mb.logs.start(made(count, total, missing=missing)).outlooks
+    whole = np.array(count) + missing
+    for filled in ([0, 0], [60, 0], [0, 100], [60, 100]):
+        (known,) = mb.logs.start(made(whole, np.array(total) + filled)).outlooks
+        for own, full in zip(one.options, known.options, strict=True):
+            assert own.gain >= full.gain - 1e-12
+            assert own.loss >= full.loss - 1e-12
+    (near,) = mb.logs.start(made(count, total, missing=missing, apart=0.02)).outlooks
+    for own, full in zip(one.options, near.options, strict=True):
+        assert own.gain > full.gain
+        assert own.loss > full.loss
+
+
+def test_a_tree_of_32_leaves_fits_a_terminal_and_one_leaf_is_no_tree() -> None:
+    """Each leaf is on a line of 80 columns; the rest of the text is as short as for two contexts."""
+    column = "department that the patient came from, as the hospital names it"
+    nodes: list[Split | None] = [None]
+    for k in range(31):  # each leaf to the left of all others
+        nodes = [Split(column, None, (f"ward {k}",), tuple(f"ward {n}" for n in range(k)) or ("none",)), *nodes, None]
+    tree = Tree(tuple(nodes))
+    rows = np.arange(40, 40 + len(tree.contexts))[:, None] * [3, 2]
+    names = ["watchful waiting and observation", "tPA"]
+    counts = made(rows, rows // 2, contexts=tree.contexts, arms=names, columns=tree.columns, tree=tree)
+    found = mb.logs.start(counts, seed=7)
+    assert len(found.outlooks) == 33
+    text = str(found).split("\n\n")
+    assert len(text[1].splitlines()) == 1 + len(nodes) - 1 + 1
+    assert max(map(len, text[1].splitlines())) <= 80
+    assert len(text) == 2 + 2 + 2
+    assert all(f" {one.rows:,} " in text[1] for one in found.outlooks)
+    single = Tree((None,))
+    one = made([[600, 400]], [[480, 200]], contexts=single.contexts, tree=single)
+    assert "found on other rows" not in str(mb.logs.start(one))

@@ -111,7 +111,7 @@ class _Parts:
     def all(self) -> dict[str, Any]:
         """The variables of the template."""
         found, counts, shown = self.start, self.counts, self.start.outlooks
-        contexts, where, tree = sum(found.concluded.values()), quoted(shown[0].context), getattr(counts, "tree", None)
+        contexts, where, tree = sum(found.concluded.values()), quoted(shown[0].context), counts.tree
         sizes = (counts.rows, "row"), (contexts, "context"), (len(shown[0].options), "option")
         draws = self._bars, self._pins, self._swings
         titles = [f"{name_of(one.context)}, {quantity(one.rows, 'row')}" for one in shown]
@@ -196,12 +196,11 @@ class _Parts:
         arms = [one.arm for one in found.outlooks[0].options]
         level = 1.0 - OF_BOUNDS * (1.0 - found.confidence)
         without = bounds(counts, found.experts, confidence=level, shift=found.shift, arms=arms)
-        before = sum(
-            one.rows * float((without[one.context].upper - without[one.context].lower).sum()) for one in found.outlooks
-        )
-        after = sum(one.rows * (option.upper - option.lower) for one in found.outlooks for option in one.options)
-        share = 1.0 - after / before
+        before = [one.rows * (own.upper - own.lower).sum() for one in found.outlooks for own in [without[one.context]]]
+        after = [one.rows * (option.upper - option.lower) for one in found.outlooks for option in one.options]
+        share = 1.0 - sum(after) / sum(before)
         more = f"makes the bounds {share:.0%} narrower on average" if share >= 0.005 else "adds nothing to the bounds"
+        more += ", which are not the sharpest: its values and the options are too many for these" * own.simple
         return f"That {quoted(own.column)} was partly chance {more}."
 
     def _trees(self) -> list[str]:
@@ -228,14 +227,10 @@ class _Parts:
 
     def _differ(self) -> list[str]:
         """Where the agent's policy prefers another option than the experts, those with the most rows first."""
-        found = []
+        found, reward = [], self.words.reward
         for one in self.start.outlooks:
             if one.differs:
-                own, most, reward = (
-                    next(own for own in one.options if own.arm == one.wanted),
-                    one.mostly,
-                    self.words.reward,
-                )
+                own, most = next(own for own in one.options if own.arm == one.wanted), one.mostly
                 found.append(
                     f"{name_of(one.context)} ({quantity(one.rows, 'row')}): your experts mostly choose "
                     f"{quoted(most.arm)} ({most.share:.0%}) and earn about {reward(one.likely)}; the agent would "

@@ -159,13 +159,17 @@ class Limits:
         assumed = Assumed.of(counts, experts, confidence=1.0 - OF_BOUNDS * error, shift=shift, arms=names)
         lower, upper = (counts.low + width * side for side in assumed.limits)
         least, most = value(counts, confidence=1.0 - OF_VALUE * error, joint=False, shift=shift)
-        rows, total, squares = assumed.cells.rows, assumed.cells.total, assumed.cells.squares
-        others = [part.sum(axis=1, keepdims=True) - part for part in (rows, total, squares)]
-        failures = others[0] - others[1], others[0] - 2.0 * others[1] + others[2]
-        size, nats = rows.sum(axis=1, keepdims=True), as_nats(OF_GUARD * error / (2 * len(names)))
+        nats, others = as_nats(OF_GUARD * error / (2 * len(names))), 1.0 - np.eye(len(names))
+        failed, worked, more = assumed.cells.sides(nats)
+        rows, total, squares = (part @ others for part in (failed.rows, failed.total, failed.squares))
+        failures, successes = (
+            (rows - total, rows - 2.0 * total + squares),
+            (worked.total @ others, worked.squares @ others),
+        )
+        size = assumed.cells.chosen.sum(axis=1, keepdims=True)
         gain, loss = (
-            width * (upper_limit(size, np.maximum(part, 0.0), np.maximum(square, 0.0), nats) + 2.0 * shift)
-            for part, square in (failures, (others[1], others[2]))
+            width * (upper_limit(size, np.maximum(part, 0.0), np.maximum(square, 0.0), nats + more) + 2.0 * shift)
+            for part, square in (failures, successes)
         )
         errors, lost, _, gap, *_ = assumed.table[:, :, None] * width
         gain = np.minimum(gain, np.minimum(lost, errors * gap / width) + 2.0 * shift * width)
@@ -193,8 +197,9 @@ class Limits:
         context, conclusion = counts.contexts[place], int(self.concluded[place])
         rows, width = cells.rows[place], counts.high - counts.low
         averages = np.where(rows > 0.0, counts.low + width * cells.total[place] / np.maximum(rows, 1.0), np.nan)
-        parts = self.lower, self.upper, self.gain, self.loss, self.playable, self._shares
-        columns = (part[place].tolist() for part in parts)
+        shares = cells.chosen[place] / max(1.0, cells.chosen[place].sum())
+        parts = self.lower, self.upper, self.gain, self.loss, self.playable
+        columns = *(part[place].tolist() for part in parts), shares.tolist()
         whole = rows.astype(int).tolist()
         options = tuple(map(Option, self.assumed.arms, whole, averages.tolist(), *columns))
         order = [own for own in options if own.played]
@@ -222,17 +227,9 @@ class Limits:
         )
 
     @cached_property
-    def _shares(self) -> Floats:
-        """The share of each option in the choices of its context."""
-        chosen = np.zeros(self.playable.shape)
-        places = [self.assumed.arms.index(arm) for arm in self.counts.arms]
-        chosen[:, places] = self.counts.chosen
-        return chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1.0)
-
-    @cached_property
     def _likely(self) -> Floats:
         """What the experts earn in each context, drawn towards what they earn in all."""
-        rows, known = self.counts.chosen.sum(axis=1), np.nan_to_num(self.value)
+        rows, known = self.assumed.cells.chosen.sum(axis=1), np.nan_to_num(self.value)
         return (rows * known + FEWEST * (rows @ known) / rows.sum()) / (rows + FEWEST)
 
     def _wanted(self, context: Context) -> Arm:

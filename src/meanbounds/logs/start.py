@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from meanbounds.agents import Agent
-from meanbounds.bounds import EXPERT, Arm
+from meanbounds.bounds import Arm
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.experts import ANYONE, Experts
 from meanbounds.logs.log_agent import PROMISE, agent, as_promised
@@ -23,7 +23,7 @@ from meanbounds.support.checks import as_whole
 __all__ = ["Start", "start"]
 
 _PRINTED, _WITH_TREE = 6, 2  # contexts in the text for a terminal, and below a tree
-_HEAD = "", "rows", "experts choose", "earn", "agent would try"  # of the columns beside the tree
+_HEAD = "found on other rows", "rows", "experts choose", "earn", "agent would try"  # of the columns beside the tree
 _SIZES = 80, 12, 18, 12, 15  # the characters of all columns, and at most of each
 
 
@@ -68,11 +68,11 @@ class Start:
     @property
     def outline(self) -> list[tuple[int, str, Outlook | None]]:
         """The tree of the contexts line by line: how deep, the answer, and for a leaf what to expect there."""
-        tree, found = getattr(self.counts, "tree", None), {one.context: one for one in self.outlooks}
+        tree, found = self.counts.tree, {one.context: one for one in self.outlooks}
         if tree is None:
             return []
         lines = tree.outline()
-        lines += [(0, name, name) for name in tree.contexts[-len(tree.columns) :] if name in found]
+        lines += [(0, name, name) for name in tree.contexts[len(tree.contexts) - len(tree.columns) :] if name in found]
         return [(depth, answer, found.get(context)) for depth, answer, context in lines]
 
     @property
@@ -110,10 +110,9 @@ class Start:
         """What the promise allows that may be too much, in a sentence."""
         found = {context: excess(self.promise, own, self.counts, self.cost) for context, own in self._earned.items()}
         over = [context for context, share in found.items() if share]
-        several = len(self.counts.contexts) > 1 and not self._pooled
-        where = f" in {some([quoted(context) for context in over], 4)}" * several
-        share = max(found.values(), default=0.0)
-        most = f"{'up to ' * (len(over) > 1)}{100.0 * share:.3g}% more failures than they have"
+        where = f" in {some([quoted(context) for context in over], 4)}" * (len(self.outlooks) > 1 and not self._pooled)
+        share, most = max(found.values(), default=0.0), "up to " * (len(over) > 1)
+        most = f"{most}{100.0 * share:.3g}% more failures than they have"
         most = "failures where they have none" if share == np.inf else most
         who = "and the cost of asking allow" if self.cost else "allows"
         said = f"The promise to your experts {who} {most}"
@@ -149,18 +148,13 @@ class Start:
         outline, words = self.outline, Words.of(self.counts)
         if len(outline) < 2:
             return []
-        step, lines = 2 if max(depth for depth, *_ in outline) < 7 else 1, [_HEAD]
+        step, lines = 2 if max(depth for depth, *_ in outline) < 7 else 1, [[*_HEAD]]
         for depth, answer, one in outline:
-            said = ("",) * 4
+            said = [" " * step * depth + name_of(answer), *[""] * 4]
             if one is not None:
-                most = f"{one.mostly.share:.0%} {name_of(one.mostly.arm)}"
-                said = (
-                    f"{one.rows:,}",
-                    most,
-                    words.reward(one.likely),
-                    "experts" if one.wanted is EXPERT else name_of(one.wanted),
-                )
-            lines.append((" " * step * depth + name_of(answer), *said))
+                most, tries = f"{one.mostly.share:.0%} {name_of(one.mostly.arm)}", name_of(one.wanted)
+                said[1:] = f"{one.rows:,}", most, words.reward(one.likely), tries.removeprefix("your ")
+            lines.append(said)
         sizes = [min(most, max(map(len, part))) for most, part in zip(_SIZES, zip(*lines, strict=True), strict=True)]
         sizes[0] = min(sizes[0], _SIZES[0] - sum(sizes[1:]) - 2 * 4)
         return ["", *("  ".join(map(_cell, line, sizes, "<><><")).rstrip() for line in lines)]
@@ -233,7 +227,7 @@ def start(
     limits = Limits.of(counts, experts, made, promise, given)
     rows, size = counts.count.sum(axis=1), as_whole("most", most)
     shown = np.argsort(-rows, kind="stable")[: np.count_nonzero(rows)]
-    found = [limits.outlook(place) for place in shown[: None if getattr(counts, "tree", None) else size].tolist()]
+    found = [limits.outlook(place) for place in shown[: None if counts.tree else size].tolist()]
     tally = Counter(limits.concluded[shown].tolist())
     concluded = {one: tally[place] for place, one in enumerate(CONCLUSIONS) if tally[place]}
     return Start(made, counts, experts, promise, confidence, shift, cost, tuple(found), concluded)

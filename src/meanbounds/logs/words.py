@@ -14,22 +14,7 @@ from meanbounds.logs.values import similar
 from meanbounds.policies import Promise
 from meanbounds.support.types import Floats
 
-__all__ = [
-    "TRIALS",
-    "Words",
-    "allowed",
-    "amount",
-    "assumptions",
-    "cautions",
-    "condition",
-    "cut",
-    "excess",
-    "listed",
-    "name_of",
-    "quantity",
-    "quoted",
-    "some",
-]
+__all__ = ["TRIALS", "Words", "allowed", "cautions", "condition", "excess", "listed", "name_of", "quantity", "quoted"]
 
 _LONGEST = 120  # characters of a name
 _MANY = 100  # contexts from which on too few rows in each are warned of
@@ -149,7 +134,7 @@ def assumptions(counts: Counts, *more: str) -> str:
         found.append(f"with each option the mean of missing {reward} is within {counts.apart:g} of that of the others")
     if counts.instrument is not None:
         each, column = " in each context" * (len(counts.contexts) > 1), quoted(counts.instrument.column)
-        found.append(f"which {column} a case came to was chance{each}, and mattered only for the option it got")
+        found.append(f"every {column} met the same kinds of cases{each}, and mattered only through the option")
     return "; and ".join(found)
 
 
@@ -162,7 +147,7 @@ def cautions(counts: Counts) -> list[str]:
     >>> cautions(mb.logs.Counts([None], ["a", "a "], [[1, 0]], [[1, 0]], [[1, 0]]))[0]
     'The log has 1 row, which says next to nothing: is this the whole log?'
     """
-    found, contexts, tree = _missing(counts), len(counts.contexts), getattr(counts, "tree", None)
+    found, contexts, tree = _missing(counts), len(counts.contexts), counts.tree
     if counts.rows == 1:
         found.append("The log has 1 row, which says next to nothing: is this the whole log?")
     elif len(counts.arms) == 1:
