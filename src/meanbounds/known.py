@@ -41,6 +41,9 @@ class Known:
         Which arms may be played; None for all. Pruning, `best_lower` and whatever follows are taken over these.
     expert
         The position of `EXPERT`; None where the experts cannot be asked.
+    places
+        The number of each row among contexts that share a budget; None if rows have nothing to do with each other, or
+        if what experts earned before says nothing of now.
     """
 
     lower: Floats
@@ -51,6 +54,7 @@ class Known:
     prior: tuple[Floats, Floats] | None = None
     eligible: Booleans | None = None
     expert: int | None = None
+    places: Integers | None = None
 
     @classmethod
     def of(cls, knowledge: Sequence[Knowledge]) -> Known:

@@ -522,7 +522,7 @@ class Agent(BaseAgent):
                 raise ValueError("this agent promises nothing: its policy is not Guarded")
             contexts, row = self._contexts, self._find(context).row
             part = slice(contexts.size) if self.policy.pooled else slice(row, row + 1)
-            return self.policy.spent(contexts.given(contexts.known[part]), contexts.statistics(contexts.seen[part]))
+            return self.policy.spent(self._given(part), contexts.statistics(contexts.seen[part]))
 
     def forbidden(self, context: Context | None = None) -> tuple[Arm, ...]:
         """The arms that are forbidden in a context."""
@@ -740,15 +740,18 @@ class Agent(BaseAgent):
         contexts, guard = self._contexts, self.policy
         if self._shared is None:
             part = slice(contexts.size)
-            self._shared = guard.account(contexts.given(contexts.known[part]), contexts.statistics(contexts.seen[part]))
+            self._shared = guard.account(self._given(part), contexts.statistics(contexts.seen[part]))
             self._moved.clear()
         for row in self._moved:
             one = slice(row, row + 1)
-            self._shared[:, one] = guard.account(
-                contexts.given(contexts.known[one]), contexts.statistics(contexts.seen[one])
-            )
+            self._shared[:, one] = guard.account(self._given(one), contexts.statistics(contexts.seen[one]))
         self._moved.clear()
         return self._shared.sum(axis=1) - self._shared[:, own.row]
+
+    def _given(self, part: slice) -> Known:
+        """What is known in these rows, for a promise about all contexts."""
+        known = self._contexts.given(self._contexts.known[part])
+        return known if self.drift is not None else replace(known, places=np.arange(part.start or 0, part.stop))
 
     def _offer(self, own: _Awake, eligible: tuple[Arm, ...] | None) -> Known:
         """What is known with these arms on offer."""
@@ -844,6 +847,8 @@ class _Awake:
         self.waiting = float(self.seen[PENDING].sum())
         self.t = np.array([self.updates + 1.0])
         self.known = contexts.given(fields.copy())
+        if memory is None:
+            self.known = replace(self.known, places=np.array([self.row]))
         if prior is not None:
             a, b = prior[:, self.row : self.row + 1]
             self.known = replace(self.known, prior=(a, b))

@@ -23,7 +23,7 @@ ROWS = 30.0
 """How many rows of a log the average over all contexts counts for, beside those of a context."""
 
 _SLOPES = np.array([0.0, 0.5, 1.0])
-_SPREADS = np.array([0.003, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15])
+_SPREADS = np.array([0.003, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.25])
 _SHARP = 2.0  # the priors of a log say half of how options differ: they are cautious
 _NOTHING = 1e-6  # strength beyond that of the uniform prior, below which a prior says nothing
 _STRONGEST = 1e9

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -127,7 +128,7 @@ def agent(
     if not counts.rows:
         raise LogError("the log has no rows: there is nothing to start from")
     plays: Policy = OptimisticGittins(f="t + 1000") if policy is None else policy
-    tree, promised = getattr(counts, "tree", None), promise is not None and not alone
+    tree, promised = counts.tree, promise is not None and not alone
     pool = (tree is not None and plays.takes_prior) if pool is None else as_flag("pool", pool)
     pooled = (tree is not None and promised and not ask) if pooled is None else as_flag("pooled", pooled)
     if pooled and not promised:
@@ -201,14 +202,13 @@ def with_observed(counts: Counts, agent: Agent) -> Counts:
     found = np.array([agent.observed(context)[:, names] for context in counts.contexts])
     arms = tuple(agent.arms[k] for k in names)
     count, total, squares = found.swapaxes(0, 1)
-    if counts.instrument is not None:
-        raise LogError(
-            f"the agent does not record {counts.instrument.column!r}, the instrument of the log: make bounds of the "
-            f"log and of what was observed apart, and join them with &"
-        )
-    sums = {"count": count, "total": total, "squares": squares, "weighted": None}
-    missing = None if counts.missing is None else np.zeros(count.shape)
-    return counts + replace(counts, arms=arms, dropped={}, missing=missing, **sums)
+    sums: dict[str, Any] = {"count": count, "total": total, "squares": squares, "weighted": None}
+    if counts.missing is not None:
+        sums["missing"] = np.zeros(count.shape)
+    if counts.instrument is not None:  # the agent does not record it
+        none = np.zeros((*counts.instrument.sums.shape[:3], len(arms)))
+        sums["instrument"] = replace(counts.instrument, sums=none)
+    return counts + replace(counts, arms=arms, dropped={}, **sums)
 
 
 def _supported(counts: Counts, arms: tuple[Arm, ...]) -> Booleans:
@@ -217,7 +217,7 @@ def _supported(counts: Counts, arms: tuple[Arm, ...]) -> Booleans:
     own = [k for k, arm in enumerate(counts.arms) if arm in arms]
     rows[:, [arms.index(counts.arms[k]) for k in own]] = counts.chosen[:, own]
     shares, whole = LEAST_SHARE * rows.sum(axis=1, keepdims=True), rows.sum(axis=0)
-    if getattr(counts, "tree", None) is None:
+    if counts.tree is None:
         return np.asarray((rows >= FEWEST) & (rows >= shares))
     return np.asarray((whole >= FEWEST) & (whole >= shares.sum()) & (rows >= np.floor(shares)))
 

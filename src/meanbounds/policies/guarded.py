@@ -53,7 +53,8 @@ class Guarded(Policy):
         log that is no longer true cannot break the promise.
     pooled
         Whether the contexts of an agent share one budget: losses in one may then be paid for by gains in another. The
-        upper bounds on the experts' values must hold in all contexts at once, and are taken as they are.
+        upper bounds on the experts' values must hold in all contexts at once. Where means may move (`Agent`'s `drift`)
+        they are taken as they are.
 
     Notes
     -----
@@ -278,7 +279,7 @@ class Guarded(Policy):
     ) -> Floats:
         """An upper limit on the experts' value in each row; the cache holds the last one."""
         low, width, bound = sure.low[:, expert], sure.width[:, expert], sure.upper[:, expert]
-        if self.pooled:
+        if self.pooled and sure.places is None:
             return np.broadcast_to(bound, len(plays))
         plays, wins = plays + late, wins + late  # an answer that has not come may be the best possible one
         before = None if cache is None else cache.get("value")
@@ -289,6 +290,8 @@ class Guarded(Policy):
         mixture = betaln(wins + 0.5, lacks + 0.5) - log(pi)
         level = xlogy(wins, mean) + xlogy(lacks, 1.0 - mean) - mixture
         level -= log((1.0 - _OF_OPTIONS) * (1.0 - self.confidence))
+        if self.pooled and sure.places is not None:  # limits in all contexts at once, however many there will be
+            level += np.log((sure.places + 1.0) * (sure.places + 2.0))
         share = (bound - low) / width
         # The divergence of the mean from the bound is at most their squared distance over the variance at the bound.
         if self.ask or (plays * (mean - share) ** 2 > level * share * (1.0 - share)).any():
