@@ -15,7 +15,8 @@ from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = ["grow"]
 
-_BINS = 32  # of the rows by a numeric column, as equal as its values allow
+_BINS = 32  # of a numeric column, with about as many rows in each
+_FEW = 100  # different numbers up to which each has its own bin
 
 
 def grow(
@@ -51,6 +52,7 @@ def grow(
     >>> grow({"age": age}, arms, np.where((age >= 75) == (arms == 1), 1.0, 0.0)).contexts
     ('age < 75', 'age >= 75', 'unknown: age')
     """
+    rewards = np.round(rewards * 2.0**30) / 2.0**30  # sums are exact, and do not depend on the order of the rows
     features = [_Feature.of(name, values) for name, values in columns.items()]
     found: list[tuple[float, int, Split, Booleans]] = []
     rows: dict[int, Integers] = {}
@@ -96,7 +98,7 @@ class _Feature:
             ordered = np.sort(values[np.isfinite(values)])
             distinct = np.unique(ordered)
             ends = distinct[:-1], distinct[1:]
-            if len(distinct) > _BINS:  # anywhere near the quantile, so that few digits do
+            if len(distinct) > _FEW:  # anywhere near the quantile, so that few digits do
                 places, some = np.arange(1, _BINS) * len(ordered) // _BINS, len(ordered) // (4 * _BINS)
                 below = distinct[np.maximum(np.searchsorted(distinct, ordered[places]) - 1, 0)]
                 ends = np.minimum(ordered[places - some], below), ordered[places + some]
