@@ -23,7 +23,13 @@ from meanbounds.support.checks import as_whole
 __all__ = ["Start", "start"]
 
 _PRINTED, _WITH_TREE = 6, 2  # contexts in the text for a terminal, and below a tree
-_HEAD = "found on other rows", "rows", "experts choose", "earn", "agent would try"  # of the columns beside the tree
+_HEAD = (
+    "found on other rows",
+    "     rows",
+    "experts choose",
+    "earn",
+    "agent would try",
+)  # of the columns beside the tree
 _SIZES = 80, 12, 18, 12, 15  # the characters of all columns, and at most of each
 
 
@@ -152,12 +158,13 @@ class Start:
         for depth, answer, one in outline:
             said = [" " * step * depth + name_of(answer), *[""] * 4]
             if one is not None:
-                most, tries = f"{one.mostly.share:.0%} {name_of(one.mostly.arm)}", name_of(one.wanted)
-                said[1:] = f"{one.rows:,}", most, words.reward(one.likely), tries.removeprefix("your ")
+                most, tries = f"{one.mostly.share:.0%} {quoted(one.mostly.arm)}", quoted(one.wanted)
+                said[1:] = f"{one.rows:>9,}", most, words.reward(one.likely), tries
             lines.append(said)
         sizes = [min(most, max(map(len, part))) for most, part in zip(_SIZES, zip(*lines, strict=True), strict=True)]
         sizes[0] = min(sizes[0], _SIZES[0] - sum(sizes[1:]) - 2 * 4)
-        return ["", *("  ".join(map(_cell, line, sizes, "<><><")).rstrip() for line in lines)]
+        cells = [[f"{cut(text, size):{size}}" for text, size in zip(line, sizes, strict=True)] for line in lines]
+        return ["", *("  ".join(line).rstrip() for line in cells)]
 
     def to_dict(self) -> dict[str, Any]:
         """What to expect, as JSON can hold it; the agent is saved apart."""
@@ -231,8 +238,3 @@ def start(
     tally = Counter(limits.concluded[shown].tolist())
     concluded = {one: tally[place] for place, one in enumerate(CONCLUSIONS) if tally[place]}
     return Start(made, counts, experts, promise, confidence, shift, cost, tuple(found), concluded)
-
-
-def _cell(text: str, size: int, side: str) -> str:
-    """A text in so many columns."""
-    return f"{cut(text, size):{side}{size}}"

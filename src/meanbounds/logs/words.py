@@ -147,7 +147,11 @@ def cautions(counts: Counts) -> list[str]:
     >>> cautions(mb.logs.Counts([None], ["a", "a "], [[1, 0]], [[1, 0]], [[1, 0]]))[0]
     'The log has 1 row, which says next to nothing: is this the whole log?'
     """
-    found, contexts, tree = _missing(counts), len(counts.contexts), counts.tree
+    found, contexts, tree = list[str](), len(counts.contexts), counts.tree
+    if counts.missing is not None and counts.missing.any():
+        shares = counts.missing.sum(axis=0) / np.maximum(counts.chosen.sum(axis=0), 1.0)
+        worst = f"{quoted(counts.arms[int(shares.argmax())])}, {shares.max():.0%}"
+        found.append(f"{counts.missing_in_words()} They are most frequent with {worst}.")
     if counts.rows == 1:
         found.append("The log has 1 row, which says next to nothing: is this the whole log?")
     elif len(counts.arms) == 1:
@@ -171,16 +175,6 @@ def cautions(counts: Counts) -> list[str]:
             both = f"{quoted(pairs[0][0])} and {quoted(pairs[0][1])} are counted apart{more}"
             found.append(f"The {what} {both}: if they are the same, correct the log.")
     return found
-
-
-def _missing(counts: Counts) -> list[str]:
-    """How many rows have no reward, what is made of them, and where they are most frequent."""
-    if counts.missing is None or not counts.missing.sum():
-        return []
-    shares = counts.missing.sum(axis=0) / np.maximum(counts.chosen.sum(axis=0), 1.0)
-    worst = int(shares.argmax())
-    where = f" They are most frequent with {quoted(counts.arms[worst])}, {shares[worst]:.0%}." * (len(shares) > 1)
-    return [f"{counts.missing_in_words()}{where}"]
 
 
 def amount(field: str, value: float) -> str:
