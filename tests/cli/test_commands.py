@@ -80,7 +80,7 @@ def test_the_module_runs_and_each_command_has_an_example() -> None:
         assert f"  meanbounds {name.removesuffix('_command')} " in done.stdout
         parser = argparse.ArgumentParser()
         import_module(f"meanbounds.cli.{name}").COMMAND.add_options(parser)
-        assert len(parser._actions) <= 31
+        assert len(parser._actions) <= 34
 
 
 def test_options_reach_the_agent(log: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 import meanbounds as mb
+from meanbounds.agents.tree import Split, Tree
 from meanbounds.policies import Policy
 from meanbounds.service import commands as c
 from meanbounds.service.database import TABLES, connect
@@ -28,10 +29,13 @@ from meanbounds.service.verify import verify
 ARMS: list[Any] = ["a", "b", mb.EXPERT]
 BOUNDS = mb.MeanBounds([0.5, 0.2, 0.3], [0.9, 0.8, 0.7], arms=ARMS)
 OTHER = mb.MeanBounds([0.1, 0.6, 0.3], [0.8, 0.9, 0.7], arms=ARMS)
+TREE = Tree([Split("age", 75.0, missing="left"), Split("clinic", left=("x",), right=("y",)), *[None] * 3])
 AGENTS = {
     "clinic": mb.Agent(mb.GLUE(), {"north": BOUNDS, "south": OTHER, ("ward", "9"): BOUNDS}, seed=7),
     "solo": mb.Agent(mb.ThompsonSampling(), BOUNDS, seed=8),
+    "tree": mb.Agent(mb.OptimisticGittins(), dict.fromkeys(TREE.contexts, BOUNDS), seed=9, pool=True, tree=TREE),
 }
+CASES: list[Any] = [{"age": 60, "clinic": "x"}, {"age": None, "clinic": "z"}, "a", {"age": "81,5", "clinic": "x"}, "b"]
 NAMES = ["north", "south", "Zoë Quist of Ward 4711", ("Yann Ypsilon", "64"), "Xaver 'Xx' %s"]
 JSON_EXPERT = {"expert": True}
 RARE = "no such arm"
@@ -76,7 +80,7 @@ class Model:
 
     def __init__(self, agent: mb.Agent, version: int) -> None:
         saved = agent.to_dict()
-        self.contextual = bool(agent.contexts)
+        self.contextual, self.tree = bool(agent.contexts), agent.tree
         if self.contextual:
             saved["contexts"] = [str(place) for place in range(len(agent.contexts))]
         self.agent, self.share, self.forced = mb.Agent.from_dict(saved), 1.0, dict[str | None, Any]()
@@ -149,8 +153,14 @@ class Model:
                     settings[what][place] = self.now()[what][place]
         return None if name is None else self.places[name]
 
+    def name(self, given: Any) -> Any:
+        if isinstance(given, dict):
+            assert self.tree is not None
+            return self.tree.leaf(given)
+        return tuple(given) if isinstance(given, list) else given
+
     def decide(self, asked: c.Decide, answer: Any) -> None:
-        name = tuple(asked.context) if isinstance(asked.context, list) else asked.context
+        name = self.name(asked.context)
         if asked.id in self.decided:
             place, eligible, given = self.decided[asked.id]
             if (self.places.get(name, "") if name is not None else None, asked.eligible) != (place, eligible):
@@ -210,13 +220,14 @@ class Model:
         assert answer == c.DoneAnswer(told.id)
 
     def observe(self, told: c.Observe, answer: Any) -> None:
+        name = self.name(told.context)
         if told.id in self.observed:
-            place = self.places.get(told.context, "") if told.context is not None else None
+            place = self.places.get(name, "") if name is not None else None
             if self.observed[told.id] != (told.arm, told.reward, place):
                 raise RefusedError(409, "conflict", "")
             assert answer == c.DoneAnswer(told.id, repeated=True)
             return
-        place = self.place(told.context)
+        place = self.place(name)
         self.agent.observe(told.arm, told.reward, place, pulled=False)
         self.observed[told.id] = told.arm, told.reward, place
         assert answer == c.DoneAnswer(told.id)
@@ -336,7 +347,9 @@ class Sequences(RuleBasedStateMachine):
 
     @rule(
         which=st.integers(0, 1),
-        group=st.lists(st.tuples(st.sampled_from(["clinic", "clinic", "solo"]), orders), min_size=1, max_size=12),
+        group=st.lists(
+            st.tuples(st.sampled_from(["clinic", "clinic", "solo", "tree"]), orders), min_size=1, max_size=12
+        ),
     )
     def run(self, which: int, group: list[tuple[str, c.Command]]) -> None:
         sent = [c.Order(name, self.fit(name, command), "somebody") for name, command in group]
@@ -349,6 +362,11 @@ class Sequences(RuleBasedStateMachine):
     def fit(self, name: str, command: Any) -> c.Command:
         if name == "solo" and getattr(command, "context", None) in NAMES[1:]:
             return replace(command, context=None)
+        if name == "tree" and isinstance(command, c.Decide | c.Observe):
+            given = tuple(command.context) if isinstance(command.context, list) else command.context
+            return replace(command, context=dict(zip(NAMES, CASES, strict=True)).get(given, given))
+        if name == "tree" and getattr(command, "bounds", UNSET) is not UNSET:  # each `know` is a new fit
+            return replace(command, bounds=UNSET, floor=0.1)
         if isinstance(command, c.Rollback):
             versions = [*self.models[name].settings]
             return replace(command, to=versions[command.to] if command.to < len(versions) else 10**6)

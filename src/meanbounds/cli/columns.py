@@ -19,6 +19,15 @@ def add_log(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the log")
     group.add_argument("log", metavar="LOG", help="a CSV, Parquet or JSON lines file, a folder of them, or a pattern")
     group.add_argument("--context", nargs="+", metavar="COLUMN", help="what was recorded of each case, such as clinic")
+    what = "what was recorded of each case, in place of --context: they are split where the experts' choices say so"
+    group.add_argument("--columns", nargs="+", metavar="COLUMN", help=what)
+    what = "with --columns: whom several rows are about, such as patient, if they are"
+    group.add_argument("--unit", metavar="COLUMN", help=what)
+    what = "count rows without a reward: how far their mean reward is from that of other rows with the same choice, at "
+    what += "most; 0 if rewards are missing at random, inf if nobody knows"
+    group.add_argument("--missing", type=float, metavar="NUMBER", help=what)
+    what = "what changed the choice and nothing else, such as the doctor on duty"
+    group.add_argument("--instrument", metavar="COLUMN", help=what)
     group.add_argument("--arm", default="arm", metavar="COLUMN", help="what the experts chose; default: arm")
     group.add_argument("--reward", default="reward", metavar="COLUMN", help="how it went, a number; default: reward")
     group.add_argument(
@@ -74,24 +83,21 @@ def add_agent(parser: argparse.ArgumentParser) -> None:
 
 def read_log(options: argparse.Namespace) -> Counts:
     """Count the log, and say how many rows were left out; more than 5% are a warning of `read` already."""
-    from meanbounds.logs import read
+    from meanbounds import logs
 
-    low, high = options.range
+    if options.columns and options.context:
+        raise ValueError("--context and --columns exclude each other: columns are split into contexts")
+    if options.unit is not None and not options.columns:
+        raise ValueError("--unit says how to halve the log for --columns: give these too")
+    names = ("arm", "reward", "where", "arms", "propensity", "least", "missing", "instrument")
+    reading: dict[str, Any] = {name: getattr(options, name) for name in names}
+    reading |= {"low": options.range[0], "high": options.range[1], "on_bad": "drop" if options.drop else "error"}
     context = options.context[0] if options.context and len(options.context) == 1 else options.context
     with patience(f"reading {options.log}"):
-        counts = read(
-            options.log,
-            context=context,
-            arm=options.arm,
-            reward=options.reward,
-            low=low,
-            high=high,
-            where=options.where,
-            arms=options.arms,
-            propensity=options.propensity,
-            least=options.least,
-            on_bad="drop" if options.drop else "error",
-        )
+        if options.columns:
+            counts = logs.partition(options.log, options.columns, unit=options.unit, **reading)
+        else:
+            counts = logs.read(options.log, context=context, **reading)
     left = sum(counts.dropped.values())
     if 0 < left <= 0.05 * (left + counts.rows):
         print(f"left out: {', '.join(f'{kind} ({number:,})' for kind, number in counts.dropped.items())}")

@@ -6,10 +6,13 @@ import argparse
 import json
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from meanbounds.cli.command import Command, patience, writing
 from meanbounds.cli.store_options import agent_name, is_store, open_store, range_of
+
+if TYPE_CHECKING:
+    from meanbounds.agents.tree import Tree
 
 __all__ = ["COMMAND"]
 
@@ -23,6 +26,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("decisions", metavar="DECISIONS", help=what)
     group.add_argument("agent", metavar="AGENT", nargs="?", help="the agent, if DECISIONS is a store that has several")
     group.add_argument("--context", nargs="+", metavar="COLUMN", help="what was recorded of each case, such as clinic")
+    what = "in place of --context: a saved agent, or the store of one, whose tree finds the contexts in raw columns"
+    group.add_argument("--tree", metavar="AGENT", help=what)
     for name, what in (
         ("arm", "what was played"),
         ("reward", "how it went, a number; empty if it has not come yet"),
@@ -62,8 +67,12 @@ def _run(options: argparse.Namespace) -> None:
     columns = {name: getattr(options, name) for name in ("context", "arm", "reward")}
     if columns["context"] and len(columns["context"]) == 1:
         columns["context"] = columns["context"][0]
+    if options.tree:
+        if options.context:
+            raise ValueError("--context and --tree exclude each other: a tree has columns of its own")
+        columns["context"] = _tree(options.tree)
     with ExitStack() as stack:
-        given = _of_store(options, stack) if is_store(options.decisions) else _of_file(options, columns)
+        given = (_of_store if is_store(options.decisions) else _of_file)(options, columns, stack)
         ends: dict[str, Any] = {name: given[name] for name in ("low", "high", "on_bad")}
         log = None
         if options.log:
@@ -80,7 +89,7 @@ def _run(options: argparse.Namespace) -> None:
         print(f"\nwritten: {options.output}")
 
 
-def _of_file(options: argparse.Namespace, columns: dict[str, Any]) -> dict[str, Any]:
+def _of_file(options: argparse.Namespace, columns: dict[str, Any], _stack: ExitStack) -> dict[str, Any]:
     """The arguments of `evaluate` that say what decisions in files are like."""
     if options.agent is not None:
         raise ValueError(f"{options.decisions} is no store, so {options.agent} cannot be the agent in it")
@@ -89,18 +98,35 @@ def _of_file(options: argparse.Namespace, columns: dict[str, Any]) -> dict[str, 
     return {"decisions": options.decisions, **columns, **more, "low": low, "high": high}
 
 
-def _of_store(options: argparse.Namespace, stack: ExitStack) -> dict[str, Any]:
-    """The same for an agent's decisions in a store, which are written to a file until the stack is closed."""
+def _tree(address: str) -> Tree:
+    """The tree of an agent in a file or a store."""
+    from meanbounds.agents import Agent
+
+    with ExitStack() as stack:
+        store = stack.enter_context(open_store(address)) if is_store(address) else None
+        found: Tree | None = (Agent.load(address) if store is None else store[agent_name(store, None)].agent).tree
+    if found is None:
+        raise ValueError(f"the agent in {address} has no tree: name the columns of its contexts with --context")
+    return found
+
+
+def _of_store(options: argparse.Namespace, columns: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
+    """The same for an agent's decisions in a store, which are written to a file until the stack is closed.
+
+    The columns are those of a log to compare with, which the agent's tree knows.
+    """
     from tempfile import TemporaryDirectory
 
-    from meanbounds.service.export import columns, export
+    from meanbounds.service import export
 
     store = stack.enter_context(open_store(options.decisions))
     name, folder = agent_name(store, options.agent), stack.enter_context(TemporaryDirectory(prefix="meanbounds-"))
     path = Path(folder) / "decisions.csv"
-    export(store.database, name, path)
-    contexts = [column for column in columns(store.database, name) if column.startswith("context")]
-    low, high = options.range or range_of(store[name].agent)
+    export.export(store.database, name, path)
+    contexts = [column for column in export.columns(store.database, name) if column.startswith("context")]
+    agent = store[name].agent
+    columns["context"] = columns["context"] or getattr(agent, "tree", None)
+    low, high = options.range or range_of(agent)
     context = contexts[0] if len(contexts) == 1 else contexts or None
     return {"decisions": str(path), "context": context, "low": low, "high": high, "on_bad": "drop"}
 

@@ -82,9 +82,13 @@ def _with_observed(counts: Counts, agent: Agent | LinearAgent) -> Counts:
         return counts
     known = agent.contexts or (None,)
     both, rest = ([one for one in counts.contexts if (one in known) == wanted] for wanted in (True, False))
-    if not both or counts.weighted is not None or not agent.observed()[0].any():
+    if not (both or counts.tree or agent.tree) or counts.weighted is not None or not agent.observed()[0].any():
         return counts
-    found = with_observed(counts.select(both), agent)
+    if counts.tree != agent.tree:
+        asked = quantity(int(agent.observed()[0].sum()), "case")
+        print(f"Not added to the log: {asked} in which the agent asked your experts since, in other contexts.\n")
+        return counts
+    found = with_observed(counts.select(both) if rest else counts, agent)
     found = found + counts.select(rest) if rest else found
     print(
         f"Added to the log: {quantity(found.rows - counts.rows, 'case')} in which the agent asked your experts since."
@@ -103,7 +107,8 @@ def _put(store: Store, name: str, agent: Agent, address: str) -> None:
         store.add(name, agent, by=_user())
         print(f"\nwritten: {shown}, agent {name}{f' (beside {some(others, 3)})' if others else ''}")
         first = agent.contexts[0] if agent.contexts else ()
-        words = ["--context"] * bool(first) + [*(first if isinstance(first, tuple) else (first,))]
+        columns = [f"{column}=VALUE" for column in agent.tree.columns] if agent.tree else []
+        words = ["--context"] * bool(first) + (columns or [*(first if isinstance(first, tuple) else (first,))])
         ask = shlex.join(["meanbounds", "decide", address, *[name] * (len(store) > 1), *words])
         print(f"Ask it with: {ask if ask.isprintable() else ascii(ask)}")
         return

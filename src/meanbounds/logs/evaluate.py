@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from meanbounds.agents import Agent
+from meanbounds.agents.tree import Tree
 from meanbounds.bounds import EXPERT, Arm
 from meanbounds.logs.assumed import check_confidence
 from meanbounds.logs.confidence import as_nats
@@ -18,6 +19,7 @@ from meanbounds.logs.engines import open_log
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.estimates import Decisions, Lines
 from meanbounds.logs.evaluation import LINES, Evaluation, Value
+from meanbounds.logs.leaves import Leaves, named
 from meanbounds.logs.query import LEAST, Question
 from meanbounds.logs.read import refusal
 from meanbounds.logs.tally import Groups, by_value, contexts_of
@@ -42,7 +44,7 @@ def evaluate(
     decisions: Any,
     policies: Mapping[str, Any] | None = None,
     *,
-    context: str | Sequence[str] | None = None,
+    context: str | Sequence[str] | Tree | None = None,
     arm: str = "arm",
     reward: str = "reward",
     probability: str = "probability",
@@ -72,13 +74,14 @@ def evaluate(
         or an agent as it is now. Each option, and asking the experts, is a policy by itself.
     context, arm, reward, probability
         Columns: as for `read`, and the probability with which the agent chose the arm, as `Agent.decide` returns it.
-        Rows without a reward are left out and counted.
+        Rows without a reward are left out and counted. An agent's `tree` as context takes its columns from the table.
     expert
         What stands in the arm's column where the experts were asked; the reward is then what they earned. Whether they
         are asked must follow from the past and the agent's draws alone, as it does with `meanbounds.logs.agent`.
         ``"experts, asked"`` takes what they earn in a context as the same throughout; ``"ask the experts"`` does not.
     log
-        The counts of an earlier log of the experts, to compare with.
+        The counts of an earlier log of the experts, to compare with; if a tree grew on it, those of `partition`, which
+        leave out the rows that it grew on.
     arms
         Further options to list, if nobody played them.
     least
@@ -112,19 +115,21 @@ def evaluate(
     low, high = check_range(low, high)
     error = 1.0 - check_confidence(confidence)
     given = as_mapping("policies", {} if policies is None else policies, error=LogError)
-    columns = () if context is None else (context,) if isinstance(context, str) else tuple(context)
+    tree, names = (context, context.columns) if isinstance(context, Tree) else (None, context)
+    columns = () if names is None else (names,) if isinstance(names, str) else tuple(names)
     wanted = [*columns, arm, reward, probability]
     check_choice("on_bad", on_bad, ("error", "drop"))
     check_columns(wanted, "probability")
     with open_log(decisions, engine, connection, wanted, whole=where is not None) as opened:
-        *keys, earned, chance = (opened.column(name) for name in wanted)
+        *keys, earned, chance = map(opened.column, wanted if tree is None else [arm, reward, probability])
         question = Question(opened.dialect, opened.table, tuple(keys), earned, low, high, chance, LEAST, where)
+        question = question if tree is None else Leaves(tree).asked(opened, question)[0]
         answer = sorted(opened.run(question.by_value(_MOST + 1)), key=str)  # sums that are always the same
     if len(answer) > _MOST:
         raise LogError(f"more than {_MOST:,} combinations of values: evaluate one period at a time, with where=")
     groups = by_value(question, answer)
-    pending, dropped = _checked(groups, question, on_bad)
-    table = _Table.of(groups, expert, low, high)
+    pending, dropped = _checked(groups, question, on_bad, tree)
+    table = _Table.of(groups, expert, low, high, tree)
     rarest = float(table.rows.probability.min())
     if least is not None and rarest < check_least(least) * (1.0 - 1e-9):
         raise LogError(
@@ -142,11 +147,13 @@ def evaluate(
     return Evaluation(found[0][0], contexts, int(table.rows.count.sum()), pending, dropped, low, high, confidence)
 
 
-def _checked(groups: Groups, question: Question, on_bad: str) -> tuple[int, dict[str, int]]:
+def _checked(groups: Groups, question: Question, on_bad: str, tree: Tree | None) -> tuple[int, dict[str, int]]:
     """Refuse or count bad rows: how many are pending, and how many are left out by kind."""
     late = [kind == "missing reward" for kind in groups.kind]
     kinds = [kind.replace("propensity", "probability") for kind in groups.kind]
     bad = replace(groups, kind=["" if own else kind for own, kind in zip(late, kinds, strict=True)]).bad(question)
+    if tree is not None:
+        named(bad, tree)
     if bad.number and on_bad == "error":
         raise LogError(refusal(bad) + _ADVICE * ("probability" in "".join(bad.kinds)), bad=bad)
     if all(kinds):
@@ -189,10 +196,12 @@ class _Table:
     rows: Decisions
 
     @classmethod
-    def of(cls, groups: Groups, expert: str | None, low: float, high: float) -> _Table:
+    def of(cls, groups: Groups, expert: str | None, low: float, high: float, tree: Tree | None) -> _Table:
         """Put good groups in order; the experts are the last arm."""
         good = np.array([not kind for kind in groups.kind], dtype=bool)
         contexts, context = contexts_of(groups.keys[:-1], good)
+        if tree is not None:
+            contexts = tuple(tree.contexts[int(str(place))] for place in contexts)
         codes, names = groups.keys[-1].codes[good], groups.keys[-1].names
         present = {names[code] for code in np.unique(codes)}
         asked = set() if expert is None else present & {expert, str(EXPERT)}
