@@ -144,11 +144,16 @@ class _Parts:
         return f"{where or name_of(one.context)}: {text}." if self.several else f"{text[:1].upper()}{text[1:]}."
 
     def _dropped(self) -> list[str]:
-        """How many rows were left out, in a sentence."""
+        """How many rows were left out, and how many have no reward, each in a sentence or two."""
         counts, left = self.counts, sum(self.counts.dropped.values())
         kinds = some([f"{name_of(kind)} ({number:,})" for kind, number in counts.dropped.items()])
         many = ". That is many: find out why before you rely on the rest" * (left > LOUD * (left + counts.rows))
-        return [f"{left:,} of {quantity(left + counts.rows, 'row')} left out: {kinds}{many}."] if left else []
+        said = [f"{left:,} of {quantity(left + counts.rows, 'row')} left out: {kinds}{many}."] if left else []
+        if counts.missing is not None and counts.missing.any():
+            shares = counts.missing.sum(axis=0) / np.maximum(counts.chosen.sum(axis=0), 1.0)
+            worst = f"{quoted(counts.arms[int(shares.argmax())])}, {shares.max():.0%}"
+            said.append(f"{counts.missing_in_words()} They are most frequent with {worst}.")
+        return said
 
     def _excluded(self) -> str:
         """What the bounds exclude."""

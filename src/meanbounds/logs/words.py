@@ -148,10 +148,6 @@ def cautions(counts: Counts) -> list[str]:
     'The log has 1 row, which says next to nothing: is this the whole log?'
     """
     found, contexts, tree = list[str](), len(counts.contexts), counts.tree
-    if counts.missing is not None and counts.missing.any():
-        shares = counts.missing.sum(axis=0) / np.maximum(counts.chosen.sum(axis=0), 1.0)
-        worst = f"{quoted(counts.arms[int(shares.argmax())])}, {shares.max():.0%}"
-        found.append(f"{counts.missing_in_words()} They are most frequent with {worst}.")
     if counts.rows == 1:
         found.append("The log has 1 row, which says next to nothing: is this the whole log?")
     elif len(counts.arms) == 1:
