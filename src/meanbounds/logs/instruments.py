@@ -166,7 +166,7 @@ class Instrumented:
         raise BoundsError(
             f"{where(self.contexts[place])}, arm {' and '.join(arms)}: the log contradicts the instrument "
             f"{self.column!r}: {' '.join(said).removeprefix('plus ')} is at least {total:.4g}, and would be at most "
-            f"{limit:.4g} if {self.column!r} were independent of what is hidden and changed the reward only through "
+            f"{round(limit, 9) + 0.0:.4g} if {self.column!r} were independent of what is hidden and changed the reward only through "
             f"the arm (0 and 1 are the ends of the range; rewards between them count in part). Read the log without "
             f"instrument=, or name the columns that {self.column!r} depends on in context= too"
         )
