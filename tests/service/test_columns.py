@@ -30,9 +30,11 @@ PATIENT = {"age": 62.125, "clinic": "north", "name": "Xaver Ypsilon"}
 URL = "/v1/agents/clinic"
 
 
-def pooled(tree: Tree, seed: int = 7, **known: Any) -> mb.Agent:
-    contexts = {**dict.fromkeys(tree.contexts, KNOWN), **known}
-    return mb.Agent(mb.OptimisticGittins(), contexts, seed=seed, pool=True, tree=tree)
+GUARDED = mb.policies.Guarded(mb.ThompsonSampling(), mb.Promise(margin=0.2), pooled=True)
+
+
+def pooled(tree: Tree, policy: mb.policies.Policy | None = None) -> mb.Agent:
+    return mb.Agent(policy or mb.OptimisticGittins(), dict.fromkeys(tree.contexts, KNOWN), seed=7, pool=True, tree=tree)
 
 
 @pytest.fixture
@@ -161,9 +163,11 @@ def test_another_tree_and_back(store: Store) -> None:
         assert again["clinic"].agent.plays().sum() == 100
 
 
-def test_a_pooled_agent_is_the_same_after_every_start(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("policy", [mb.OptimisticGittins(), GUARDED])
+def test_a_pooled_agent_is_the_same_after_every_start(policy: Any, store: Store, tmp_path: Path) -> None:
     """A new context joins, fits are made again alike, and the probability of every decision is found again."""
     rng = np.random.default_rng(2)
+    store["clinic"].change(agent=pooled(TREE, policy))
     for k in range(150):
         context: Any = {"age": rng.integers(50, 90), "clinic": rng.choice(["north", "east", "new"])}
         context = "a ward" if k % 10 == 5 else context
