@@ -61,6 +61,10 @@ def grow(
     def add(node: int, own: Integers) -> None:
         rows[node] = own
         if best := _best(features, own, arms[own], rewards[own], rows_per_leaf, p):
+            if best[1].below is not None:
+                near = [feature.near(best[1].below, own) for feature in features if feature.name == best[1].column]
+                finer = _best(near, np.arange(len(own)), arms[own], rewards[own], rows_per_leaf, 1.0)
+                best = best[0], *(finer or best)[1:]
             heapq.heappush(found, (-best[0], node, *best[1:]))
 
     add(0, np.arange(len(arms)))
@@ -87,6 +91,7 @@ class _Feature:
     values: list[Any]  # the thresholds between bins, or the categories
     size: int
     codes: Integers
+    numbers: Floats | None = None
 
     @property
     def numeric(self) -> bool:
@@ -95,21 +100,23 @@ class _Feature:
     @classmethod
     def of(cls, name: str, values: Floats | Sequence[str | None]) -> _Feature:
         if isinstance(values, np.ndarray):
-            ordered = np.sort(values[np.isfinite(values)])
-            distinct = np.unique(ordered)
-            ends = distinct[:-1], distinct[1:]
-            if len(distinct) > _FEW:  # anywhere near the quantile, so that few digits do
-                places, some = np.arange(1, _BINS) * len(ordered) // _BINS, len(ordered) // (4 * _BINS)
-                below = distinct[np.maximum(np.searchsorted(distinct, ordered[places]) - 1, 0)]
-                ends = np.minimum(ordered[places - some], below), ordered[places + some]
-            cuts = sorted(
-                {_short(low, high) for low, high in zip(*map(np.ndarray.tolist, ends), strict=True) if low < high}
-            )
-            codes = np.searchsorted(np.array(cuts), values, side="right")
-            return cls(name, cuts, len(cuts) + 1, np.where(np.isnan(values), len(cuts) + 1, codes))
+            return cls.binned(name, values, _cuts(values))
         names = sorted({text for text in values if text is not None})
         place: dict[str | None, int] = {text: k for k, text in enumerate(names)} | {None: len(names)}
         return cls(name, names, len(names), np.fromiter(map(place.__getitem__, values), np.int64, len(values)))
+
+    @classmethod
+    def binned(cls, name: str, values: Floats, cuts: list[float]) -> _Feature:
+        """A column of numbers with these thresholds between bins."""
+        codes = np.where(np.isnan(values), len(cuts) + 1, np.searchsorted(np.array(cuts), values, side="right"))
+        return cls(name, cuts, len(cuts) + 1, codes, values)
+
+    def near(self, cut: float, own: Integers) -> _Feature:
+        """The column in some rows, with finer bins on both sides of a threshold."""
+        assert self.numbers is not None
+        values, ends = self.numbers[own], [-np.inf, *self.values, np.inf]
+        low, high = (ends[ends.index(cut) + step] for step in (-1, 1))
+        return self.binned(self.name, values, sorted({cut, *_cuts(values[(values >= low) & (values < high)])}))
 
     def sums(self, own: Integers, arms: Integers, rewards: Floats, number: int) -> Floats:
         """What is in each value: the sum of rewards of each option, and then of what they fell short of 1."""
@@ -181,6 +188,18 @@ def _deviance(sums: Floats) -> Floats:
     """The deviance of cells (..., cells) from a certain choice with a certain reward, with a minus sign."""
     deviance: Floats = 2.0 * (xlogy(sums, sums).sum(axis=-1) - xlogy(total := sums.sum(axis=-1), total))
     return deviance
+
+
+def _cuts(values: Floats) -> list[float]:
+    """Thresholds near the quantiles of numbers that have few digits, or between all of them if they are few."""
+    ordered = np.sort(values[np.isfinite(values)])
+    distinct = np.unique(ordered)
+    ends = distinct[:-1], distinct[1:]
+    if len(distinct) > _FEW:
+        places, some = np.arange(1, _BINS) * len(ordered) // _BINS, len(ordered) // (2 * _BINS) - 1
+        below = distinct[np.maximum(np.searchsorted(distinct, ordered[places]) - 1, 0)]
+        ends = np.minimum(ordered[places - some], below), ordered[places + some]
+    return sorted({_short(low, high) for low, high in zip(*map(np.ndarray.tolist, ends), strict=True) if low < high})
 
 
 def _short(low: float, high: float) -> float:
