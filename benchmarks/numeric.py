@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -33,7 +34,7 @@ QUERIES = {
     "stroke": "AGE, RSBP, RCONSC, replace(replace(RXASP, 'N', 'none'), 'Y', 'aspirin'), (OCCODE - 1) / 3.0 from '{}' "
     "where OCCODE between 1 and 4",
 }
-KNOWS = ("nothing of the case", "groups of age", "age and pressure")  # what an agent is told
+KNOWS = NOTHING, GROUPS, NUMBERS = "nothing of the case", "groups of age", "age and pressure"  # what agents are told
 PROMISES: dict[str, mb.Promise | None] = {"no promise": None, "margin 0.01": mb.Promise(margin=0.01)}
 
 
@@ -44,10 +45,11 @@ class Patients:
         rows: Any = duckdb.sql(f"select {QUERIES[name]}".format(file.replace("'", "''")))
         complete = sorted(row for row in rows.fetchall() if None not in row)
         age, pressure, severity, arm, reward = (np.array(part) for part in zip(*complete, strict=True))
-        self.columns, self.ages = {"age": age, "pressure": pressure}, np.digitize(age, AGES[name])
+        self.columns = {"age": age.astype(np.float64), "pressure": pressure.astype(np.float64)}
+        self.ages = np.digitize(age, AGES[name])
         kinds, hidden = np.unique(severity, return_inverse=True)
         self.arms, got = np.unique(arm, return_inverse=True)
-        scaled = [(own - own.mean()) / own.std() for own in (age.astype(np.float64), pressure.astype(np.float64))]
+        scaled = [(own - own.mean()) / own.std() for own in self.columns.values()]
         terms = np.column_stack([*(hidden == k for k in range(len(kinds))), *scaled, *(own**2 for own in scaled)]) * 1.0
         fits = [fitted(terms[got == k], reward[got == k].astype(np.float64)) for k in range(len(self.arms))]
         more = np.column_stack([*scaled, scaled[0] * scaled[1]]) @ np.random.default_rng(5).normal(size=(3, len(fits)))
@@ -61,19 +63,21 @@ class Patients:
         self, experts: str, knows: str, promise: mb.Promise | None, seed: int
     ) -> tuple[mb.Agent, list[Any], list[Any]]:
         """An agent from a log of its own, the contexts, and that of each patient."""
+        leaves: list[Any]
         rng = np.random.default_rng([SEED, seed])
         some = rng.integers(len(self.chance), size=ROWS)
         arms = (rng.random((ROWS, 1)) > self.choices[experts][some].cumsum(axis=1)[:, :-1]).sum(axis=1)
         log: dict[str, Any] = {name: own[some] for name, own in self.columns.items()}
         log |= {"ages": self.ages[some].astype(str), "arm": self.arms[arms]}
         log["reward"] = (rng.random(ROWS) < self.chance[some, arms]) * 1.0
-        if knows == KNOWS[2]:
+        if knows == NUMBERS:
             counts = mb.logs.partition(log, COLUMNS, seed=seed, arms=self.arms.tolist())
+            assert counts.tree is not None
             cases = zip(*(own.tolist() for own in self.columns.values()), strict=True)
             leaves = [counts.tree.leaf(dict(zip(COLUMNS, case, strict=True))) for case in cases]
         else:
-            counts = mb.logs.read(log, context="ages" if knows == KNOWS[1] else None, arms=self.arms.tolist())
-            leaves = self.ages.astype(str).tolist() if knows == KNOWS[1] else [None] * len(self.ages)
+            counts = mb.logs.read(log, context="ages" if knows == GROUPS else None, arms=self.arms.tolist())
+            leaves = [str(age) if knows == GROUPS else None for age in self.ages]
         return mb.logs.agent(counts, promise=promise, seed=0), [*counts.contexts], leaves
 
 
@@ -103,7 +107,9 @@ class Agents:
             sizes.append(len(rows))
             knowledge += [agent.knowledge(name) for name in names]
             eligible += [[arm not in agent.forbidden(name) for arm in agent.arms] for name in names]
-        self.log, self.known = (Known.of(knowledge).among(np.array(eligible)) for _ in range(2))
+        number = np.concatenate([np.arange(size) for size in sizes])  # of each context in its agent
+        known = (Known.of(knowledge).among(np.array(eligible)) for _ in range(2))
+        self.log, self.known = (replace(own, places=number) for own in known)
         self.policy, self.pool, self.due = agent.policy, agent.pool, np.zeros(len(sizes), dtype=np.int64)
         self.means, self.places, self.sizes = np.concatenate(means), np.array(places), np.array(sizes)
         self.seen, self.leaves = Seen.empty(*self.means.shape), float(np.mean([len(np.unique(own)) for own in places]))
@@ -127,10 +133,12 @@ def rows_of(known: Known, rows: Any) -> Known:
     """Some rows."""
     assert known.prior is not None
     assert known.eligible is not None
+    assert known.places is not None
     lower, upper, low, high, a, b = (
         own[rows] for own in (known.lower, known.upper, known.low, known.high, *known.prior)
     )
-    return Known(lower, upper, low, high, None, (a, b), known.eligible[rows], known.expert)
+    own = Known(lower, upper, low, high, None, (a, b), known.eligible[rows], known.expert)
+    return replace(own, places=known.places[rows])
 
 
 def play(patients: Patients, knows: str, promise: mb.Promise | None, runs: int, decisions: int) -> tuple[Played, float]:
@@ -190,7 +198,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.numeric")
     for name, title in TITLES.items():
         parser.add_argument(f"--{name}", metavar="FILE", help=f"rows of the {title.split(',')[0]}")
-    parser.add_argument("--runs", type=int, default=12, help="logs, with a run each")
+    parser.add_argument("--runs", type=int, default=8, help="logs, with a run each")
     parser.add_argument("--decisions", type=int, nargs=2, default=[5000, 50_000])
     parser.add_argument("--write", action="store_true", help="write the table into docs/trials.md")
     options, trials = parser.parse_args(given), dict[str, Patients]()

@@ -11,7 +11,6 @@ for nine columns (Hernán and Robins, Causal Inference: What If), and 63 of 1,62
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -114,11 +113,9 @@ def smoking() -> Observed:
 
 def contexts(data: Observed, missing: float | None, tree: bool) -> tuple[mb.logs.Counts, dict[Any, float]]:
     """The counts of the log, and the share of the cases in each of their contexts."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mb.logs.LogWarning)  # 63 outcomes are missing, as the table says
-        if not tree:
-            return mb.logs.read(data.rows, **data.reading(missing)), {None: 1.0}
-        counts = mb.logs.partition(data.rows, data.columns, **data.reading(missing))
+    if not tree:
+        return mb.logs.read(data.rows, **data.reading(missing)), {None: 1.0}
+    counts = mb.logs.partition(data.rows, data.columns, **data.reading(missing))
     assert counts.tree is not None
     leaves = leaf_of(counts.tree, data.cases, data.columns)
     return counts, leaves.value_counts(normalize=True).to_dict()
@@ -142,12 +139,14 @@ def enough(data: Observed, counts: mb.logs.Counts, shares: Mapping[Any, float], 
 
 def table(data: Sequence[Observed]) -> list[list[str]]:
     """Bounds on the effect, at 95%, without and with columns."""
-    head = ["data", "answer", "contexts", "missing outcomes", "nothing assumed", "options apart", "odds 1"]
+    head = ["data", "answer", "columns", "missing outcomes", "nothing assumed", "options apart", "odds 1"]
     found = [[*head, "has the answer from odds", "has 0 from odds"], ["---", *["---:"] * (len(head) + 1)]]
     for one, tree in product(data, (False, True)):
-        for missing in one.missing:
+        for missing in one.missing[-1:] if tree else one.missing:
             counts, shares = contexts(one, missing, tree)
-            cells = [one.name, one.said, f"{len(shares)}", MISSING[missing]]
+            leaves = len(counts.contexts) - len(counts.columns)
+            cells = [one.name, one.said, f"{leaves} {'leaf' if leaves == 1 else 'leaves'}" if tree else "none"]
+            cells.append(MISSING[missing])
             for experts in (mb.logs.Experts(), mb.logs.Experts(gap_high=one.apart), mb.logs.Experts(odds=1.0)):
                 cells.append(" to ".join(map(shown, one.effect(counts, experts, shares))))
             cells += [f"{enough(one, counts, shares, value):.3g}" for value in (one.answer[0], 0.0)]

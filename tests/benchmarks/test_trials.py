@@ -7,26 +7,27 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.numeric import Patients
 from benchmarks.trials import AGENTS, EXPERTS, LATE, STEP, OwnBound, Trial, jobs, main, play
 
 import meanbounds as mb
-from benchmarks import trials
+from benchmarks import numeric, trials
 from meanbounds.known import Known, Seen
+from meanbounds.support.streams import stream, uniform
 
 
 def made_up(folder: Path) -> dict[str, str]:
     """Two trials with the columns of the real ones."""
     rng, size = np.random.default_rng(1), 6000
     columns: dict[str, Any] = {
-        "gusto": ("age,Killip,tx,day30", ["I", "II", "III", "IV"], ["SK", "SK+tPA", "tPA"], lambda bad: bad * 1),
-        "stroke": ("AGE,RCONSC,RXASP,OCCODE", ["F", "D", "U"], ["N", "Y"], lambda bad: 4 - 3 * bad),
+        "gusto": ("age,sysbp,Killip,tx,day30", ["I", "II", "III", "IV"], ["SK", "SK+tPA", "tPA"], lambda bad: bad * 1),
+        "stroke": ("AGE,RSBP,RCONSC,RXASP,OCCODE", ["F", "D", "U"], ["N", "Y"], lambda bad: 4 - 3 * bad),
     }
     for name, (head, severities, arms, outcome) in columns.items():
         severity, arm = rng.integers(len(severities), size=size), rng.integers(len(arms), size=size)
         bad = rng.random(size) < 0.2 + 0.1 * severity - 0.05 * arm
-        rows = zip(
-            rng.integers(40, 95, size), np.array(severities)[severity], np.array(arms)[arm], outcome(bad), strict=True
-        )
+        age, pressure = rng.integers(40, 95, size), np.random.default_rng(2).integers(80, 220, size)
+        rows = zip(age, pressure, np.array(severities)[severity], np.array(arms)[arm], outcome(bad), strict=True)
         (folder / f"{name}.csv").write_text("\n".join([head, *(",".join(map(str, row)) for row in rows)]))
     return {name: str(folder / f"{name}.csv") for name in columns}
 
@@ -98,3 +99,45 @@ def test_a_late_reward_counts_as_its_lower_bound() -> None:
     assert (size, plays, own) == (30.0, 55.0, 30.0)
     np.testing.assert_allclose([certain - sure, need - less], 20 * 0.5)
     assert rules[1].allows(known, seen, np.array([0]))[0] >= rules[0].allows(known, seen, np.array([0]))[0]
+
+
+def test_agents_with_columns_play_as_they_would_one_by_one(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numeric, "ROWS", 3000)
+    patients, promise, kind = Patients("stroke", files["stroke"], added=1.0), mb.Promise(margin=0.01), EXPERTS[2]
+    played, contexts = numeric.play(patients, numeric.NUMBERS, promise, 1, 400)
+    agent, names, leaves = patients.agent(kind, numeric.NUMBERS, promise, 0)
+    assert agent.pool
+    assert contexts > 1.0
+    value, place = (
+        (patients.choices[kind] * patients.chance).sum(axis=1),
+        np.array([names.index(own) for own in leaves]),
+    )
+    means = np.array([np.c_[patients.chance, value][place == k].mean(axis=0) for k in range(place.max() + 1)])
+    keys, draws, gain = *(stream(numeric.SEED, np.zeros(1, dtype=int), name) for name in ("offers", "rewards")), 0.0
+    for t in range(1, 401):
+        case, u = int(uniform(keys, t)[0] * len(value)), uniform(draws, t)[0]
+        columns: Any = {name: own[case] for name, own in patients.columns.items()}
+        arm = agent.pull(columns)
+        k = agent.arms.index(arm)
+        if arm is mb.EXPERT:
+            agent.observe("none", float(u < value[case]), leaves[case])
+        else:
+            agent.update(arm, float(u < patients.chance[case, k]), leaves[case])
+        gain += means[place[case], k] - means[place[case], -1]
+    assert played.gain[2, 0, -1] == pytest.approx(gain, abs=1e-9)
+    assert gain != 0.0
+
+
+def test_the_table_of_agents_with_columns_is_written(files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numeric, "ROWS", 500)
+    monkeypatch.setattr(numeric, "KNOWS", (numeric.GROUPS,))
+    monkeypatch.setattr(numeric, "PROMISES", {"no promise": None})
+    found: list[Any] = []
+    monkeypatch.setattr(numeric, "write", lambda *given: found.extend(given))
+    numeric.main([f"--stroke={files['stroke']}", "--runs=2", "--decisions", "100", "200", "--write"])
+    page, made, rows = found
+    assert f"<!-- {made} -->" in page.read_text(encoding="utf-8")
+    assert [len(row) for row in rows] == [3] * (2 + 2 * (len(EXPERTS) + 4))
+    assert [row[2:] for row in rows if row[1] == "contexts"] == [["3.0"]] * 2

@@ -15,7 +15,6 @@ import httpx
 import numpy as np
 import pytest
 
-import meanbounds as mb
 from meanbounds.service import limits
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -30,7 +29,7 @@ class Road:
     """Does what the page says, in one folder; `url` is where the service listens, in place of port 8000."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.url, self.token = folder, "", ""
+        self.folder, self.url, self.token, self.said = folder, "", "", ""
         self.done, self.names = list[str](), dict[str, Any]()
         self.server: subprocess.Popen[str] | None = None
 
@@ -52,6 +51,7 @@ class Road:
             return
         done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder, timeout=PATIENCE, check=False)
         assert done.returncode == 0, done.stderr
+        self.said += done.stdout
         if words[1] == "token":
             self.token = done.stdout.strip()
 
@@ -80,15 +80,16 @@ def test_a_page_works_as_written(page: str, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(os.environ, "COLUMNS", "80")
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```(console|python)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```(console|python|text)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     road = Road(tmp_path)
     try:
         for kind, block in blocks:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                warnings.simplefilter("ignore", mb.logs.LogWarning)  # such as one about outcomes that are missing
                 if kind == "python":
                     road.execute(block)
+                elif kind == "text":
+                    assert block in road.said  # printed by a command above
                 else:
                     for line in block.splitlines():
                         road.run(line)
