@@ -141,6 +141,6 @@ def test_what_is_no_tree_is_refused(nodes: Any) -> None:
 
 def test_trees_as_deep_as_they_may_be_are_named_and_walked() -> None:
     nodes: list[Split | None] = [Split("age", float(end)) for end in range(4095, 0, -1)]
-    tree = Tree([*nodes, *[None] * 4096])
+    tree = Tree((*nodes, *[None] * 4096))
     assert tree.leaf({"age": 0.5}) == tree.contexts[0] == "age < 1"
     assert tree.leaf({"age": 7000}) == "age >= 4095"
