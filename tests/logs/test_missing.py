@@ -28,8 +28,8 @@ def test_engines_count_rows_without_a_reward_and_values_of_an_instrument(
     random = np.random.default_rng(distinct)
     names = [random.choice(own, 900).tolist() for own in (["w2", "w10", "w1"], ["old", "young"], ["x", "y"])]
     earned = (random.integers(0, distinct, 900) / (distinct - 1)).tolist()
-    lost = random.choice([None, nan, 0.0], 900, p=[0.1, 0.1, 0.8]).tolist()
-    rewards = [one if absent == 0.0 else absent for one, absent in zip(earned, lost, strict=True)]
+    lost = random.choice(3, 900, p=[0.8, 0.1, 0.1]).tolist()
+    rewards = [(one, None, nan)[place] for one, place in zip(earned, lost, strict=True)]
     rows = list(zip(*names, rewards, strict=True))
     asked: dict[str, Any] = {"context": "z", "missing": 0.25, "instrument": "ward"}
     found = []
@@ -102,8 +102,8 @@ def test_infinite_logs_have_the_best_of_what_missing_rewards_can_be(experts: Exp
     rows, means, share = np.array([[6e11, 3e11, 1e11]]), np.array([[0.7, 0.6, 0.4]]), np.array([[0.1, 0.3, 0.5]])
     arms, seen = ["a", "b", "c"], rows * (1.0 - share)
     for apart in (0.0, 0.15, inf):
-        ends = [np.clip(means + side * apart, 0.0, 1.0) for side in (-1.0, 1.0)]
-        least, most = (seen * means + rows * share * np.nan_to_num(end) for end in ends)
+        ends = np.maximum(means - apart, 0.0), np.minimum(means + apart, 1.0)
+        least, most = (seen * means + rows * share * end for end in ends)
         log = table([None], arms, seen, seen * means, seen * means, missing=rows * share, apart=apart)
         found = bounds(log, experts)[None]
         low, high = (bounds(table([None], arms, rows, total, total), experts)[None] for total in (least, most))
@@ -126,7 +126,7 @@ def test_no_missing_reward_changes_nothing(experts: Experts) -> None:
 def lost(rng: np.random.Generator, kind: str, means: Floats) -> tuple[Floats, float]:
     """How often rewards of 0 and 1 of each kind of case and arm are missing, and how far apart that puts the means."""
     if kind == "random":
-        return np.broadcast_to(rng.uniform(0.0, 0.7, means.shape[1])[None, :, None], (*means.shape, 2)), 0.0
+        return np.broadcast_to(rng.uniform(0.0, 0.7, (1, means.shape[1], 1)), (*means.shape, 2)), 0.0
     return np.stack([rng.uniform(0.0, 0.2, means.shape), rng.uniform(0.5, 0.9, means.shape)], axis=2), inf
 
 

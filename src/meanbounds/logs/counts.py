@@ -64,20 +64,6 @@ class Instrument:
         arms = int(self.sums.shape[3])
         return len(self.values) * arms * 2**arms > _LARGEST
 
-    def in_words(self) -> str:
-        """What is assumed of the instrument, as a sentence.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from meanbounds.logs.counts import Instrument
-        >>> Instrument("ward", ("east", "west"), np.ones((4, 2, 1, 2))).in_words()
-        'ward (2 values) meets the same kinds of cases with each value, and changes the reward only through the option'
-        """
-        said = "meets the same kinds of cases with each value, and changes the reward only through the option"
-        more = "; its values and the options are too many for the sharpest bounds, so simpler ones are used"
-        return f"{self.column} ({len(self.values):,} values) {said}{more * self.simple}"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts(Saved):

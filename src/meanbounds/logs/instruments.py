@@ -19,7 +19,7 @@ p(k, 0 | z) over z. They cross if Pearl's inequality fails; the program also fin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from math import log
 from typing import Any
@@ -68,6 +68,7 @@ def instrument_bounds(shares: ArrayLike, means: ArrayLike) -> tuple[Floats, Floa
     if chosen.ndim != 2 or np.any(chosen < 0.0) or np.any(np.abs(chosen.sum(axis=1) - 1.0) > 1e-6):
         raise BoundsError("shares must be numbers of at least 0, values x options, that sum to 1 for each value")
     values, arms = chosen.shape
+    chosen = chosen / chosen.sum(axis=1, keepdims=True)
     total = chosen * np.where(chosen > 0.0, np.broadcast_to(np.asarray(means, dtype=float), chosen.shape), 0.0)
     if not np.all((total >= 0.0) & (total <= chosen)):
         raise BoundsError("means must be rewards between 0 and 1, values x options")
@@ -97,13 +98,14 @@ class Instrumented:
         shape = len(own.values) * len(counts.contexts), len(arms)
         wide = np.zeros((4, *shape))
         kept = [k for k, arm in enumerate(counts.arms) if arm in arms]
-        names = [f"{value}" for value in range(shape[0])]
         count, total, squares, without = own.sums.reshape(4, shape[0], -1)
-        unit = Counts(tuple(names), counts.arms, count, total, squares, counts.low, counts.high).unit
+        rows = tuple(map(str, range(shape[0])))
+        unit = Counts(rows, counts.arms, count, total, squares, counts.low, counts.high).unit
         parts = np.array([count, *unit, without])
         wide[:, :, [arms.index(counts.arms[k]) for k in kept]] = parts[:, :, kept]
         missing = wide[3] if wide[3].any() else None
         cells = Cells(wide[0], wide[1], wide[2], missing=missing, apart=apart)
+        own = replace(own, sums=wide.reshape(4, len(own.values), -1, len(arms)))
         return cls(own.column, own.values, counts.contexts, arms, cells, own.simple)
 
     def limits(self, nats: float) -> Floats:
@@ -114,15 +116,13 @@ class Instrumented:
         parts = (2 + totals) * arms
         level = nats + cost + log(2.0 * size * parts / arms) if nats > EXACT else EXACT
         n = low.rows.sum(axis=1, keepdims=True)
-        turned = low.mirrored(), high.mirrored()
-        pairs = [(low, high), turned[::-1]]
-        ends = [
-            (lower_limit(n, one.total, one.squares, level), upper_limit(n, other.total, other.squares, level))
-            for one, other in pairs
-        ]
-        if totals:
-            ends.append((lower_limit(n, low.rows, low.rows, level), upper_limit(n, low.rows, low.rows, level)))
-        least, most = (np.concatenate(side, axis=1).reshape(size, -1, parts) for side in zip(*ends, strict=True))
+        pairs = [(low, high), (high.mirrored(), low.mirrored())]
+        pairs += [(replace(low, total=low.rows, squares=low.rows),) * 2] * totals
+        least, most = (
+            np.concatenate([limit(n, pair[side].total, pair[side].squares, level) for pair in pairs], axis=1)
+            for side, limit in enumerate((lower_limit, upper_limit))
+        )
+        least, most = least.reshape(size, -1, parts), most.reshape(size, -1, parts)
         seen = (n > 0.0).reshape(size, -1)
         found = np.empty((2, len(self.contexts), arms))
         for place in range(len(self.contexts)):
@@ -166,9 +166,9 @@ class Instrumented:
         raise BoundsError(
             f"{where(self.contexts[place])}, arm {' and '.join(arms)}: the log contradicts the instrument "
             f"{self.column!r}: {' '.join(said).removeprefix('plus ')} is at least {total:.4g}, and would be at most "
-            f"{round(limit, 9) + 0.0:.4g} if {self.column!r} were independent of what is hidden and changed the reward only through "
-            f"the arm (0 and 1 are the ends of the range; rewards between them count in part). Read the log without "
-            f"instrument=, or name the columns that {self.column!r} depends on in context= too"
+            f"{round(limit, 9) + 0.0:.4g} if {self.column!r} were independent of what is hidden and changed the reward "
+            f"only through the arm (0 and 1 are the ends of the range; rewards between count in part). Read the log "
+            f"without instrument=, or name the columns that {self.column!r} depends on in context= too"
         )
 
 

@@ -166,7 +166,9 @@ def bounds(
     -----
     `meanbounds.logs.claims` has the mathematics; Theorem 7 of the paper is ``Experts(errors=0, gap_low=..., gap_high=
     ...)`` of an infinite log, `meanbounds.theory.log_bounds`. A log with propensities and `least` adds bounds that need
-    no assumption on the experts; its rows must be independent, so the log of an agent that learned does not qualify.
+    no assumption on the experts; its rows must be independent, so the log of an agent that learned does not qualify. A
+    log with an instrument adds such bounds too, `meanbounds.logs.instruments`, with half of the error. Where rewards
+    are missing, bounds hold whatever they were within what `read` was told.
 
     Examples
     --------

@@ -90,10 +90,10 @@ def read(
         them by kind, ``"drop"`` leaves them out and keeps how many in `Counts.dropped`, with a warning if they are more
         than 5% of the log.
     missing
-        Count rows without a reward too, and say how far the mean reward of those of a context and arm can be from the
-        mean of those with a reward, in reward units: ``inf`` if they may have been anything; 0 if they are missing at
-        random among rows of a context and arm (and value of the instrument). Bounds hold whatever such rows were within
-        that. By default they are bad rows.
+        Count rows without a reward too, and say how far the mean reward of those of a context and arm (and value of the
+        instrument) can be from the mean of those with a reward, in reward units: ``inf`` if they may have been
+        anything, 0 if they are missing at random. Bounds hold whatever such rows were within that. By default they are
+        bad rows.
     instrument
         Column of what partly decided by chance which arm was chosen: the ward, the shift, the doctor on call. You
         assume that, within a context, its values meet the same kinds of cases, and change the reward only through the
