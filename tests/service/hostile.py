@@ -34,7 +34,8 @@ from tests.service.wire import SERVE, Reply, good, receive
 __all__ = ["AGENT", "BOUNDS", "example", "hostile"]
 
 BOUNDS = mb.MeanBounds([0.1, 0.2, 0.0], [0.9, 0.8, 1.0], arms=["a", "b", mb.EXPERT])
-TREE = Tree([Split("age", 75.0), Split("clinic", left=("north",), right=("south",), missing="left"), *[None] * 3])
+CLINICS = Split("clinic", left=("north",), right=("south",), missing="left")
+TREE = Tree((Split("age", 75.0), CLINICS, None, None, None))
 AGENT = mb.Agent(mb.GLUE(), dict.fromkeys(["north", "south", *TREE.contexts], BOUNDS), seed=7, tree=TREE)
 RAW_COLUMNS: list[Any] = [
     {"age": 81, "clinic": "north"},

@@ -21,9 +21,8 @@ from meanbounds.service.store import Store
 from meanbounds.service.verify import verify
 from tests.service.asking import Asker, running
 
-TREE = Tree(
-    [Split("age", 75.0, missing="right"), Split("clinic", left=("north",), right=("east", "west")), None, None, None]
-)
+CLINICS = Split("clinic", left=("north",), right=("east", "west"))
+TREE = Tree((Split("age", 75.0, missing="right"), CLINICS, None, None, None))
 YOUNG, OTHERS, OLD, _, ELSEWHERE = TREE.contexts
 KNOWN = mb.MeanBounds([0.1, 0.2, 0.3], [0.9, 0.8, 0.9], arms=["a", "b", mb.EXPERT])
 PATIENT = {"age": 62.125, "clinic": "north", "name": "Xaver Ypsilon"}
@@ -125,11 +124,13 @@ def test_over_http(ask: Asker) -> None:
 
 def test_openfeature_attributes_are_columns(ask: Asker) -> None:
     flag = "/ofrep/v1/evaluate/flags/clinic"
-    for number, given in enumerate([PATIENT, {"context": YOUNG}, {"context": PATIENT, "age": 99}]):
+    some: list[dict[str, Any]] = [PATIENT, {"context": YOUNG}, {"context": PATIENT, "age": 99}]
+    for number, given in enumerate(some):
         attributes = {**given, "targetingKey": "u", "request_id": str(number), "more": {"deep": [1]}}
         assert ask("POST", flag, {"context": attributes}).status == 200
         assert ask("GET", f"{URL}/decisions/{number}").json[0]["context"] == YOUNG
-    for attributes in ({"age": 60}, {"age": {"years": 60}, "clinic": "north"}):
+    wrong: list[dict[str, Any]] = [{"age": 60}, {"age": {"years": 60}, "clinic": "north"}]
+    for attributes in wrong:
         answer = ask("POST", flag, {"context": attributes})
         assert (answer.status, answer.json["errorCode"]) == (400, "INVALID_CONTEXT")
     assert ask("POST", "/ofrep/v1/evaluate/flags/plain", {"context": {"age": 60, "context": "north"}}).status == 200
@@ -146,7 +147,7 @@ def test_another_tree_and_back(store: Store) -> None:
 
     visits("before", 40)
     seen, before = clinic.agent.plays(YOUNG), clinic.change(floor=0.01)
-    other = Tree([Split("age", 80.0), None, None])
+    other = Tree((Split("age", 80.0), None, None))
     changed = clinic.change(agent=mb.Agent(mb.UCB(), dict.fromkeys(other.contexts, KNOWN), seed=3, tree=other))
     assert (clinic.agent.tree, clinic.agent.pool, str(clinic.agent.policy)) == (other, False, str(mb.UCB()))
     assert clinic.agent.plays(YOUNG).tolist() == seen.tolist()

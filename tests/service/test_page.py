@@ -225,7 +225,7 @@ def test_the_context_of_a_case_on_a_phone(browser: Any, tmp_path: Path) -> None:
     """Raw columns lead to the context that they are in, and wrong ones to what is wrong with them."""
     expect = pytest.importorskip("playwright.sync_api").expect
     expect.set_options(timeout=PATIENCE)
-    tree = Tree([Split("age", 75.0, missing="left"), None, Split(EVIL, left=("x",), right=("y",)), None, None])
+    tree = Tree((Split("age", 75.0, missing="left"), None, Split(EVIL, left=("x",), right=("y",)), None, None))
     agent = mb.Agent(mb.GLUE(), dict.fromkeys(tree.contexts, KNOWN), seed=3, tree=tree)
     with Store.create(tmp_path / "clinic.db", "clinic", agent) as store:
         token = make_token(store.database, ["read"])

@@ -29,7 +29,7 @@ from meanbounds.service.verify import verify
 ARMS: list[Any] = ["a", "b", mb.EXPERT]
 BOUNDS = mb.MeanBounds([0.5, 0.2, 0.3], [0.9, 0.8, 0.7], arms=ARMS)
 OTHER = mb.MeanBounds([0.1, 0.6, 0.3], [0.8, 0.9, 0.7], arms=ARMS)
-TREE = Tree([Split("age", 75.0, missing="left"), Split("clinic", left=("x",), right=("y",)), *[None] * 3])
+TREE = Tree((Split("age", 75.0, missing="left"), Split("clinic", left=("x",), right=("y",)), None, None, None))
 AGENTS = {
     "clinic": mb.Agent(mb.GLUE(), {"north": BOUNDS, "south": OTHER, ("ward", "9"): BOUNDS}, seed=7),
     "solo": mb.Agent(mb.ThompsonSampling(), BOUNDS, seed=8),
@@ -363,7 +363,7 @@ class Sequences(RuleBasedStateMachine):
         if name == "solo" and getattr(command, "context", None) in NAMES[1:]:
             return replace(command, context=None)
         if name == "tree" and isinstance(command, c.Decide | c.Observe):
-            given = tuple(command.context) if isinstance(command.context, list) else command.context
+            given: Any = tuple(command.context) if isinstance(command.context, list) else command.context
             return replace(command, context=dict(zip(NAMES, CASES, strict=True)).get(given, given))
         if name == "tree" and getattr(command, "bounds", UNSET) is not UNSET:  # each `know` is a new fit
             return replace(command, bounds=UNSET, floor=0.1)

@@ -18,9 +18,10 @@ def add_log(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how to read a log."""
     group = parser.add_argument_group("the log")
     group.add_argument("log", metavar="LOG", help="a CSV, Parquet or JSON lines file, a folder of them, or a pattern")
-    group.add_argument("--context", nargs="+", metavar="COLUMN", help="what was recorded of each case, such as clinic")
-    what = "what was recorded of each case, in place of --context: they are split where the experts' choices say so"
-    group.add_argument("--columns", nargs="+", metavar="COLUMN", help=what)
+    either = group.add_mutually_exclusive_group()
+    either.add_argument("--context", nargs="+", metavar="COLUMN", help="what was recorded of each case, such as clinic")
+    what = "in place of --context, also numbers such as age: they are split where the experts chose differently"
+    either.add_argument("--columns", nargs="+", metavar="COLUMN", help=what)
     what = "with --columns: whom several rows are about, such as patient, if they are"
     group.add_argument("--unit", metavar="COLUMN", help=what)
     what = "count rows without a reward: how far their mean reward is from that of other rows with the same choice, at "
@@ -85,8 +86,6 @@ def read_log(options: argparse.Namespace) -> Counts:
     """Count the log, and say how many rows were left out; more than 5% are a warning of `read` already."""
     from meanbounds import logs
 
-    if options.columns and options.context:
-        raise ValueError("--context and --columns exclude each other: columns are split into contexts")
     if options.unit is not None and not options.columns:
         raise ValueError("--unit says how to halve the log for --columns: give these too")
     names = ("arm", "reward", "where", "arms", "propensity", "least", "missing", "instrument")

@@ -25,9 +25,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     what += "taken as export writes it, without options"
     group.add_argument("decisions", metavar="DECISIONS", help=what)
     group.add_argument("agent", metavar="AGENT", nargs="?", help="the agent, if DECISIONS is a store that has several")
-    group.add_argument("--context", nargs="+", metavar="COLUMN", help="what was recorded of each case, such as clinic")
+    either = group.add_mutually_exclusive_group()
+    either.add_argument("--context", nargs="+", metavar="COLUMN", help="what was recorded of each case, such as clinic")
     what = "in place of --context: a saved agent, or the store of one, whose tree finds the contexts in raw columns"
-    group.add_argument("--tree", metavar="AGENT", help=what)
+    either.add_argument("--tree", metavar="AGENT", help=what)
     for name, what in (
         ("arm", "what was played"),
         ("reward", "how it went, a number; empty if it has not come yet"),
@@ -68,8 +69,6 @@ def _run(options: argparse.Namespace) -> None:
     if columns["context"] and len(columns["context"]) == 1:
         columns["context"] = columns["context"][0]
     if options.tree:
-        if options.context:
-            raise ValueError("--context and --tree exclude each other: a tree has columns of its own")
         columns["context"] = _tree(options.tree)
     with ExitStack() as stack:
         given = (_of_store if is_store(options.decisions) else _of_file)(options, columns, stack)
@@ -82,6 +81,8 @@ def _run(options: argparse.Namespace) -> None:
         with patience("reading the decisions"):
             found = evaluate(policies=_policies(options.policy), log=log, **alike, **given)
     print(found)
+    if log is not None and log.tree:
+        print("\nThe log's limits are a little too narrow: its rows count here, too, on which the tree grew.")
     if options.output:
         text = json.dumps(found.to_dict(), allow_nan=False) + "\n"
         with writing(options.output):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import time
 import uuid
@@ -16,7 +15,7 @@ import msgspec
 from meanbounds.bounds import EXPERT, Arm
 from meanbounds.linear import Candidate
 from meanbounds.service.commands import DecideAnswer, DoneAnswer
-from meanbounds.service.state import Context, plain
+from meanbounds.service.state import Where, plain
 
 __all__ = ["Client", "ServiceError"]
 
@@ -65,10 +64,7 @@ class Client:
         self._http.close()
 
     def decide(
-        self,
-        context: Context | Mapping[str, Any] | None = None,
-        eligible: Iterable[Arm | Candidate] | None = None,
-        id: str | None = None,
+        self, context: Where = None, eligible: Iterable[Arm | Candidate] | None = None, id: str | None = None
     ) -> DecideAnswer:
         """Ask for a decision; without an id, it gets a new one. `EXPERT` as its arm means: ask the experts.
 
@@ -89,9 +85,7 @@ class Client:
         """Say that the reward of a decision will never come."""
         return self.reward(id, None)
 
-    def observe(
-        self, arm: Arm, reward: float, context: Context | Mapping[str, Any] | None = None, id: str | None = None
-    ) -> DoneAnswer:
+    def observe(self, arm: Arm, reward: float, context: Where = None, id: str | None = None) -> DoneAnswer:
         """Report what experts chose in a case for which no decision was asked, and how it went."""
         return self._ask("observations", DoneAnswer, id=id, arm=arm, reward=reward, context=_sent(context))
 
@@ -123,9 +117,9 @@ class Client:
             time.sleep(wait)
 
 
-def _sent(context: Context | Mapping[str, Any] | None) -> Any:
-    """A context, or raw columns: scalars of numpy as those of Python, NaN as null."""
+def _sent(context: Where) -> Any:
+    """A context, or raw columns with scalars of numpy as those of Python, and null for NaN."""
     if not isinstance(context, Mapping):
         return context
     values = {name: value.item() if hasattr(value, "item") else value for name, value in context.items()}
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()}
+    return {name: None if value != value else value for name, value in values.items()}

@@ -25,9 +25,10 @@ from meanbounds.support.decisions import Decision
 from meanbounds.support.streams import stream, uniform
 from meanbounds.support.types import Floats
 
-__all__ = ["Context", "State", "as_context", "parts_of", "plain", "read_agent", "read_known", "scope_of"]
+__all__ = ["Context", "State", "Where", "as_context", "parts_of", "plain", "read_agent", "read_known", "scope_of"]
 
 Context = str | tuple[str, ...]
+Where = Context | Mapping[str, Any] | None  # raw columns, for an agent with a tree
 
 
 class State:

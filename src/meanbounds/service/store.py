@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -17,7 +17,7 @@ from meanbounds.linear import LinearAgent
 from meanbounds.service import commands as do
 from meanbounds.service.database import connect
 from meanbounds.service.refusals import RefusedError, StoreError
-from meanbounds.service.state import Context, State, plain
+from meanbounds.service.state import Context, State, Where, plain
 from meanbounds.service.writer import Writer
 from meanbounds.support.checks import unknown
 
@@ -140,9 +140,7 @@ class StoredAgent:
     def __init__(self, store: Store, name: str) -> None:
         self._store, self.name = store, name
 
-    def decide(
-        self, id: str, context: Context | Mapping[str, Any] | None = None, eligible: Sequence[Any] | None = None
-    ) -> do.DecideAnswer:
+    def decide(self, id: str, context: Where = None, eligible: Sequence[Any] | None = None) -> do.DecideAnswer:
         """Decide; the same id gets the same answer.
 
         A context that is new is added: nothing is known about it. An agent with a tree takes raw columns in its place,
@@ -163,7 +161,7 @@ class StoredAgent:
         """Say that the reward of a decision will never come."""
         self._ask(do.Reward, id=id, reward=None)
 
-    def observe(self, id: str, arm: Arm, reward: float, context: Context | Mapping[str, Any] | None = None) -> None:
+    def observe(self, id: str, arm: Arm, reward: float, context: Where = None) -> None:
         """Report what experts chose in a case for which no decision was asked, and how it went."""
         self._ask(do.Observe, id=id, arm=arm, reward=reward, context=context)
 
