@@ -132,24 +132,27 @@ class Checks:
                     agent.update(ARMS[k], BOUNDS.low[k] + x * (BOUNDS.high[k] - BOUNDS.low[k]), name)
                 seen.add(rows, arms, rewards, uniform(stream(5, rows, "rounding"), t - delay))
 
-    def agents(self) -> None:
+    def agents(self, pool: bool = False) -> None:
         """An agent never plays what is not eligible, and a saved one continues as the original does."""
-        agent = mb.Agent(self.policy, BOUNDS, seed=3)
+        where = ["x", "y"] if pool else [None]
+        agent = mb.Agent(self.policy, dict.fromkeys(where, BOUNDS) if pool else BOUNDS, seed=3, pool=pool)
         rng, allowed = np.random.default_rng(4), {"a", "b", "d", "f"}
         for number in range(30):
             eligible = None if number % 2 else rng.choice(ARMS, size=3, replace=False).tolist()
-            arm = agent.pull(eligible=eligible)
+            context = where[number // 3 % len(where)]
+            arm = agent.pull(context, eligible)
             assert eligible is None or arm in eligible, "an arm that is not eligible was played"
             assert not self.uses_bounds or eligible or arm in allowed, "an arm that bounds exclude was played"
-            agent.update(arm, float(rng.random()) * 0.9)
-        agent.pull()
+            agent.update(arm, float(rng.random()) * 0.9, context)
+        agent.pull(where[0])
         other = mb.Agent.from_dict(json.loads(json.dumps(agent.to_dict())))
         assert other.to_dict() == agent.to_dict()
-        for reward in rng.random(10).tolist():
-            arm = agent.pull()
-            assert other.pull() == arm, "a saved agent does not continue as the original does"
+        for number, reward in enumerate(rng.random(10).tolist()):
+            context = where[number % len(where)]
+            arm = agent.pull(context)
+            assert other.pull(context) == arm, "a saved agent does not continue as the original does"
             for one in (agent, other):
-                one.update(arm, 0.9 * reward)
+                one.update(arm, 0.9 * reward, context)
 
 
 def check_policy(policy: Policy, *, uses_bounds: bool = True, accuracy: float = 1e-6, rows: int = 2000) -> None:
@@ -181,6 +184,8 @@ def check_policy(policy: Policy, *, uses_bounds: bool = True, accuracy: float = 
     checks.play(mb.Knowledge(BOUNDS), 4, "ignore")
     checks.play(mb.Knowledge(BOUNDS), 4, "count")
     checks.agents()
+    if policy.takes_prior:
+        checks.agents(pool=True)
 
 
 def some_statistics(rows: int, seed: int) -> Seen:

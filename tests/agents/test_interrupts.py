@@ -88,12 +88,24 @@ def lone() -> mb.Agent:
     return agent
 
 
+def pooled(rewards: int = 12) -> mb.Agent:
+    """The next reward after 11 is the one with which the contexts learn from each other again."""
+    agent = mb.Agent(mb.ThompsonSampling(), {"young": SHARED, "old": SHARED, "odd": OTHER}, seed=3, pool=True)
+    for n in range(rewards):
+        agent.update(ARMS[n % 3], float(n % 2), agent.contexts[n % 2], pulled=False)
+    return agent
+
+
 CALLS: dict[str, tuple[Callable[[], mb.Agent], Callable[[Any], object]]] = {
     "pull": (lone, lambda agent: agent.pull()),
     "pull one of two": (lone, lambda agent: agent.pull(eligible=["b", "c"], pending="count")),
     "decide": (contextual, lambda agent: agent.decide("young")),
     "update": (lone, lambda agent: agent.update("a", 0.5, pulled=False)),
     "update and share evidence": (contextual, lambda agent: agent.update("b", 0.5, "young", pulled=False)),
+    "update and learn from all": (lambda: pooled(11), lambda agent: agent.update("b", 0.5, "young", pulled=False)),
+    "pull after that": (pooled, lambda agent: agent.pull("odd")),
+    "know beside others": (pooled, lambda agent: agent.know({"old": OTHER, "new": SHARED})),
+    "forget one of several": (pooled, lambda agent: agent.forget_context("old")),
     "cancel": (lone, lambda agent: agent.cancel(agent.arms[int(agent.pending().argmax())])),
     "know": (contextual, lambda agent: agent.know({"old": OTHER, "odd": SHARED, "new": SHARED, "newer": OTHER})),
     "add": (contextual, lambda agent: agent.add(mb.MeanBounds([0.1], [0.6], arms=["d"]))),

@@ -43,7 +43,10 @@ from meanbounds.support.entries import Entries
 from meanbounds.support.streams import Draws, Seed, stream, uniform
 from meanbounds.support.types import Booleans, Floats, Integers, Keys
 
-__all__ = ["Agent", "Pending"]
+__all__ = ["Agent", "Pending", "Where"]
+
+Where = Context | Mapping[str, Any]
+"""A context, or the columns of a case for an agent with a tree."""
 
 Pending = Literal["ignore", "count"]
 """How a decision treats earlier pulls whose rewards have not come yet."""
@@ -187,7 +190,7 @@ class Agent(BaseAgent):
         self._moved = set[int]()
 
     def pull(
-        self, context: Context | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
+        self, context: Where | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
     ) -> Arm:
         """Choose an arm.
 
@@ -210,7 +213,7 @@ class Agent(BaseAgent):
             return self._contexts.arms[k]
 
     def decide(
-        self, context: Context | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
+        self, context: Where | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
     ) -> Decision:
         """Choose an arm as `pull` does, and return it with its probability and the reason; see `Decision`."""
         with self._lock:
@@ -219,7 +222,7 @@ class Agent(BaseAgent):
             return decision
 
     def propose(
-        self, context: Context | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
+        self, context: Where | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
     ) -> Decision:
         """What `decide` would return; the agent stays as it is until `play` says that the arm was played."""
         with self._lock:
@@ -236,20 +239,20 @@ class Agent(BaseAgent):
             probability = (self._with_floor(chances[0], known, seen) if self.floor else chances).item(k)
             return Decision(own.context, self._contexts.arms[k], probability, self._why(own, k, reason, *asked))
 
-    def play(self, arm: Arm, context: Context | None = None) -> None:
+    def play(self, arm: Arm, context: Where | None = None) -> None:
         """Count a pull of this arm, which `propose` chose, or a coin that knows nothing of the case."""
         with self._lock:
             self._count(self._find(context), self._contexts.place(arm))
 
     def probabilities(
-        self, context: Context | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
+        self, context: Where | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
     ) -> Floats:
         """The probability with which the next `pull` takes each arm; the agent stays as it is."""
         with self._lock:
             return self._chances(*self._ask(self._find(context), eligible, pending))
 
     def indices(
-        self, context: Context | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
+        self, context: Where | None = None, eligible: Iterable[Arm] | None = None, *, pending: Pending | None = None
     ) -> Floats:
         """The index of each arm: `pull` takes the largest. Minus infinity for an arm that it would not take."""
         with self._lock, np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -259,7 +262,7 @@ class Agent(BaseAgent):
             scores = (found[0] if isinstance(found, tuple) else found)[0]
             return scores.copy() if known.eligible is None else np.where(known.eligible[0], scores, -np.inf)
 
-    def update(self, arm: Arm, reward: float, context: Context | None = None, *, pulled: bool = True) -> None:
+    def update(self, arm: Arm, reward: float, context: Where | None = None, *, pulled: bool = True) -> None:
         """Tell the agent a reward. Rewards may come late and in any order.
 
         Warns once of each bound that the rewards contradict, see `contradictions`, and of each assumption that they
@@ -280,7 +283,7 @@ class Agent(BaseAgent):
             k = contexts.position[arm] if type(arm) is str and arm in contexts.position else contexts.place(arm)
             self._learn(own, k, share_of_range(arm, reward, *contexts.ends[k]), pulled)
 
-    def observe(self, arm: Arm, reward: float, context: Context | None = None, *, pulled: bool = True) -> None:
+    def observe(self, arm: Arm, reward: float, context: Where | None = None, *, pulled: bool = True) -> None:
         """Tell what the experts chose after `pull` returned `EXPERT`, and how it went.
 
         The reward counts for the experts, never for the arm: they choose an arm where it does well. `observed` has what
@@ -350,7 +353,7 @@ class Agent(BaseAgent):
             if not self._left:
                 self._prior, self._awake = None, {}
 
-    def cancel(self, arm: Arm, context: Context | None = None) -> None:
+    def cancel(self, arm: Arm, context: Where | None = None) -> None:
         """Give up one pull of this arm that waits for a reward, which will never come.
 
         To a promise it remains a decision, of an option with the lowest reward or of experts with the highest.
@@ -364,7 +367,7 @@ class Agent(BaseAgent):
             column += _CANCELLED
             own.waiting, self._silent = own.waiting - 1.0, 0
 
-    def report(self, outcome: str, value: float, arm: Arm, context: Context | None = None) -> None:
+    def report(self, outcome: str, value: float, arm: Arm, context: Where | None = None) -> None:
         """Tell the agent an outcome that has a guardrail, in a case that got this arm, or `EXPERT`; see `Guardrail`.
 
         Report it for every case, also where nothing happened. Warns if the arm breaks the guardrail, and retires it.
@@ -445,7 +448,7 @@ class Agent(BaseAgent):
                 self._outcomes.restart(k, arm)
             self._contexts.retired[k] = retired
 
-    def forbid(self, arms: Iterable[Arm], context: Context | None = None) -> None:
+    def forbid(self, arms: Iterable[Arm], context: Where | None = None) -> None:
         """Forbid these arms in a context, and allow the others: ``agent.forbid([], context)`` allows all."""
         with self._lock:
             contexts = self._contexts
@@ -453,7 +456,7 @@ class Agent(BaseAgent):
             self._awake.pop(name, None)
             contexts.forbidden[contexts.rows[name]] = mask
 
-    def forget_context(self, context: Context) -> None:
+    def forget_context(self, context: Where) -> None:
         """Erase a context with all that is known and was seen of it, for example when a person asks for it.
 
         What it lost against the experts is erased, too: a promise does not cover contexts that were forgotten.
@@ -484,7 +487,7 @@ class Agent(BaseAgent):
         """The arms that are retired."""
         return self._contexts.names(self._contexts.retired)
 
-    def observed(self, context: Context | None = None) -> Floats:
+    def observed(self, context: Where | None = None) -> Floats:
         """What the experts chose when they were asked: how often each arm, the sum of its rewards and of their squares.
 
         Three rows, in reward units. `meanbounds.logs.with_observed` adds them to the counts of a log.
@@ -495,7 +498,7 @@ class Agent(BaseAgent):
             [count, low * count + width * total, low**2 * count + width * (2 * low * total + width * squares)]
         )
 
-    def experts(self, context: Context | None = None, error: float = 0.05) -> ExpertsSeen:
+    def experts(self, context: Where | None = None, error: float = 0.05) -> ExpertsSeen:
         """What the experts earned when they were asked, beside what was known of it before; see `ExpertsSeen`.
 
         Its limits fail with probability at most `error` at all times together. An agent warns by itself if what the
@@ -512,7 +515,7 @@ class Agent(BaseAgent):
                 int(plays), float(mean), lower, upper, (own.known.lower.item(k), own.known.upper.item(k))
             )
 
-    def budget(self, context: Context | None = None) -> tuple[float, float]:
+    def budget(self, context: Where | None = None) -> tuple[float, float]:
         """What its promise allows to lose in all decisions so far, and the most that they can have lost.
 
         In reward units; the second number is below zero where options have earned more than the experts would have.
@@ -524,47 +527,47 @@ class Agent(BaseAgent):
             part = slice(contexts.size) if self.policy.pooled else slice(row, row + 1)
             return self.policy.spent(self._given(part), contexts.statistics(contexts.seen[part]))
 
-    def forbidden(self, context: Context | None = None) -> tuple[Arm, ...]:
+    def forbidden(self, context: Where | None = None) -> tuple[Arm, ...]:
         """The arms that are forbidden in a context."""
         with self._lock:
             contexts = self._contexts
             return contexts.names(contexts.forbidden[contexts.rows[self._name(context)]])
 
-    def knowledge(self, context: Context | None = None) -> Knowledge:
+    def knowledge(self, context: Where | None = None) -> Knowledge:
         """What is known of the arms in a context."""
         with self._lock:
             return self._contexts.knowledge(self._find(context).row)
 
-    def plays(self, context: Context | None = None) -> Integers:
+    def plays(self, context: Where | None = None) -> Integers:
         """How many rewards each arm has had."""
         return self._sum(PLAYS, context).astype(np.int64)
 
-    def pulls(self, context: Context | None = None) -> Integers:
+    def pulls(self, context: Where | None = None) -> Integers:
         """How often each arm was pulled."""
         return self._sum(PULLS, context).astype(np.int64)
 
-    def pending(self, context: Context | None = None) -> Integers:
+    def pending(self, context: Where | None = None) -> Integers:
         """How many pulls of each arm wait for a reward."""
         return self._sum(PENDING, context).astype(np.int64)
 
-    def updates(self, context: Context | None = None) -> int:
+    def updates(self, context: Where | None = None) -> int:
         """How many rewards have come."""
         return int(self._sum(PLAYS, context).sum())
 
-    def means(self, context: Context | None = None) -> Floats:
+    def means(self, context: Where | None = None) -> Floats:
         """The mean reward of each arm; NaN for an arm without rewards."""
         with self._lock, np.errstate(invalid="ignore"):
             share = self._sum(TOTAL, context) / self._sum(PLAYS, context)
             return self._contexts.low + (self._contexts.high - self._contexts.low) * share
 
-    def _sum(self, field: int, context: Context | None) -> Floats:
+    def _sum(self, field: int, context: Where | None) -> Floats:
         """One field of what was seen."""
         with self._lock:
             if context is None:
                 return self._contexts.seen[:, field].sum(axis=0)
             return self._find(context).seen[field].copy()
 
-    def excluded(self, context: Context | None = None) -> list[Excluded]:
+    def excluded(self, context: Where | None = None) -> list[Excluded]:
         """The arms that bounds which are certain exclude.
 
         Policies that use bounds never try these, so no reward will ever tell that a bound behind it is wrong. A trust
@@ -583,7 +586,7 @@ class Agent(BaseAgent):
                 found.append(Excluded(names[place], self.arms[k], upper, self.arms[better], lower))
             return found
 
-    def restarts(self, context: Context | None = None) -> int:
+    def restarts(self, context: Where | None = None) -> int:
         """How often the agent has forgotten rewards because means had moved; see `meanbounds.evidence.Drift`."""
         with self._lock:
             some = (
@@ -669,11 +672,11 @@ class Agent(BaseAgent):
         where = "" if None in self._contexts.rows else f"{count} context{'s' * (count != 1)}, "
         return f"Agent({self.policy!r}, {where}{len(self.arms)} arms, {self.updates()} updates)"
 
-    def _find(self, context: Context | None) -> _Awake:
+    def _find(self, context: Where | None) -> _Awake:
         """A context, ready for use."""
         try:
-            return self._awake[context]
-        except (KeyError, TypeError):
+            return self._awake[context]  # type: ignore[index]
+        except (KeyError, TypeError):  # no name yet, or columns
             pass
         name = self._name(context)
         own = self._awake.get(name)

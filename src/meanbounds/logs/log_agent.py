@@ -143,11 +143,15 @@ def agent(
         plays = Guarded(plays, promise, confidence=1.0 - OF_GUARD * error, ask=ask, pooled=pooled)
     names = found[counts.contexts[0]].arms
     known: dict[Context, Knowledge] = {}
+    rows, earned = counts.count.sum(axis=1), counts.unit[0].sum(axis=1)
+    if counts.missing is not None:  # as many rows as have a reward, with the mean of all
+        earned = rows * np.nan_to_num((counts.value - counts.low) / (counts.high - counts.low))
     for place, context in enumerate(counts.contexts):
         limits, likely = found[context], expected[context]
         if not alone:
-            row = counts.unit[0][place].sum(), counts.count[place].sum()
-            limits, likely = _with_experts(limits, likely, row, (least[place], most[place]), price)
+            limits, likely = _with_experts(
+                limits, likely, (earned[place], rows[place]), (least[place], most[place]), price
+            )
         known[context] = Knowledge(
             limits,
             prior=likely if plays.takes_prior else None,
