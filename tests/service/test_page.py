@@ -200,6 +200,7 @@ def change_and_undo(page: Any, expect: Any, api: Any) -> None:
     row.get_by_role("button").click()
     expect(page.get_by_role("dialog")).to_contain_text("that change and 6 later ones")
     page.get_by_role("button", name="Yes, do it").click()
+    expect(page.get_by_role("dialog")).to_be_hidden()
     expect(page.locator("#does")).to_have_text("It plays only tPA.")
     after = api.get("/clinic").json()
     assert (after["share"], after["policy"]["base"]["policy"]) == (1.0, "OptimisticGittins")
