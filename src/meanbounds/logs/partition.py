@@ -17,7 +17,8 @@ from meanbounds.logs.growing import grow
 from meanbounds.logs.leaves import NUMERIC, Leaves, by_leaf
 from meanbounds.logs.query import Column, Question
 from meanbounds.logs.read import read
-from meanbounds.logs.values import labels, numbers, uses_commas
+from meanbounds.logs.tally import Codes
+from meanbounds.logs.values import numbers, uses_commas
 from meanbounds.support.checks import as_float, as_list, as_whole, shown
 from meanbounds.support.texts import MISSING
 from meanbounds.support.types import Floats
@@ -143,25 +144,25 @@ class _Partition(Leaves):
 
         some = _SIZE // 2 + math.ceil(min(0.5, self.sample / max(rows, 1)) * _SIZE)
         kept = f"NOT {below(_SIZE // 2)}" + (f" AND {below(some)}" if some < _SIZE else "")
-        texts = {
-            column: dialect.as_text(question.value(column)) for column in (*columns, question.keys[-1], question.reward)
-        }
-        asked = [*texts.values()]
-        for place, column in enumerate(columns):
-            asked[place] = question.number(column) if column.kind in NUMERIC else asked[place]
-        found = log.run(f"SELECT {', '.join(asked)} FROM {question.table} WHERE {where} AND {kept}")
-        *values, chosen, earned = zip(*found, strict=True) if found else [()] * len(asked)
-        read = [_values(column, own) for column, own in zip(columns, values, strict=True)]
+        ends = [dialect.as_text(question.value(column)) for column in (question.keys[-1], question.reward)]
+        asked = [
+            question.number(column) if column.kind in NUMERIC else dialect.as_text(question.value(column))
+            for column in columns
+        ]
+        found = log.run(f"SELECT {', '.join([*asked, *ends])} FROM {question.table} WHERE {where} AND {kept}")
+        *values, chosen, earned = zip(*found, strict=True) if found else [()] * (len(asked) + 2)
+        read = {column.name: _values(column, own) for column, own in zip(columns, values, strict=True)}
         commas = frozenset(column.name for column, own in zip(columns, values, strict=True) if _commas(column, own))
-        arms = labels(chosen, question.keys[-1].kind)
+        arms = Codes.of(chosen, question.keys[-1].kind).codes
         rewards = (_numbers(earned, uses_commas({*earned})) - question.low) / (question.high - question.low)
-        good = np.array([arm is not None for arm in arms], dtype=np.bool_) & (rewards >= 0.0) & (rewards <= 1.0)
-        codes = np.unique([str(arm) for arm in arms], return_inverse=True)[1]
-        kept_values = {
-            column.name: own[good] if isinstance(own, np.ndarray) else [own[k] for k in np.flatnonzero(good)]
-            for column, own in zip(columns, read, strict=True)
-        }
-        tree = grow(kept_values, codes[good], rewards[good], **self.growing)
+        good = (arms >= 0) & (rewards >= 0.0) & (rewards <= 1.0)
+        if not good.all():
+            kept_rows, arms, rewards = np.flatnonzero(good), arms[good], rewards[good]
+            read = {
+                name: own[good] if isinstance(own, np.ndarray) else [own[row] for row in kept_rows]
+                for name, own in read.items()
+            }
+        tree = grow(read, arms, rewards, **self.growing)
         own_columns = [log.column(name) for name in tree.columns]
         return by_leaf(question, tree, own_columns, commas, f"NOT {below(_SIZE // 2)}"), tree
 
@@ -180,15 +181,15 @@ class _Partition(Leaves):
         if unit is not None:
             rule = f"SUBSTR(MD5({unit} || {dialect.literal(f'/{self.seed}')}), 1, 8)"
             return replace(question, table=f"(SELECT *, {rule} AS {mixed} FROM {table}) AS with_halves"), True
-        once, cut = dialect.name(f"{_MIXED}, once"), _SIZE - 1
-
-        def folded(value: str, factor: int) -> str:
-            return f"((({value} * {factor}) & {cut}) + (({value} * {factor}) >> 32)) & {cut}"
-
+        # Squares of an even sequence, twice: as good as random numbers, also for rows at any distance, and fast.
+        cut, once, twice = _SIZE - 1, *(dialect.name(f"{_MIXED}, {times}") for times in ("once", "twice"))
         start = (self.seed * 2_654_435_761 + 12_345) % _SIZE
-        first = folded(f"((CAST({number} AS UBIGINT) + {start}) & {cut})", 2_654_435_769)
-        table = f"(SELECT *, {first} AS {once} FROM {table}) AS mixed_once"
-        table = f"(SELECT *, {folded(once, 2_246_822_519)} AS {mixed} FROM {table}) AS with_halves"
+        for rule, name in (
+            (f"(((CAST({number} AS UBIGINT) + {start}) & {cut}) * 2654435769) & {cut}", once),
+            (f"(({once} * {once}) >> 16) & {cut}", twice),
+            (f"((({twice} * {twice}) >> 16) + {once}) & {cut}", mixed),
+        ):
+            table = f"(SELECT *, {rule} AS {name} FROM {table}) AS with_halves"
         return replace(question, table=table), False
 
 
@@ -218,4 +219,5 @@ def _values(column: Column, values: Sequence[Any]) -> Floats | list[str | None]:
             f"{column.name!r} has more than {_MANY:,} different texts, such as {shown(others[0])}: group them, or, if "
             "the column holds numbers, correct what is none"
         )
-    return [None if value is None or value.strip(" ") in MISSING else value for value in values]
+    names = {text: None if text is None or text.strip(" ") in MISSING else text for text in distinct}
+    return [names[value] for value in values]
