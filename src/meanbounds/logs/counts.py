@@ -202,7 +202,7 @@ class Counts(Saved):
 
     @property
     def value(self) -> Floats:
-        """Mean reward of each context, whatever the arm (contexts,): what those who wrote the log earned.
+        """What those who wrote the log earned on average in each context, whatever the arm.
 
         Rows without a reward count as the mean of their context and arm, or the middle of the range if that has none.
         """

@@ -210,7 +210,7 @@ class HiddenContexts:
 
     @property
     def best(self) -> Integers:
-        """Position of the best arm in each pair of contexts: (visible, hidden)."""
+        """Position of the best arm in each pair of contexts, (visible, hidden)."""
         return self.means.argmax(axis=2)
 
     @cached_property
