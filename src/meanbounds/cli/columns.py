@@ -91,12 +91,11 @@ def read_log(options: argparse.Namespace) -> Counts:
     names = ("arm", "reward", "where", "arms", "propensity", "least", "missing", "instrument")
     reading: dict[str, Any] = {name: getattr(options, name) for name in names}
     reading |= {"low": options.range[0], "high": options.range[1], "on_bad": "drop" if options.drop else "error"}
-    context = options.context[0] if options.context and len(options.context) == 1 else options.context
     with patience(f"reading {options.log}"):
         if options.columns:
             counts = logs.partition(options.log, options.columns, unit=options.unit, **reading)
         else:
-            counts = logs.read(options.log, context=context, **reading)
+            counts = logs.read(options.log, context=options.context, **reading)
     left = sum(counts.dropped.values())
     if 0 < left <= 0.05 * (left + counts.rows):
         print(f"left out: {', '.join(f'{kind} ({number:,})' for kind, number in counts.dropped.items())}")

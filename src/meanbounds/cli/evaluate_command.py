@@ -66,8 +66,6 @@ def _run(options: argparse.Namespace) -> None:
     from meanbounds.support.saving import write_atomically
 
     columns = {name: getattr(options, name) for name in ("context", "arm", "reward")}
-    if columns["context"] and len(columns["context"]) == 1:
-        columns["context"] = columns["context"][0]
     if options.tree:
         columns["context"] = _tree(options.tree)
     with ExitStack() as stack:
@@ -128,8 +126,7 @@ def _of_store(options: argparse.Namespace, columns: dict[str, Any], stack: ExitS
     agent = store[name].agent
     columns["context"] = columns["context"] or getattr(agent, "tree", None)
     low, high = options.range or range_of(agent)
-    context = contexts[0] if len(contexts) == 1 else contexts or None
-    return {"decisions": str(path), "context": context, "low": low, "high": high, "on_bad": "drop"}
+    return {"decisions": str(path), "context": contexts or None, "low": low, "high": high, "on_bad": "drop"}
 
 
 def _policies(paths: list[Path]) -> dict[str, Any]:
