@@ -29,6 +29,7 @@ from meanbounds.agents.contexts import (
 from meanbounds.agents.guardrails import Guardrail, GuardrailWarning, Outcomes, Stop
 from meanbounds.agents.pooling import pooled
 from meanbounds.agents.tree import Tree
+from meanbounds.agents.verdict import Verdict, judged
 from meanbounds.bounds import EXPERT, Arm, BoundsError, MeanBounds, share_of_range
 from meanbounds.evidence import Contradiction, ContradictionWarning, Watch, confidence_sequence
 from meanbounds.evidence.contradictions import read_found
@@ -585,6 +586,13 @@ class Agent(BaseAgent):
                 lower, upper = known.lower.item(place, better), known.upper.item(place, k)
                 found.append(Excluded(names[place], self.arms[k], upper, self.arms[better], lower))
             return found
+
+    def verdict(self, context: Context | None = None) -> Verdict:
+        """Which arm is best as far as the agent knows, how sure that is, and what going on can be worth."""
+        with self._lock, np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            known, seen, *_ = self._ask(self._find(context), None, "ignore")
+            policy = self.policy.base if isinstance(self.policy, Guarded) else self.policy
+            return judged(known, seen, self._contexts.arms, getattr(policy, "moments", 1))
 
     def restarts(self, context: Where | None = None) -> int:
         """How often the agent has forgotten rewards because means had moved; see `meanbounds.evidence.Drift`."""

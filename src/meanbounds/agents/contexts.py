@@ -179,8 +179,8 @@ class Contexts:
         """What is known in the context with this row."""
         lower, upper, trust, mean, strength, assumption = self.known[row]
         bounds = MeanBounds(lower, upper, arms=self.arms, low=self.low, high=self.high)
-        prior = None
-        if strength.any():
+        prior = Prior.learned() if (strength < 0.0).any() else None
+        if (strength > 0.0).any():
             some = strength != 0.0
             prior = Prior(np.where(some, mean, 0.5 * (self.low + self.high)), np.where(some, strength, 2.0))
         name = self.ledgers[int(assumption[0]) - 1].name if assumption[0] else None
@@ -190,12 +190,12 @@ class Contexts:
         """Rows of what is known, for policies."""
         lower, upper, trust, mean, strength, _ = fields.swapaxes(0, 1)
         low, high = np.broadcast_to(self.low, lower.shape), np.broadcast_to(self.high, lower.shape)
-        prior = None
-        if strength.any():
+        prior, learned = None, strength[:, :1] < 0.0
+        if (strength > 0.0).any():
             above, below = strength * (mean - low) / (high - low), strength * (high - mean) / (high - low)
             some = strength > 0.0
             prior = np.where(some, np.maximum(above, 1.0), 1.0), np.where(some, np.maximum(below, 1.0), 1.0)
-        return Known.trusted(trust, lower, upper, low, high, prior, self.position.get(EXPERT))
+        return Known.trusted(trust, lower, upper, low, high, prior, self.position.get(EXPERT), learned)
 
     def offered(self, rows: int | list[int]) -> Booleans:
         """Which arms are neither retired nor forbidden in these rows."""
@@ -320,7 +320,7 @@ class Contexts:
         above, below = strength * (mean - self.low), strength * (self.high - mean)
         width = self.high - self.low
         fine = (self.low <= lower) & (lower <= upper) & (upper <= self.high) & (trust >= 0.0) & (trust <= 1.0)
-        fine &= (strength == 0.0) | ((above >= width) & (below >= width) & (strength <= 1e11))
+        fine &= ((strength == -1.0).all(axis=1) & (mean == 0.0).all(axis=1))[:, None] | (strength == 0.0) | ((above >= width) & (below >= width) & (strength <= 1e11))
         for place in np.flatnonzero(~fine.all(axis=1)).tolist():  # what may be wrong is looked at one by one
             try:
                 self.knowledge(rows[place])

@@ -10,6 +10,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, Literal, Self
 
+import numpy as np
+
 from meanbounds.support.checks import as_float, as_list, shown
 from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
@@ -21,7 +23,8 @@ Side = Literal["left", "right"]
 
 _MOST = 4096  # leaves
 _LISTED = 6  # categories that a name lists
-_PLAIN = re.compile(r"\w(?:[\w .+/:%-]*\w)?")  # names that are written without quotes
+_LONGEST = 40  # characters of a category or column in a name
+_PLAIN = re.compile(r"\w(?:[\w .+/:%-]*[\w…])?")  # names that are written without quotes
 
 
 @dataclass(frozen=True)
@@ -289,13 +292,20 @@ def _short(value: float) -> str:
 
 
 def _plain(name: str) -> str:
+    name = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
     return name if _PLAIN.fullmatch(name) and " and " not in name else repr(name)
 
 
 def _number(column: str, value: Any) -> float | None:
     """A value of a numeric column; None if it is missing."""
-    if value is None or (not isinstance(value, str) and str(value) in MISSING):
+    if type(value) is int and abs(value) < 2**53:
+        return float(value)
+    if isinstance(value, np.integer | np.floating):
+        value = float(value)
+    if value is None or value != value or str(value) in ("<NA>", "NaT"):
         return None
+    if type(value) is float:
+        return value
     if not isinstance(value, str):
         return as_float(column, value)
     text = value.strip(" ")

@@ -16,7 +16,7 @@ from meanbounds.support.checks import as_flag
 from meanbounds.support.streams import Draws
 from meanbounds.support.types import Booleans, Floats, Integers
 
-__all__ = ["ThompsonSampling"]
+__all__ = ["ThompsonSampling", "largest"]
 
 _NODES, _WEIGHTS = 0.5 * (1.0 + legendre.leggauss(8)[0]), 0.5 * legendre.leggauss(8)[1]
 _PANELS = 6  # at least, over each density
@@ -111,7 +111,8 @@ class ThompsonSampling(Policy):
             believed = posterior(known, seen, self.moments)
             possible = np.broadcast_to(known.without_doubted.possible, leads.shape)
             for row in np.flatnonzero(~settles):
-                found[row, possible[row]] = _chances(believed, row * leads.shape[1] + np.flatnonzero(possible[row]))
+                places = row * leads.shape[1] + np.flatnonzero(possible[row])
+                found[row, possible[row]] = largest(believed, places)[0]
         return found
 
     def _leads(self, known: Known, seen: Seen, t: Floats) -> tuple[Booleans, Booleans]:
@@ -122,11 +123,12 @@ class ThompsonSampling(Policy):
         return leads, np.any(leads, axis=1, out=np.empty(len(leads), dtype=bool))
 
 
-def _chances(believed: BetaPosterior, places: Integers) -> Floats:
-    """The probability that each mean, of those at these flat places, is the largest of them.
+def largest(believed: BetaPosterior, places: Integers) -> tuple[Floats, float]:
+    """The probability that each mean, of those at these flat places, is the largest of them, and what that one is.
 
-    It is the integral of its density times the distribution functions of all others. Panels end where a density starts
-    or stops, and are narrow beside each density that they meet.
+    The latter is the expectation of the largest mean. A probability is the integral of a density times the distribution
+    functions of all others. Panels end where a density starts or stops, and are narrow beside each density that they
+    meet.
     """
     weight = believed.parts.weight
     ends = (believed.low + believed.width * own.reshape(weight.shape) for own in believed.laws.ends())
@@ -151,5 +153,5 @@ def _chances(believed: BetaPosterior, places: Integers) -> Floats:
         found[live] = density.sum(axis=0)
         total = found.sum()
         if abs(total - 1.0) < _ERROR or len(nodes) > _MOST:
-            return found / total
+            return found / total, float(nodes[:, 0] @ density.sum(axis=1) / total)
         panels *= 2
