@@ -62,6 +62,9 @@ def test_a_leaf_is_called_by_what_holds_in_it() -> None:
         ({"age": "40,5", "clinic": True}, 2),
         ({"age": np.float32(74), "clinic": np.True_, "more": object()}, 2),
         ({"age": math.nan, "clinic": "z"}, 3),
+        ({"age": np.float64("nan"), "clinic": "z"}, 3),
+        ({"age": Decimal("NaN"), "clinic": "z"}, 3),
+        ({"age": np.datetime64("NaT"), "clinic": "z"}, 3),
         ({"age": "", "clinic": "z"}, 3),
         ({"age": Decimal(75), "clinic": "z"}, 4),
         ({"age": 84, "clinic": "z"}, 4),
@@ -72,6 +75,13 @@ def test_a_leaf_is_called_by_what_holds_in_it() -> None:
 )
 def test_leaf(values: dict[str, Any], leaf: int) -> None:
     assert TREE.leaf(values) == TREE.contexts[leaf]
+
+
+def test_pandas_says_in_its_own_way_that_a_value_is_missing() -> None:
+    pandas = pytest.importorskip("pandas")
+    for missing in (pandas.NA, pandas.NaT):
+        assert TREE.leaf({"age": missing, "clinic": "z"}) == "age missing"
+        assert TREE.leaf({"age": 3, "clinic": missing}) == TREE.contexts[0]
 
 
 def test_missing_values_are_unknown_where_the_log_had_none() -> None:
@@ -86,6 +96,7 @@ def test_missing_values_are_unknown_where_the_log_had_none() -> None:
         ({"age": "old", "clinic": "a"}, "age must be a number.*'old'"),
         ({"age": "1,000", "clinic": "a"}, "age must be a number"),
         ({"age": [80], "clinic": "a"}, "age must be one number"),
+        ({"age": np.array([80, 81]), "clinic": "a"}, "age must be one number"),
         ({"age": 10**400, "clinic": "a"}, "age must be numbers"),
         ({"age": 60, "clinic": ["a"]}, "clinic must be a text"),
     ],

@@ -136,6 +136,17 @@ def test_logs_of_noise_stay_whole() -> None:
     assert split <= binom.isf(1e-6, 400, 0.05)
 
 
+def test_a_habit_is_no_reason_to_split() -> None:
+    """On some days experts treat all they see; otherwise those with a severe case, of which a sign is recorded."""
+    random = np.random.default_rng(0)
+    severe, by_day, day = random.random((3, 8000)) < [[0.5], [0.6], [0.5]]
+    sign = np.where(random.random(8000) < 0.75, severe, ~severe)
+    arms = np.where(by_day, day, severe).astype(int)
+    rewards = (random.random(8000) < np.where(severe == arms, 0.8, 0.2)).astype(float)
+    tree = grow({"day": day.astype(float), "sign": sign.astype(float)}, arms, rewards, leaves=2)
+    assert tree.columns == ("sign",)
+
+
 def sources(log: dict[str, Any], folder: Path) -> dict[str, Any]:
     """One log in several ways, each with numbers of its rows."""
     frame = pytest.importorskip("pandas").DataFrame(log)
@@ -243,12 +254,12 @@ def test_bounds_by_a_tree_of_noise_hold_where_they_are_attained() -> None:
         log: dict[str, Any] = {f"noise {k}": random.random(1200) for k in range(12)}
         log["arm"] = random.choice(3, 1200, p=shares)
         log["reward"] = (random.random(1200) < means[log["arm"]]).astype(float)
-        counts = logs.partition(log, [f"noise {k}" for k in range(12)], p=0.999, rows_per_leaf=20)
+        counts = logs.partition(log, [f"noise {k}" for k in range(12)], p=math.inf, leaves=8, rows_per_leaf=20)
         leaves += len(counts.contexts)
         low, high = shares * means, shares * means + 1.0 - shares
         found = logs.bounds(counts, confidence=0.5).values()
         failed += any(np.any(own.lower[:3] > low) or np.any(own.upper[:3] < high) for own in found)
-    assert leaves > 60
+    assert leaves > 300
     assert failed <= binom.isf(1e-6, 40, 0.5)
 
 
@@ -259,7 +270,7 @@ def test_bounds_by_a_tree_of_noise_hold_where_they_are_attained() -> None:
         ({"columns": ["ages"]}, "unknown column 'ages', did you mean 'age'"),
         ({"columns": ["age", "arm"]}, "must be different columns"),
         ({"columns": "age"}, "columns must be a list"),
-        ({"p": 1.0}, "p between 0 and 1"),
+        ({"p": 0.0}, "p above 0"),
         ({"leaves": 0}, "leaves must be a whole number"),
         ({"columns": ["name"]}, "'name' has more than 1,000 different texts, such as 'name "),
         ({"columns": ["day"]}, "'day' is neither numbers nor texts"),

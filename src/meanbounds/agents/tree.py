@@ -10,8 +10,6 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, Literal, Self
 
-import numpy as np
-
 from meanbounds.support.checks import as_float, as_list, shown
 from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
@@ -300,14 +298,9 @@ def _number(column: str, value: Any) -> float | None:
     """A value of a numeric column; None if it is missing."""
     if type(value) is int and abs(value) < 2**53:
         return float(value)
-    if isinstance(value, np.integer | np.floating):
-        value = float(value)
-    if value is None or value != value or str(value) in ("<NA>", "NaT"):
-        return None
-    if type(value) is float:
-        return value
     if not isinstance(value, str):
-        return as_float(column, value)
+        own = math.nan if value is None or str(value) in ("<NA>", "NaT") else as_float(column, value)
+        return None if math.isnan(own) else own
     text = value.strip(" ")
     found = number(text, COMMA.fullmatch(text) is not None and THOUSANDS.fullmatch(text) is None)
     if found is not None and not math.isfinite(found):

@@ -61,7 +61,8 @@ def partition(
     leaves, rows_per_leaf
         The most contexts, and the fewest rows of each among those that the tree grows on.
     p
-        The share of logs that get more than one context although the columns say nothing.
+        The share of logs that get more than one context although the columns say nothing; inf for as many contexts as
+        there can be.
     sample
         How many rows of the first half the tree grows on, at most.
     seed
@@ -101,8 +102,8 @@ def partition(
         "rows_per_leaf": as_whole("rows_per_leaf", rows_per_leaf),
         "p": as_float("p", p),
     }
-    if not names or not 0.0 < growing["p"] < 1.0:
-        raise LogError(f"columns must be at least one name, and p between 0 and 1; got {shown(columns)} and {p!r}")
+    if not names or not growing["p"] > 0.0:
+        raise LogError(f"columns must be at least one name, and p above 0; got {shown(columns)} and {p!r}")
     sizes = as_whole("sample", sample, most=10_000_000), as_whole("seed", seed, least=0, most=_SIZE - 1)
     return read(source, context=_Partition(None, names, unit, *sizes, growing), **reading)
 
