@@ -198,8 +198,8 @@ def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.numeric")
     for name, title in TITLES.items():
         parser.add_argument(f"--{name}", metavar="FILE", help=f"rows of the {title.split(',')[0]}")
-    parser.add_argument("--runs", type=int, default=8, help="logs, with a run each")
-    parser.add_argument("--decisions", type=int, nargs=2, default=[5000, 50_000])
+    parser.add_argument("--runs", type=int, default=4, help="logs, with a run each")
+    parser.add_argument("--decisions", type=int, nargs=2, default=[2000, 10_000])
     parser.add_argument("--write", action="store_true", help="write the table into docs/trials.md")
     options, trials = parser.parse_args(given), dict[str, Patients]()
     for name, file in ((name, getattr(options, name)) for name in TITLES):
