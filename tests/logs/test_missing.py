@@ -175,3 +175,19 @@ def test_priors_and_agents_take_missing_rewards_into_account() -> None:
     agent.observe("b", 1.0)
     grown = mb.logs.with_observed(table([None], ["a", "b"], *sums, missing=[[30, 20]]), agent)
     assert grown.chosen.tolist() == [[630.0, 421.0]]
+
+
+def test_evaluation_takes_missing_rewards_of_an_earlier_log_into_account() -> None:
+    """Half of what the experts earned is not known, so the agent cannot be said to earn more, or less."""
+    decisions = {"arm": ["a", "b"] * 500, "reward": [1.0, 0.0] * 500, "probability": [0.5] * 1000}
+    sums = [[500, 500]], [[100, 50]], [[100, 50]]
+    rows = []
+    for more in ({}, {"missing": [[0, 0]]}, {"missing": [[500, 500]]}, {"missing": [[500, 500]], "apart": 0.0}):
+        found = mb.logs.evaluate(decisions, log=table([None], ["a", "b"], *sums, **more))
+        rows.append(next(own for own in found.values if "log" in own.name))
+    assert rows[0] == rows[1]
+    assert [own.value for own in rows] == pytest.approx([0.15] * 4)
+    low, high = (np.array([getattr(own, side) for own in rows]) for side in ("lower", "upper"))
+    assert high[0] < 0.2
+    assert low[2] < 0.075 < 0.575 < high[2]
+    assert 0.08 < low[3] < high[3] < 0.25

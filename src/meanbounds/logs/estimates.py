@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from meanbounds.logs.claims import Cells
 from meanbounds.logs.confidence import lower_limit, upper_limit
 from meanbounds.support.types import Booleans, Floats, Integers
 
@@ -182,13 +183,19 @@ class Lines:
         gaps = played * (theirs[0] - others[1]), played * (theirs[1] - others[0])
         return self._experts(rows, total, made.own_limits(self.nats + self.extra, chosen), gaps)
 
-    def log(self, rows: Floats, total: Floats, squares: Floats) -> dict[str, Floats]:
-        """The experts of an earlier log, from the sums of its rewards in each context."""
-        sides = lower_limit, upper_limit
-        limits, (least, most) = (
-            [side(rows, total, squares, self.nats + self.extra + more) for side in sides] for more in (0.0, log(2.0))
-        )
-        found = self._experts(rows, total, limits, (least, most))
+    def log(self, cells: Cells, mean: Floats, places: Integers) -> dict[str, Floats]:
+        """The experts of an earlier log, from its cells and means; `places` are its contexts' own, -1 for none."""
+        lowest, highest, cost = cells.sides(self.nats + self.extra - log(2.0) + log(cells.rows.shape[1]))
+
+        def summed(one: Cells) -> tuple[Floats, Floats, Floats]:
+            own = [np.where(places < 0, 0.0, part.sum(axis=1)[places]) for part in (one.rows, one.total, one.squares)]
+            return own[0], own[1], own[2]
+
+        least, most = summed(lowest), summed(highest)
+        levels = (self.nats + self.extra + cost + more for more in (0.0, log(2.0)))
+        limits, gaps = ((lower_limit(*least, level), upper_limit(*most, level)) for level in levels)
+        total = least[0] * np.where(places < 0, 0.0, np.nan_to_num(mean)[places])
+        found = self._experts(least[0], total, limits, gaps)
         low, high = self.rows.own_limits(self.nats + log(2.0))
         return found | {"below": found["below"] - high, "above": found["above"] - low}
 

@@ -12,7 +12,7 @@ import numpy as np
 from meanbounds.agents import Agent
 from meanbounds.agents.tree import Tree
 from meanbounds.bounds import EXPERT, Arm
-from meanbounds.logs.assumed import check_confidence
+from meanbounds.logs.assumed import cells_of, check_confidence
 from meanbounds.logs.confidence import as_nats
 from meanbounds.logs.counts import Context, Counts, check_columns, check_least, check_range
 from meanbounds.logs.engines import open_log
@@ -250,8 +250,7 @@ class _Table:
                     f"the log and the decisions have no context in common: {shown(list(log.contexts[:3]))} and "
                     f"{shown(list(self.contexts[:3]))}. Read both with the same columns as context="
                 )
-            sums = log.count, *log.unit
-            found[LINES[2]] = lines.log(*(np.where(places < 0, 0.0, own.sum(axis=1)[places]) for own in sums))
+            found[LINES[2]] = lines.log(cells_of(log), (log.value - low) / width, places)
         found |= {name: lines.other(chance) for name, chance in plays.items()}
         values: list[tuple[Value, ...]] = []
         for part in range(lines.rows.parts):
