@@ -117,6 +117,14 @@ def test_own_rewards_do_not_count_twice() -> None:
     np.testing.assert_array_equal(alone, [a[:1], 3.0 * a[:1]])
 
 
+def test_a_prior_is_worth_fewer_rewards_where_two_moments_count_and_rewards_vary_little() -> None:
+    a, plays = np.full((8, 2), 2.0), np.full((8, 2), 500.0)
+    binary, graded = Seen(*[plays] + [0.5 * plays] * 3), Seen(plays, 0.5 * plays, 0.251 * plays, 0.5 * plays)
+    np.testing.assert_array_equal(pooled(known_of(a, a), binary), pooled(known_of(a, a), binary, moments=2))
+    strength = [np.add(*pooled(known_of(a, a), graded, moments)).mean() for moments in (1, 2)]
+    assert strength[0] > 50.0 * strength[1] > 50.0 * 2.0
+
+
 POLICIES = [
     mb.OptimisticGittins(f="t + 1000"),
     mb.ThompsonSampling(moments=2),

@@ -420,9 +420,8 @@ class Agent(BaseAgent):
             for row in self._contexts.rows.values():
                 policy.check_known(self._contexts.knowledge(row))
             self._awake.clear()
-            self._shared = None
-            if pool != self.pool:
-                self._prior, self._left = None, 0
+            self._shared = self._prior = None
+            self._left = 0
             self.policy, self.floor, self.pool = policy, other.floor, other.pool
 
     def add(self, known: MeanBounds | Knowledge) -> None:
@@ -717,7 +716,8 @@ class Agent(BaseAgent):
         if self._prior is None:
             contexts, part = self._contexts, slice(self._contexts.size)
             seen = contexts.statistics(contexts.seen[part])
-            found = np.array(pooled(contexts.given(contexts.known[part]), seen))
+            moments = getattr(getattr(self.policy, "base", self.policy), "moments", 1)
+            found = np.array(pooled(contexts.given(contexts.known[part]), seen, moments))
             left = 1 + max(int(seen.plays.sum()), contexts.size) // 10
             self._prior, self._left = found, left
         return self._prior

@@ -29,11 +29,12 @@ _NOTHING = 1e-6  # strength beyond that of the uniform prior, below which a prio
 _STRONGEST = 1e9
 
 
-def pooled(known: Known, seen: Seen) -> tuple[Floats, Floats]:
+def pooled(known: Known, seen: Seen, moments: int = 1) -> tuple[Floats, Floats]:
     """Both Beta parameters of each arm's prior in each context, given the rewards of all other contexts.
 
     The rows of `known` and `seen` are contexts. Together with the context's own rewards the prior gives the posterior.
-    The prior of `EXPERT` is moved towards the average over contexts, as if it had `ROWS` more rows.
+    The prior of `EXPERT` is moved towards the average over contexts, as if it had `ROWS` more rows. Beside a posterior
+    of two `moments`, a prior is worth fewer rewards the less these vary.
 
     Examples
     --------
@@ -55,10 +56,11 @@ def pooled(known: Known, seen: Seen) -> tuple[Floats, Floats]:
     options = np.arange(shape[1]) != (-1 if known.expert is None else known.expert)
     centre, features, wide = _expected(a, b, known.expert, options)
     rewards = Seen(*(own[:, options] for own in (seen.plays, seen.total, seen.squares, seen.ones)))
-    mean, variance = _fitted(centre, features, wide, rewards)
+    mean, variance, noise = _fitted(centre, features, wide, rewards)
     near = np.minimum(0.5 * np.sqrt(variance), 0.5)  # a normal law that is cut off at 0 has a mean above that
     mean = np.clip(mean, near, 1.0 - near)
-    strength = np.maximum(mean * (1.0 - mean) / variance - 1.0, 1.0 / np.minimum(mean, 1.0 - mean))
+    worth = mean * (1.0 - mean) / variance * (noise if moments == 2 else 1.0)
+    strength = np.maximum(worth - 1.0, 1.0 / np.minimum(mean, 1.0 - mean))
     a[:, options], b[:, options] = np.maximum(1.0, mean * strength), np.maximum(1.0, (1.0 - mean) * strength)
     if known.expert is not None:
         own, other = a[:, known.expert], b[:, known.expert]
@@ -92,10 +94,14 @@ def _average(values: Floats, weights: Floats) -> Floats:
     return found
 
 
-def _fitted(centre: Floats, features: Floats, wide: Floats, seen: Seen) -> tuple[Floats, Floats]:
-    """Mean and variance of each option in each context, given the rewards of all other contexts."""
+def _fitted(centre: Floats, features: Floats, wide: Floats, seen: Seen) -> tuple[Floats, Floats, Floats]:
+    """Mean and variance of each option in each context, given the rewards of all other contexts.
+
+    And the variance of its rewards as a share of that of rewards of 0 and 1 with the same mean.
+    """
     plays = seen.plays.sum(axis=0) + 2.0  # with one reward at each end of the range
-    noise = (seen.squares.sum(axis=0) + 1.0) / plays - ((seen.total.sum(axis=0) + 1.0) / plays) ** 2
+    average = (seen.total.sum(axis=0) + 1.0) / plays
+    noise = (seen.squares.sum(axis=0) + 1.0) / plays - average**2
     off = np.where(seen.plays > 0.0, seen.total / np.maximum(seen.plays, 1.0) - centre, 0.0)
     table = np.stack([off, *features])
     likely = np.zeros((len(_SPREADS), len(_SLOPES), len(_SLOPES)))
@@ -118,7 +124,7 @@ def _fitted(centre: Floats, features: Floats, wide: Floats, seen: Seen) -> tuple
     sure = _precision(seen, noise, spread)
     part = sure * (off + centre - expected)
     left = 1.0 / wide + (sure.sum(axis=0) - sure)  # the precision of d without the context's own rewards
-    return expected + (part.sum(axis=0) - part) / left, spread + 1.0 / left
+    return expected + (part.sum(axis=0) - part) / left, spread + 1.0 / left, noise / (average - average**2)
 
 
 def _precision(seen: Seen, noise: Floats, spread: float) -> Floats:
