@@ -136,17 +136,6 @@ def test_logs_of_noise_stay_whole() -> None:
     assert split <= binom.isf(1e-6, 400, 0.05)
 
 
-def test_a_habit_is_no_reason_to_split() -> None:
-    """On some days experts treat all they see; otherwise those with a severe case, of which a sign is recorded."""
-    random = np.random.default_rng(0)
-    severe, by_day, day = random.random((3, 8000)) < [[0.5], [0.6], [0.5]]
-    sign = np.where(random.random(8000) < 0.75, severe, ~severe)
-    arms = np.where(by_day, day, severe).astype(int)
-    rewards = (random.random(8000) < np.where(severe == arms, 0.8, 0.2)).astype(float)
-    tree = grow({"day": day.astype(float), "sign": sign.astype(float)}, arms, rewards, leaves=2)
-    assert tree.columns == ("sign",)
-
-
 def sources(log: dict[str, Any], folder: Path) -> dict[str, Any]:
     """One log in several ways, each with numbers of its rows."""
     frame = pytest.importorskip("pandas").DataFrame(log)

@@ -225,7 +225,10 @@ class Tree(Saved):
         return steps
 
     def __repr__(self) -> str:
-        return f"Tree({len(self._leaves):,} leaves, asking about {', '.join(self.columns) or 'nothing'})"
+        leaves = len(self._leaves)
+        return (
+            f"Tree({leaves:,} lea{'f' if leaves == 1 else 'ves'}, asking about {', '.join(self.columns) or 'nothing'})"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and lists that JSON can hold; `from_dict` is the inverse."""

@@ -281,6 +281,7 @@ def _postgres(source: Any, connection: Any, wanted: Sequence[str], whole: bool) 
             connection = stack.enter_context(psycopg.connect(connection, autocommit=True))
             connection.execute("SET default_transaction_read_only = on")
             connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")  # all scans see the same rows
         elif connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
             stack.callback(connection.rollback)  # ends the transaction that the first query begins
         table = _POSTGRES.name(*_table_parts(source))

@@ -173,10 +173,7 @@ def _best(
     for place, left, free, sums in options:
         if len(left):
             whole = tables[place].sum(axis=0)
-            rest = np.maximum(whole - sums, 0.0)
-            gains = _deviance(sums) + _deviance(rest) - _deviance(whole)
-            chosen = _deviance(_choices(sums)) + _deviance(_choices(rest)) - _deviance(_choices(whole))
-            gains -= np.where(_is_habit(sums, rest), chosen, 0.0)
+            gains = _deviance(sums) + _deviance(np.maximum(whole - sums, 0.0)) - _deviance(whole)
             gains -= chdtri(np.count_nonzero(whole) - 1 + free, min(1.0, p / number))
             k = int(gains.argmax())
             if gains[k] > (best[0] if best else 0.0):
@@ -191,34 +188,6 @@ def _deviance(sums: Floats) -> Floats:
     """The deviance of cells (..., cells) from a certain choice with a certain reward, with a minus sign."""
     deviance: Floats = 2.0 * (xlogy(sums, sums).sum(axis=-1) - xlogy(total := sums.sum(axis=-1), total))
     return deviance
-
-
-def _choices(sums: Floats) -> Floats:
-    """How often each option was chosen, from its rewards and what they fell short of 1."""
-    half = sums.shape[-1] // 2
-    chosen: Floats = sums[..., :half] + sums[..., half:]
-    return chosen
-
-
-def _is_habit(left: Floats, right: Floats) -> Booleans:
-    """Whether experts choose options more often on the side where these do worse, compared with all options there.
-
-    Such choices say nothing about cases: they are habits. What the experts earned may still tell the sides apart.
-    """
-    (nl, nr), number = map(_choices, (left, right)), left.shape[-1] // 2
-    both = (nl >= 3.0) & (nr >= 3.0)
-    (yl, yr, y), (vl, vr) = (
-        [own[:, :number] / np.maximum(n, 1.0) for own, n in ((left, nl), (right, nr), (left + right, nl + nr))],
-        [
-            own[:, :number].sum(axis=1, keepdims=True) / n.sum(axis=1, keepdims=True)
-            for own, n in ((left, nl), (right, nr))
-        ],
-    )
-    shares = np.where(both, nl / nl.sum(axis=1, keepdims=True) - nr / nr.sum(axis=1, keepdims=True), 0.0)
-    agree = (shares * (yl - yr - (vl - vr))).sum(axis=1)
-    variance = shares**2 * (y * (1.0 - y) + 0.01) * (1.0 / np.maximum(nl, 1.0) + 1.0 / np.maximum(nr, 1.0))
-    habit: Booleans = agree < -np.sqrt(variance.sum(axis=1))
-    return habit
 
 
 def _cuts(values: Floats) -> list[float]:
