@@ -4,9 +4,11 @@ import socket
 import time
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 import meanbounds as mb
+from meanbounds.agents.tree import Split, Tree
 from meanbounds.service.access import make_token
 from meanbounds.service.client import Client, ServiceError
 from tests.service.test_serving import served
@@ -43,6 +45,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[mb.Store]:
     with mb.Store.create(tmp_path_factory.mktemp("client") / "clinic.db", "clinic", agent) as store:
         linear = mb.LinearAgent(mb.OFUL(), mb.MeanBounds([0.0], [1.0], arms=["a"]), [[1.0, 0.0]], seed=1)
         store.add("linear", linear)
+        tree = Tree((Split("age", 75.0, missing="right"), None, None))
+        store.add("tree", mb.Agent(mb.UCB(), dict.fromkeys(tree.contexts, bounds), seed=1, tree=tree))
         yield store
 
 
@@ -111,3 +115,12 @@ def test_a_client_says_that_nobody_answers() -> None:
         with Client(url, "clinic", patience=0.1) as other, pytest.raises(ServiceError, match="answer") as caught:
             other.decide()
         assert (caught.value.status, caught.value.code) == (0, "unreachable")
+
+
+def test_columns_of_a_row_of_numpy_are_sent(client: Client, token: str, store: mb.Store) -> None:
+    with Client(client.url, agent="tree", token=token) as own:
+        for age, leaf in ((np.int64(60), "age < 75"), (np.float32(80.0), "age >= 75 (or missing)"), (np.nan, None)):
+            given = {"age": age, "clinic": np.str_("north"), "weight": float("nan")}
+            own.reward(own.decide(given).id, None)
+            own.observe("a", 1.0, given, id=f"seen {age}")
+            assert store["tree"].agent.observed(leaf or "age >= 75 (or missing)")[0].sum() == 1 + (leaf is None)
