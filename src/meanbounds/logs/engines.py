@@ -159,7 +159,7 @@ def _duckdb(source: Any, connection: Any, wanted: Sequence[str], whole: bool) ->
             elif not run("SELECT current_setting('preserve_insertion_order')")[0][0]:
                 return None
             number = _DUCKDB.name("number of the row")
-            return f"(SELECT *, ROW_NUMBER() OVER () AS {number} FROM {table}) AS with_numbers", number
+            return f"(SELECT *, ROW_NUMBER() OVER () - 1 AS {number} FROM {table}) AS with_numbers", number
 
         yield Log(_DUCKDB, table, columns, run, numbered)
 
