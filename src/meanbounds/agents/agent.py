@@ -184,7 +184,7 @@ class Agent(BaseAgent):
         self._outcomes = Outcomes([])
         self._memories = dict[int, Memory]()  # what policies are shown of contexts where means may move
         self._prior: Floats | None = None  # of contexts that are pooled; None until a context is used
-        self._left = 0  # rewards until it is renewed
+        self._left, self._version = 0, 0  # rewards until it is renewed, and the version of what was known
         self._contexts, self._watch, self._silent = contexts, watch, 0  # silent: pulls since the last reward
         self._awake: dict[Context | None, _Awake] = {}
         self._shared: Floats | None = None  # of a budget that contexts share: the account of each, and which have moved
@@ -408,7 +408,7 @@ class Agent(BaseAgent):
             every = self.pool or contexts.size + len(given) > len(contexts.known)
             for name in [*self._awake] if every else given:
                 self._awake.pop(name, None)  # all, where the arrays behind them are about to grow
-            self._shared = self._prior = None
+            self._shared = None
             contexts.know(given)
 
     def follow(self, policy: Policy, *, floor: float | None = None, pool: bool | None = None) -> None:
@@ -420,9 +420,8 @@ class Agent(BaseAgent):
             for row in self._contexts.rows.values():
                 policy.check_known(self._contexts.knowledge(row))
             self._awake.clear()
-            self._shared = self._prior = None
-            self._left = 0
-            self.policy, self.floor, self.pool = policy, other.floor, other.pool
+            self._shared = None
+            self.policy, self.floor, self.pool, self._prior, self._left = policy, other.floor, other.pool, None, 0
 
     def add(self, known: MeanBounds | Knowledge) -> None:
         """Offer more arms, everywhere: these bounds name them. Give a context other bounds on them with `know`."""
@@ -435,7 +434,7 @@ class Agent(BaseAgent):
             for row in list(contexts.rows.values())[:1]:
                 self.policy.check_known(contexts.knowledge(row))
             self._awake.clear()
-            self._shared = self._prior = None
+            self._shared = None
             self._memories = {row: memory.widened(len(contexts.arms)) for row, memory in self._memories.items()}
             self._contexts = contexts
 
@@ -466,7 +465,7 @@ class Agent(BaseAgent):
             if own.context is None:
                 raise ValueError("this agent has no contexts")
             self._awake.clear()
-            self._shared = self._prior = None
+            self._shared = None
             self._watch.forget(own.row)
             self._memories.pop(own.row, None)
             self._outcomes.forget(own.row)
@@ -711,15 +710,17 @@ class Agent(BaseAgent):
     def _pooled(self) -> Floats:
         """Both Beta parameters of each context's prior, learned from all others: as of the last time it was due.
 
-        Nothing changes between the moment at which it is due and this, since whatever changes asks for it first.
+        It is due after so many rewards, and when what is known changes. Between that and now nothing has changed, since
+        whatever changes something asks for it first.
         """
-        if self._prior is None:
-            contexts, part = self._contexts, slice(self._contexts.size)
+        contexts = self._contexts
+        if self._prior is None or self._version != contexts.version:
+            part = slice(contexts.size)
             seen = contexts.statistics(contexts.seen[part])
             moments = getattr(getattr(self.policy, "base", self.policy), "moments", 1)
             found = np.array(pooled(contexts.given(contexts.known[part]), seen, moments))
             left = 1 + max(int(seen.plays.sum()), contexts.size) // 10
-            self._prior, self._left = found, left
+            self._prior, self._left, self._version = found, left, contexts.version
         return self._prior
 
     def _ask(

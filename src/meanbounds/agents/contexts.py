@@ -69,6 +69,7 @@ class Contexts:
     rows: dict[Context | None, int] = field(default_factory=dict)
     size: int = 0  # rows given away: that of a forgotten context is not used again, since random numbers depend on it
     ledgers: list[Ledger] = field(default_factory=list)  # the evidence against each assumption that bounds rest on
+    version: int = 0  # how often what is known has changed
 
     def __post_init__(self) -> None:
         self.position = {arm: k for k, arm in enumerate(self.arms)}
@@ -136,7 +137,7 @@ class Contexts:
         self._reserve(size)
         ledgers = self.moved(rows, ledgers, fields, self.seen[rows])
         self.known[rows] = fields
-        self.size, self.ledgers = size, ledgers
+        self.size, self.ledgers, self.version = size, ledgers, self.version + 1
         self.rows.update(added)
 
     def _fields(self, given: Mapping[Context | None, Knowledge], assumptions: list[str]) -> Floats:
@@ -232,6 +233,7 @@ class Contexts:
             seen=np.pad(self.seen, ((0, 0), (0, 0), more)),
             forbidden=np.pad(self.forbidden, ((0, 0), more)),
             retired=np.pad(self.retired, more),
+            version=self.version + 1,
         )
         grown.ledgers = grown.weighed([ledger.name for ledger in self.ledgers])
         return grown
@@ -251,6 +253,7 @@ class Contexts:
         nothing = np.zeros((1, *self.known.shape[1:])), np.zeros((1, *self.seen.shape[1:]))
         ledgers = self.moved([row], self.ledgers, *nothing)
         self.known[row], self.seen[row], self.forbidden[row], self.ledgers = 0.0, 0.0, False, ledgers
+        self.version += 1
         del self.rows[context]
 
     def to_dict(self) -> dict[str, Any]:
@@ -320,7 +323,11 @@ class Contexts:
         above, below = strength * (mean - self.low), strength * (self.high - mean)
         width = self.high - self.low
         fine = (self.low <= lower) & (lower <= upper) & (upper <= self.high) & (trust >= 0.0) & (trust <= 1.0)
-        fine &= ((strength == -1.0).all(axis=1) & (mean == 0.0).all(axis=1))[:, None] | (strength == 0.0) | ((above >= width) & (below >= width) & (strength <= 1e11))
+        fine &= (
+            ((strength == -1.0).all(axis=1) & (mean == 0.0).all(axis=1))[:, None]
+            | (strength == 0.0)
+            | ((above >= width) & (below >= width) & (strength <= 1e11))
+        )
         for place in np.flatnonzero(~fine.all(axis=1)).tolist():  # what may be wrong is looked at one by one
             try:
                 self.knowledge(rows[place])
