@@ -158,7 +158,8 @@ class Limits:
         names = [arm for arm in made.arms if arm is not EXPERT]
         assumed = Assumed.of(counts, experts, confidence=1.0 - OF_BOUNDS * error, shift=shift, arms=names)
         lower, upper = (counts.low + width * side for side in assumed.limits)
-        least, most = value(counts, confidence=1.0 - OF_VALUE * error, joint=False, shift=shift)
+        joint = isinstance(made.policy, Guarded) and made.policy.pooled
+        least, most = value(counts, confidence=1.0 - OF_VALUE * error, joint=joint, shift=shift)
         nats, others = as_nats(OF_GUARD * error / (2 * len(names))), 1.0 - np.eye(len(names))
         failed, worked, more = assumed.cells.sides(nats)
         rows, total, squares = (part @ others for part in (failed.rows, failed.total, failed.squares))
