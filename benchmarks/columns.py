@@ -174,10 +174,8 @@ def play(runs: list[Run], policy: Any, chances: Floats, grades: Integers, seed: 
     names: list[Any] = [run.agent.contexts or (None,) for run in runs]
     arms, size, world = runs[0].agent.arms, np.array([len(own) for own in names]), np.array([run.world for run in runs])
     each = [Known.of([run.agent.knowledge(name) for name in own]) for run, own in zip(runs, names, strict=True)]
-    eligible = np.array(
-        [[arm not in run.agent.forbidden(z) for arm in arms] for run, own in zip(runs, names, strict=True) for z in own]
-    )
-    start = np.append(0, size.cumsum())
+    forbidden = [run.agent.forbidden(name) for run, own in zip(runs, names, strict=True) for name in own]
+    eligible, start = np.array([[arm not in some for arm in arms] for some in forbidden]), np.append(0, size.cumsum())
     parts = [slice(*ends) for ends in pairwise(start)]
     lower, upper = (np.concatenate([getattr(own, name) for own in each]) for name in ("lower", "upper"))
     priors = np.concatenate([np.array(own.prior) for own in each], axis=1)
@@ -185,11 +183,10 @@ def play(runs: list[Run], policy: Any, chances: Floats, grades: Integers, seed: 
         np.concatenate([stream(run.agent.seed, np.arange(n), name) for run, n in zip(runs, size, strict=True)])
         for name in ("policy", "rounding")
     )
-    seen, pulls, share = Seen.empty(start[-1], len(arms)), np.zeros(start[-1]), np.full(lower.shape, np.nan)
+    seen, pulls, share = Seen.empty(start[-1], len(arms)), np.zeros(start[-1]), np.full(lower.shape, 0.5)
     rewards = child(stream(seed, np.arange(len(grades)), "rewards")[:, None], np.arange(3))
     low, high, expert = each[0].low[:1], each[0].high[:1], each[0].expert
     guard = policy if isinstance(policy, mb.policies.Guarded) else None
-    accounts, totals = np.zeros(0), np.zeros(0)
     if guard:
         accounts = guard.account(Known(lower, upper, low, high, None, (priors[0], priors[1]), None, expert), seen)
         totals = np.add.reduceat(accounts, start[:-1], axis=1)
@@ -198,14 +195,11 @@ def play(runs: list[Run], policy: Any, chances: Floats, grades: Integers, seed: 
     for t in range(len(chances)):
         for k in np.flatnonzero(due <= t):
             own = Seen(*(part[parts[k]] for part in (seen.plays, seen.total, seen.squares, seen.ones)))
-            priors[:, parts[k]] = pooled(each[k], own)
-            due[k] = t + 1 + max(t, size[k]) // 10
-            share[parts[k]] = np.nan
+            priors[:, parts[k]], due[k] = pooled(each[k], own), t + 1 + max(t, size[k]) // 10
         at = np.array([run.places[t] for run in runs]) + start[:-1]
         known = Known(lower[at], upper[at], low, high, None, (priors[0][at], priors[1][at]), eligible[at], expert)
         now = Seen(seen.plays[at], seen.total[at], seen.squares[at], seen.ones[at])
-        near = np.where(np.isnan(share[at]), 0.5, share[at])  # where its index was, which only makes it faster
-        cache: dict[str, Any] = {"share": near, "base": {"share": near}}
+        cache: dict[str, Any] = {"share": share[at], "base": {"share": share[at]}}  # only makes it faster
         if guard:
             now.others = totals - accounts[:, at]
         arm = chosen[t] = choose(policy, known, now, pulls[at] + 1.0, Draws(keys[at], pulls[at]), cache)
@@ -248,8 +242,10 @@ def regrets(
     every: list[World], names: Sequence[str], rows: int, decisions: Sequence[int], policy: Any, seed: int
 ) -> tuple[Floats, Integers]:
     """The regret of each variant against the best option by columns, (worlds, variants, decisions), and its leaves."""
-    found = np.zeros((len(every), len(names), len(decisions)))
-    number = np.zeros((len(every), len(names)), dtype=np.int64)
+    found, number = (
+        np.zeros((len(every), len(names), len(decisions))),
+        np.zeros((len(every), len(names)), dtype=np.int64),
+    )
     for arms in sorted({one.arms for one in every}):
         own, runs, coming = [k for k, one in enumerate(every) if one.arms == arms], list[Run](), list[Cases]()
         for place, k in enumerate(own):
@@ -280,7 +276,7 @@ def table(given: argparse.Namespace) -> list[list[str]]:
     for size, policy in product(given.rows, given.policies):
         names = [*VARIANTS] if policy == "gittins" else ["one context for all", "**tree**"]
         some = [name for name in names if VARIANTS[name][0] in ("one", "tree", "leaves")]
-        start = time.perf_counter()
+        start = time.process_time()
         lost, number = regrets(matter, names, size, given.decisions, POLICIES[policy], given.seed)
         idle, few = regrets(noise, some, size, given.decisions, POLICIES[policy], given.seed)
         made = (len(names) + len(some)) * given.worlds * given.decisions[-1]
@@ -291,12 +287,12 @@ def table(given: argparse.Namespace) -> list[list[str]]:
             if name in some:
                 k = some.index(name)
                 worst = ((idle[:, k] - idle[:, 0]) / given.decisions).max(axis=0)
-                cells += [shown(idle[:, k] / idle[:, 0]), " / ".join(f"{one:.4f}" for one in worst)]
-                cells += [f"{(few[:, k] == 1).mean():.0%}"]
+                cells.append(" / ".join(f"{one:.2f}" for one in idle[:, k].sum(axis=0) / idle[:, 0].sum(axis=0)))
+                cells += [" / ".join(f"{one:.4f}" for one in worst), f"{(few[:, k] == 1).mean():.0%}"]
             rows.append(cells + [""] * (8 - len(cells)))
             print(*rows[-1], sep=" | ", flush=True)
-        spent = (time.perf_counter() - start) / 60.0
-        print(f"{made:,} decisions in {spent:.1f} minutes, all included: {made / spent:,.0f} a minute", flush=True)
+        spent = (time.process_time() - start) / 60.0
+        print(f"{made:,} decisions, {made / spent:,.0f} a minute with making worlds, trees and agents", flush=True)
         for experts in sorted({one.experts for one in matter}):
             own = lost[[one.experts == experts for one in matter]]
             print(f"  {experts}:", *(f"{name} {shown(own[:, n] / own[:, 0])};" for n, name in enumerate(names)))
@@ -335,7 +331,7 @@ def kept(given: argparse.Namespace, rows: int) -> tuple[int, int, str]:
     return int(good.sum()), len(good), said
 
 
-def covered(matters: bool, honest: bool, logs: int, seed: int) -> tuple[int, int]:
+def covered(matters: bool, honest: bool, logs: int, seed: int) -> dict[str, int]:
     """In how many logs the bounds of all leaves at once hold, where each bound is as near to the mean as it may be.
 
     Those of `meanbounds.logs.bounds`, and Chernoff's limits alone with nothing to spare. An option that was not chosen
@@ -368,27 +364,20 @@ def covered(matters: bool, honest: bool, logs: int, seed: int) -> tuple[int, int
         sharp = (most >= np.where(odd, means, 1.0 - means)) | (rows == 0.0)
         inside = (lower[: len(means)] <= means + 1e-9) & (means <= upper[: len(means)] + 1e-9)
         good += inside.all(), sharp.all()
-    return int(good[0]), int(good[1])
+    return {"bounds": int(good[0]), "Chernoff's limits": int(good[1])}
 
 
-def boxes(tree: Any, names: Sequence[str], size: int) -> list[list[Booleans]]:
-    """Which values of these columns, of whole numbers below `size`, are in each leaf of a tree."""
-    found, waiting = [], [(0, [np.ones(size, dtype=np.bool_) for _ in names])]
+def boxes(tree: Any, names: Sequence[str], size: int) -> list[Booleans]:
+    """Which values of these columns, of whole numbers below `size`, are in each leaf of a tree: (columns, values)."""
+    found, waiting = [], [(0, np.ones((len(names), size), dtype=np.bool_))]
     while waiting:
         place, sides = waiting.pop()
         node = tree.nodes[place]
         if node is None:
             found.append(sides)
             continue
-        asked = [name == node.column for name in names]
-        left, right = (
-            [
-                own & (side == (np.arange(size) < node.below)) if it else own
-                for it, own in zip(asked, sides, strict=True)
-            ]
-            for side in (True, False)
-        )
-        waiting += [(tree.right[place], right), (place + 1, left)]
+        low, others = np.arange(size) < node.below, np.array([[name != node.column] for name in names])
+        waiting += [(tree.right[place], sides & (~low | others)), (place + 1, sides & (low | others))]
     return found
 
 
@@ -400,9 +389,8 @@ def checks(given: argparse.Namespace) -> list[list[str]]:
     for matters, honest in ((True, True), (False, True), (False, False)):
         name = f"of all leaves at once, {'columns matter' if matters else 'pure noise'}"
         name += "" if honest else ", tree and bounds from the same rows"
-        good, sharp = covered(matters, honest, given.logs, given.seed)
-        report(rows, f"bounds {name}", good, given.logs)
-        report(rows, f"Chernoff's limits {name}", sharp, given.logs)
+        for what, good in covered(matters, honest, given.logs, given.seed).items():
+            report(rows, f"{what} {name}", good, given.logs)
     return rows
 
 
@@ -427,7 +415,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     for name, make in (("worlds", table), ("checks", checks)):
         rows = make(given) if name in given.tables else []
-        if rows and given.write:
+        if given.write and rows:
             write(given.write, f"{name}: python -m benchmarks.columns " + " ".join(arguments or sys.argv[1:]), rows)
 
 
