@@ -4,6 +4,7 @@ For each option an e-process tests whether the mean of an outcome is within its 
 context l that sum up to S, and u for the limit there, a stake s has won ``exp(s S) / (1 - u + u exp(s))^n``. The
 product over contexts, averaged over stakes, ever reaches 1 / error with probability at most `error` while all means
 are within their limits: evidence from many contexts adds up, and any mixture of cases is compared like with like.
+Where the experts' own cases are the level, `_beside` has the e-process.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ from math import exp, log, pi
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.special import betaln, xlogy
+from scipy.special import betaln, xlog1py, xlogy
 
 from meanbounds.agents.contexts import Context, Contexts
 from meanbounds.bounds import EXPERT, Arm, plain_arms
-from meanbounds.divergence import kl_upper
-from meanbounds.evidence.processes import LOG_WEIGHTS, STAKES, check_error
+from meanbounds.evidence.processes import check_error
 from meanbounds.support.checks import as_float, as_mapping, fits_range, shown, within
 from meanbounds.support.entries import Entries
 from meanbounds.support.types import Floats, Integers
 
 __all__ = ["Guardrail", "GuardrailWarning", "Outcomes", "Stop"]
 
+_STAKES = 2.0 ** np.arange(-3, 4)  # logarithms of the odds ratios that are looked for
+_LOG_WEIGHT = -log(len(_STAKES))
 _LOOKS = 64  # looks in the time in which an option's cases double
 
 
@@ -60,7 +62,7 @@ class Guardrail:
     ...     for value in [1.0, 0.0, 0.0] * 20:
     ...         agent.report("bleeding", value, "tPA")
     >>> print(agent.stops()[0])
-    'tPA' is stopped: bleeding has the mean 0.375 in 16 cases, where 0.07 is allowed (e-value 78)
+    'tPA' is stopped: bleeding has the mean 0.375 in 16 cases, where 0.07 is allowed (e-value 74)
     >>> agent.pull()
     'watch'
     """
@@ -84,6 +86,13 @@ class Guardrail:
         for level in levels if self.level is not None else ():
             if within(level, self.low, self.high) is None:
                 raise ValueError(f"level is a mean between {self.low:g} and {self.high:g}; got {shown(level)}")
+
+    def share(self, value: float) -> float:
+        """A value of the outcome in units of its range."""
+        number = None if isinstance(value, bool) else within(value, self.low, self.high)
+        if number is None:
+            raise ValueError(f"{self.outcome} is a number from {self.low:g} to {self.high:g}; got {shown(value)}")
+        return (number - self.low) / (self.high - self.low)
 
     def to_dict(self) -> dict[str, Any]:
         """What it was made of, in values that JSON can hold."""
@@ -111,11 +120,16 @@ class Stop(NamedTuple):
     limit: float
     log_e: float
 
-    def __str__(self) -> str:
+    @property
+    def why(self) -> str:
+        """The reason in words."""
         return (
-            f"{self.arm!r} is stopped: {self.outcome} has the mean {self.mean:.3g} in {self.cases:,} cases, where "
-            f"{self.limit:.3g} is allowed (e-value {exp(min(self.log_e, 700.0)):.2g})"
+            f"{self.outcome} has the mean {self.mean:.3g} in {self.cases:,} cases, where {self.limit:.3g} is allowed "
+            f"(e-value {exp(min(self.log_e, 700.0)):.2g})"
         )
+
+    def __str__(self) -> str:
+        return f"{self.arm!r} is stopped: {self.why}"
 
 
 class GuardrailWarning(UserWarning):
@@ -136,53 +150,47 @@ class Outcomes:
         self.seen = np.zeros((len(guardrails), 2, 0, 0))  # cases, and sums in units of the range: (rows, arms)
         self.stops: list[Stop] = []
 
-    def add(self, name: str, value: float, row: int, arm: int, contexts: Contexts) -> Stop | None:
-        """Take one value of an outcome, and return why the option has to stop, if it has to."""
+    def share(self, name: str, value: float) -> float:
+        """A value of an outcome in units of its range."""
         if name not in self.guardrails:
             raise ValueError(f"no guardrail is about {shown(name)}; there are {', '.join(self.guardrails) or 'none'}")
+        return self.guardrails[name].share(value)
+
+    def add(self, name: str, value: float, row: int, arm: int, contexts: Contexts) -> Stop | None:
+        """Take one value of an outcome, and return why the option has to stop, if it has to."""
+        share = self.share(name, value)
         rail, place = self.guardrails[name], [*self.guardrails].index(name)
-        number = None if isinstance(value, bool) else within(value, rail.low, rail.high)
-        if number is None:
-            raise ValueError(f"{name} is a number from {rail.low:g} to {rail.high:g}; got {shown(value)}")
         more = [max(0, size - own) for size, own in zip(contexts.seen.shape[::2], self.seen.shape[2:], strict=True)]
         if any(more):
             self.seen = np.pad(self.seen, ((0, 0), (0, 0), *((0, own) for own in more)))
-        self.seen[place, :, row, arm] += 1.0, (number - rail.low) / (rail.high - rail.low)
+        self.seen[place, :, row, arm] += 1.0, share
         n, total = self.seen[place, :, :, arm]
         cases, expert = int(n.sum()), contexts.position.get(EXPERT, -1)
         if arm == expert or cases % max(1, cases // _LOOKS):
             return None
-        used = np.flatnonzero(n)
-        n, total, limit = n[used], total[used], self._limits(place, used, contexts)
-        won = STAKES * total[:, None] - n[:, None] * np.log1p(limit[:, None] * np.expm1(STAKES))
-        log_e = float(np.logaddexp.reduce(LOG_WEIGHTS + won.sum(axis=0)))
-        options = len(contexts.arms) - (expert >= 0)
-        if log_e < log(options / (rail.error * (0.5 if rail.level is None else 1.0))):
+        rows = np.flatnonzero(n)
+        n, total, worse = n[rows], total[rows], rail.worse / (rail.high - rail.low)
+        if rail.level is None:
+            log_e, level = _beside(n, total, *self.seen[place][:, rows, contexts.expert], worse)
+        else:
+            level = self._levels(rail, rows, contexts)
+            log_e = float(_LOG_WEIGHT + np.logaddexp.reduce(_won(n, total, level + worse).sum(axis=1)))
+        if log_e < log((len(contexts.arms) - (expert >= 0)) / rail.error):
             return None
-        sums = total.sum(), n @ limit
+        sums = total.sum(), n @ np.minimum(1.0, level + worse)
         mean, most = (rail.low + (rail.high - rail.low) * float(own) / cases for own in sums)
         stop = Stop(contexts.arms[arm], name, cases, mean, most, log_e)
         self.stops.append(stop)
         return stop
 
-    def _limits(self, place: int, rows: Integers, contexts: Contexts) -> Floats:
-        """The largest mean that is allowed in each of these rows, in units of the range."""
-        rail = [*self.guardrails.values()][place]
-        width = rail.high - rail.low
-        if rail.level is None:
-            n, total = self.seen[place][:, rows, contexts.expert]
-            some, lacks = np.maximum(n, 1.0), np.maximum(n - total, 0.0)
-            mean = np.minimum(1.0, total / some)
-            mixture = betaln(total + 0.5, lacks + 0.5) - log(pi)  # of means, by Ville's inequality at all times
-            nats = xlogy(total, mean) + xlogy(lacks, 1.0 - mean) - mixture
-            nats += np.log(2.0 * (rows + 1.0) * (rows + 2.0) / rail.error)
-            level = np.where(n > 0.0, kl_upper(mean, nats / some), 1.0)
-        else:
-            names: dict[int, Any] = {row: name for name, row in contexts.rows.items()}
-            own = rail.level
-            found = [own.get(names[row], rail.high) if isinstance(own, Mapping) else own for row in rows.tolist()]
-            level = (np.array(found) - rail.low) / width
-        return np.minimum(1.0, level + rail.worse / width)
+    @staticmethod
+    def _levels(rail: Guardrail, rows: Integers, contexts: Contexts) -> Floats:
+        """The level in each of these rows, in units of the range."""
+        names: dict[int, Any] = {row: name for name, row in contexts.rows.items()}
+        own = rail.level
+        found = [own.get(names[row], rail.high) if isinstance(own, Mapping) else own for row in rows.tolist()]
+        levels: Floats = (np.array(found, dtype=np.float64) - rail.low) / (rail.high - rail.low)
+        return levels
 
     def forget(self, row: int) -> None:
         """Forget a context."""
@@ -220,3 +228,28 @@ class Outcomes:
                 raise saved.wrong(f"stops must list arm, outcome, cases, mean, limit and log_e; got {shown(stop)}")
             self.stops.append(Stop(*stop))
         return self
+
+
+def _won(n: Floats, total: Floats, limit: Floats) -> Floats:
+    """What each stake has won against these limits: logarithms, shape (stakes, contexts)."""
+    stakes = _STAKES[:, None]
+    found: Floats = stakes * total - n * np.log1p(np.minimum(1.0, limit) * np.expm1(stakes))
+    return found
+
+
+def _beside(n: Floats, total: Floats, asked: Floats, theirs: Floats, worse: float) -> tuple[float, Floats]:
+    """The logarithm of an e-process against being within the limit beside the experts' own cases, and their means.
+
+    For each mean m of the experts, what a stake has won against ``m + worse`` times the likelihood ratio of their cases
+    against m, averaged over means, is an e-process if m is theirs. The least over m, for the best stake, is below it.
+    """
+    lacks, growth = asked - theirs, np.expm1(_STAKES)[:, None]
+    low, high = np.zeros((len(_STAKES), len(n))), np.full((len(_STAKES), len(n)), 1.0 - worse)
+    for _ in range(40):  # the logarithm is convex in m
+        m = 0.5 * (low + high)
+        slope = lacks / (1.0 - m) - theirs / m - n * growth / (1.0 + growth * (m + worse))
+        low, high = np.where(slope < 0.0, m, low), np.where(slope < 0.0, high, m)
+    mixture = betaln(theirs + 0.5, lacks + 0.5) - log(pi)
+    ratio = mixture - xlogy(theirs, high) - xlog1py(lacks, -high)
+    log_e = float(_LOG_WEIGHT + (_won(n, total, high + worse) + ratio).sum(axis=1).max())
+    return log_e, np.where(asked > 0.0, theirs / np.maximum(asked, 1.0), 1.0)
