@@ -18,6 +18,7 @@ __all__ = ["Knowledge", "Prior"]
 
 _STRONGEST = 1e12  # Beta parameter: the peak of a stronger one can be narrower than floats resolve
 _ROUNDING = 1e-9
+_LEARNED = 0.0, -1.0  # mean and strength that stand for a prior that is learned
 
 
 @dataclass(frozen=True, init=False)
@@ -45,6 +46,8 @@ class Prior(Saved):
     >>> known = mb.Knowledge(bounds, prior=mb.Prior(mean=[0.5, 0.8], strength=[2, 20]))
     >>> mb.Agent(mb.ThompsonSampling(), known, seed=7).probabilities().round(3)
     array([0.2, 0.8])
+
+    Where nobody knows what to expect, `learned` finds out.
     """
 
     mean: float | tuple[float, ...]
@@ -56,6 +59,34 @@ class Prior(Saved):
             if values.ndim > 1 or values.size == 0 or not np.isfinite(values).all():
                 raise ValueError(f"the {name} of a prior is one number, or one for each arm; got {shown(given)}")
             object.__setattr__(self, name, tuple(values.tolist()) if values.ndim else float(values))
+
+    @classmethod
+    def learned(cls) -> Self:
+        """A prior that is learned from the rewards of all arms together: whether means are low, high or alike.
+
+        In units of the ranges, the means are expected to come from one Beta distribution, of a few that
+        `meanbounds.learned` lists, the uniform one among them. Take it where rewards are rare, such as conversions, or
+        hardly ever fail. What experts earn when asked is not learned, and says nothing about the arms.
+
+        Examples
+        --------
+        >>> import meanbounds as mb
+        >>> known = mb.Knowledge(mb.MeanBounds.vacuous(3), prior=mb.Prior.learned())
+        >>> agent = mb.Agent(mb.OptimisticGittins(), known, seed=7)
+        >>> for arm in [0, 1] * 20:
+        ...     agent.update(arm, 0.0, pulled=False)
+        >>> agent.indices().round(2)  # arm 2 was never tried, and is expected to be much like the others
+        array([0.02, 0.02, 0.07])
+        """
+        return cls(*_LEARNED)
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether this is `learned()`."""
+        return (self.mean, self.strength) == _LEARNED
+
+    def __repr__(self) -> str:
+        return "Prior.learned()" if self.is_learned else f"Prior(mean={self.mean!r}, strength={self.strength!r})"
 
     def parameters(self, bounds: MeanBounds) -> Floats:
         """Both Beta parameters of each of these arms: two rows.
@@ -73,6 +104,8 @@ class Prior(Saved):
                [6., 2.]])
         """
         check_bounds(bounds)
+        if self.is_learned:
+            return np.ones((2, len(bounds)))
         columns = []
         for name in ("mean", "strength"):
             values = np.array(getattr(self, name))

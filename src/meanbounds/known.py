@@ -44,6 +44,8 @@ class Known:
     places
         The number of each row among contexts that share a budget; None if rows have nothing to do with each other, or
         if what experts earned before says nothing of now.
+    learned
+        Which arms have a prior that is learned, see `Prior.learned`; None for none. That in `prior` is then uniform.
     """
 
     lower: Floats
@@ -54,6 +56,7 @@ class Known:
     prior: tuple[Floats, Floats] | None = None
     eligible: Booleans | None = None
     expert: int | None = None
+    learned: Booleans | None = None
     places: Integers | None = None
 
     @classmethod
@@ -64,13 +67,14 @@ class Known:
             np.stack([getattr(own, name) for own in bounds]) for name in ("lower", "upper", "low", "high")
         )
         trust = np.stack([np.broadcast_to(item.trust, len(item.bounds)) for item in knowledge])
-        prior = None
-        if any(item.prior is not None for item in knowledge):
+        prior, learned = None, np.array([[item.prior is not None and item.prior.is_learned] for item in knowledge])
+        if any(item.prior is not None for item in knowledge) and not learned.all():
             ones = np.ones((2, lower.shape[1]))
             pairs = [ones if item.prior is None else item.prior.parameters(item.bounds) for item in knowledge]
             prior = np.stack([pair[0] for pair in pairs]), np.stack([pair[1] for pair in pairs])
         arms = bounds[0].arms
-        return cls.trusted(trust, lower, upper, low, high, prior, arms.index(EXPERT) if EXPERT in arms else None)
+        expert = arms.index(EXPERT) if EXPERT in arms else None
+        return cls.trusted(trust, lower, upper, low, high, prior, expert, learned)
 
     @classmethod
     def trusted(
@@ -82,15 +86,21 @@ class Known:
         high: Floats,
         prior: tuple[Floats, Floats] | None = None,
         expert: int | None = None,
+        learned: Booleans | None = None,
     ) -> Known:
-        """The same from arrays, which nobody checks; bounds with a trust of 0 are left out."""
+        """The same from arrays, which nobody checks; bounds with a trust of 0 are left out.
+
+        Whether a prior is learned is given for each row; what experts earn when asked is not learned.
+        """
+        if learned is not None:
+            learned = learned & (np.arange(lower.shape[1]) != expert) if learned.any() else None
         if (trust == 1.0).all():
-            return cls(lower, upper, low, high, None, prior, None, expert)
+            return cls(lower, upper, low, high, None, prior, None, expert, learned)
         lower, upper = np.where(trust == 0.0, low, lower), np.where(trust == 0.0, high, upper)
         vacuous = (lower == low) & (upper == high)  # and so certain
         with np.errstate(divide="ignore"):
             log_n = -np.log1p(-np.where(vacuous, 1.0, trust))
-        return cls(lower, upper, low, high, None if np.isinf(log_n).all() else log_n, prior, None, expert)
+        return cls(lower, upper, low, high, None if np.isinf(log_n).all() else log_n, prior, None, expert, learned)
 
     @property
     def is_certain(self) -> bool:
@@ -140,6 +150,12 @@ class Known:
         return self.bounds_in(self.low, self.width)
 
     @cached_property
+    def shares_law(self) -> Booleans:
+        """Which arms have a prior that is learned, and no bounds that say more than that."""
+        wide = (self.lower <= self.low) | (self.upper - self.lower >= 0.5 * self.width)
+        return wide if self.learned is None else wide & self.learned
+
+    @cached_property
     def without_doubted(self) -> Known:
         """The same without the bounds that may be wrong."""
         if self.log_n is None:
@@ -164,8 +180,9 @@ class Known:
         log_n = None if self.log_n is None else self.log_n[part]
         if log_n is not None and np.isinf(log_n).all():
             log_n = None
+        learned = None if self.learned is None or not self.learned[part].any() else self.learned[part]
         ends = self.lower[part], self.upper[part], self.low[part], self.high[part]
-        return Known(*ends, log_n, prior, None, self.expert)
+        return Known(*ends, log_n, prior, None, self.expert, learned)
 
 
 class Seen:

@@ -22,6 +22,7 @@ from numpy.polynomial import legendre
 from scipy.special import betainc, betaincinv, betaln, expit
 
 from meanbounds.known import APART, Known, Seen
+from meanbounds.learned import matched, weights
 from meanbounds.support.checks import is_whole, shown
 from meanbounds.support.types import Floats, Integers
 
@@ -89,17 +90,17 @@ def posterior(known: Known, seen: Seen, moments: int = 1) -> BetaPosterior:
         or one lower value, such that the first two moments stay the same, see `two_moments`. Where that value would be
         above the arm's upper bound it is the bound, and only the mean stays the same.
     """
-    free, seen = known.without_doubted, with_prior(known, seen)
+    free, actual, seen = known.without_doubted, seen.actual, with_prior(known, seen)
     base = 1.0 if known.prior is None else 0.0
-    low, width, ones = known.low, known.width, seen.ones
+    low, width, floor, shares = known.low, known.width, None, known.shares_law
     if moments == 2:
         floor, _ = two_moments(seen)
         if known.prior is None:
             floor = np.where(seen.total < seen.plays, floor, _shared_floor(free, seen, floor))
         floor = np.minimum(floor, known.unit_bounds[1] - APART)
         low, width = low + width * floor, width * (1.0 - floor)
-        ones = np.maximum(0.0, (seen.total - seen.plays * floor) / (1.0 - floor))
-    a, b = base + ones, base + (seen.plays - ones)
+        shares = shares & ((seen.total < seen.plays) | (floor == 0.0))  # in units that the rewards gave
+    a, b = counts = base + _counts(seen, floor)
     law = a, b, *(known.unit_bounds if moments == 1 else known.bounds_in(low, width))
     rows = [(np.ones(1), *law)]
     if known.log_n is not None:
@@ -111,7 +112,16 @@ def posterior(known: Known, seen: Seen, moments: int = 1) -> BetaPosterior:
     for n, row in enumerate(rows):
         for own, values in zip(parts[:, n], row, strict=True):
             own[:] = values
+    if known.learned is not None:
+        weight = weights(_counts(actual, floor), known.learned)
+        np.copyto(parts[1:3], matched(weight, counts - 1.0)[:, None], where=shares)
     return BetaPosterior(Parts(*parts), low, width)
+
+
+def _counts(seen: Seen, floor: Floats | None) -> Floats:
+    """How many rewards were 1, and how many 0 or the lower value, shape (2, rows, arms)."""
+    ones = seen.ones if floor is None else np.maximum(0.0, (seen.total - seen.plays * floor) / (1.0 - floor))
+    return np.array([ones, seen.plays - ones])
 
 
 def check_moments(moments: Any) -> None:

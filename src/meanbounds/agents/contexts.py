@@ -223,6 +223,9 @@ class Contexts:
         """The same contexts with these arms as well, of which all know the same."""
         columns = np.repeat(Contexts.empty(known.bounds)._fields({None: known}, []), len(self.known), axis=0)
         columns[:, ASSUMPTION] = self.known[:, ASSUMPTION, :1]
+        learned = self.known[:, STRENGTH, :1] < 0.0  # where a prior is learned, it is that of all arms
+        columns[:, STRENGTH] = np.where(learned, -1.0, np.maximum(0.0, columns[:, STRENGTH]))
+        columns[:, MEAN] = np.where(learned | (columns[:, STRENGTH] == 0.0), 0.0, columns[:, MEAN])
         more = (0, len(known.bounds))
         grown = replace(
             self,
