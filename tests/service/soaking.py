@@ -128,7 +128,7 @@ def main(path: str, count: int) -> None:
     while True:
         asked = [(f"agent-{rng.integers(AGENTS)}", f"{made + k}") for k in range(ORDERS)]
         orders = [c.Order(agent, c.Decide(id, f"c{rng.integers(CONTEXTS)}")) for agent, id in asked]
-        orders += [c.Order(agent, c.Reward(id, float(rng.random() < 0.5))) for agent, id in waiting]
+        orders += [c.Order(agent, c.Reward(id, reward=float(rng.random() < 0.5))) for agent, id in waiting]
         assert all(isinstance(answer, c.DecideAnswer | c.DoneAnswer) for answer in store.run(orders))
         made, waiting = made + ORDERS, asked
         while marks and made >= marks[-1]:

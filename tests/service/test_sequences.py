@@ -64,8 +64,8 @@ changes = st.one_of(
     arms.map(lambda arm: {"restore": arm}),
     st.just({"add": mb.MeanBounds([0.3], [0.95], arms=["d"]).to_dict()}),
 )
-told = st.builds(c.Reward, ids, rewards, st.none() | names)
-plain = st.builds(c.Reward, ids, st.sampled_from([0.0, 1.0]), st.sampled_from([None, "b"]))
+told = st.builds(c.Reward, ids, reward=rewards, arm=st.none() | names)
+plain = st.builds(c.Reward, ids, reward=st.sampled_from([0.0, 1.0]), arm=st.sampled_from([None, "b"]))
 observed = st.builds(c.Observe, st.integers(0, 4).map(str), names, st.sampled_from([0.0, 1.0, 1.5]), contexts)
 change_ids = st.sampled_from([None, None, "1", "2", "3", "4"])
 changed = st.builds(lambda id, where, what: c.Change(id=id, context=where, **what), change_ids, contexts, changes)

@@ -331,4 +331,4 @@ def test_a_guard_in_a_store_counts_what_experts_did(tmp_path: Path) -> None:
         asked = sum(event.said.reason == "guard" for event in store.database.events(kinds=["decision"]))
         assert 20 < asked < 30
         assert agent.agent.observed(south)[0].tolist() == [0, asked + 1, 0]
-        assert store.ask("clinic", Reward("0", 1.0, "drug")) == DoneAnswer("0", repeated=True)
+        assert store.ask("clinic", Reward("0", reward=1.0, arm="drug")) == DoneAnswer("0", repeated=True)

@@ -58,7 +58,8 @@ def play(choose: Callable[[], mb.Store], worker: int, groups: int) -> dict[str, 
         group: list[c.Command] = [c.Decide(id, f"c{rng.integers(8)}") for id in ids]
         for id in rng.permutation(sorted(waiting))[: rng.integers(0, 8)].tolist():
             arm, reward = waiting.pop(id), None if rng.random() < 0.1 else float(rng.integers(3)) / 2
-            group.append(c.Reward(id, reward, "b" if isinstance(arm, dict) and reward is not None else None))
+            chosen = "b" if isinstance(arm, dict) and reward is not None else None
+            group.append(c.Reward(id, reward=reward, arm=chosen))
         if rng.random() < 0.3:
             group.append(c.Observe(ids[0], "a", 1.0, "c1"))
         if number % 10 == 9:

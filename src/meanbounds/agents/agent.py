@@ -380,6 +380,15 @@ class Agent(BaseAgent):
                 self._retire(arm, True)
                 warnings.warn(GuardrailWarning(stop), stacklevel=2)
 
+    def share_of_outcome(self, outcome: str, value: float) -> float:
+        """An outcome in units of its range; refused as `report` would refuse it."""
+        return self._outcomes.share(outcome, value)
+
+    @property
+    def guardrails(self) -> tuple[Guardrail, ...]:
+        """The guardrails that it was made with."""
+        return tuple(self._outcomes.guardrails.values())
+
     def stops(self) -> list[Stop]:
         """The arms that guardrails have stopped, and why; those that were restored since are left out."""
         return [*self._outcomes.stops]

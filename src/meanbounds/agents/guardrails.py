@@ -166,7 +166,8 @@ class Outcomes:
         self.seen[place, :, row, arm] += 1.0, share
         n, total = self.seen[place, :, :, arm]
         cases, expert = int(n.sum()), contexts.position.get(EXPERT, -1)
-        if arm == expert or cases % max(1, cases // _LOOKS):
+        is_out = any(one.arm == contexts.arms[arm] and one.outcome == name for one in self.stops)
+        if arm == expert or is_out or cases % max(1, cases // _LOOKS):
             return None
         rows = np.flatnonzero(n)
         n, total, worse = n[rows], total[rows], rail.worse / (rail.high - rail.low)

@@ -19,6 +19,7 @@ COMMANDS = (
     "explain_command",
     "decide_command",
     "reward_command",
+    "done_command",
     "evaluate_command",
     "serve_command",
     "token_command",
@@ -33,7 +34,8 @@ COMMANDS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    That is 0, 1 if `verify` finds faults, 2 for bad input, 130 if interrupted, 141 if nobody reads the output.
+    That is 0, 1 if `verify` finds faults or `done` says not yet, 2 for bad input, 130 if interrupted, 141 if nobody
+    reads the output.
 
     Examples
     --------

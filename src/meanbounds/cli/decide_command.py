@@ -32,7 +32,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     what = "the arms that are possible now, with expert if the experts can be asked; default: all"
     parser.add_argument("--eligible", nargs="+", metavar="ARM", help=what)
     what = "your own name for the decision, such as visit-17; asked again, it gets the same answer; default: a new one"
-    parser.add_argument("--id", metavar="ID", help=what)
+    named = parser.add_mutually_exclusive_group()
+    named.add_argument("--id", metavar="ID", help=what)
+    what = "a person or device, such as user-17, that gets the same answer until its time is over"
+    named.add_argument("--unit", metavar="UNIT", help=what)
     parser.add_argument("--json", action="store_true", help="print the answer as one line of JSON")
 
 
@@ -53,8 +56,8 @@ def _run(options: argparse.Namespace) -> None:
             arms, known, tree = state.agent.arms, tuple(state.names.values()), state.tree
         eligible = None if options.eligible is None else [arm_of(arms, word) for word in options.eligible]
         context = context_of(known, options.context, tree)
-        own = uuid.uuid4().hex if options.id is None else options.id
-        made = store[name].decide(own, context, eligible)
+        own = uuid.uuid4().hex if options.id is None and options.unit is None else options.id or ""
+        made = store[name].decide(own, context, eligible, unit=options.unit)
     if options.json:
         print(json.dumps({**msgspec.structs.asdict(made), "arm": plain([made.arm])[0]}))
         return

@@ -32,7 +32,7 @@ def _run(options: argparse.Namespace) -> None:
         name = agent_name(store, names[0] if len(names) == 2 else None)
         with store.reading() as states:
             arm = None if options.arm is None else arm_of(states[name].agent.arms, options.arm)
-        answer = store.ask(name, Reward(names[-1], value, arm))
+        answer = store.ask(name, Reward(names[-1], reward=value, arm=arm))
     assert isinstance(answer, DoneAnswer)
     done = "given up" if value is None else "counted"
     print(f"{done}{' already' * answer.repeated}: {'no reward will come' if value is None else f'{value:g}'}")

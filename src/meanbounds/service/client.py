@@ -64,30 +64,49 @@ class Client:
         self._http.close()
 
     def decide(
-        self, context: Where = None, eligible: Iterable[Arm | Candidate] | None = None, id: str | None = None
+        self,
+        context: Where = None,
+        eligible: Iterable[Arm | Candidate] | None = None,
+        id: str | None = None,
+        unit: str | None = None,
     ) -> DecideAnswer:
-        """Ask for a decision; without an id, it gets a new one. `EXPERT` as its arm means: ask the experts.
+        """Ask for a decision; without an id or a unit, it gets a new id. `EXPERT` as its arm means: ask the experts.
 
-        An agent with a tree takes raw columns as context, such as ``{"age": 81, "severity": "high"}``.
+        A unit, such as ``"user-17"``, gets the same answer until its time is over. An agent with a tree takes raw
+        columns as context, such as ``{"age": 81, "severity": "high"}``.
         """
         offered = None if eligible is None else plain(eligible)
-        found = self._ask("decisions", DecideAnswer, id=id, context=_sent(context), eligible=offered)
+        named = {name: own for name, own in {"id": id, "unit": unit}.items() if own is not None}
+        found = self._ask("decisions", DecideAnswer, **named, context=_sent(context), eligible=offered)
         if isinstance(found.arm, dict):
             arm = EXPERT if "expert" in found.arm else Candidate(**found.arm)
             return msgspec.structs.replace(found, arm=arm)
         return found
 
-    def reward(self, id: str, reward: float | None, arm: Arm | None = None) -> DoneAnswer:
-        """Report the reward of a decision; `arm` is what the experts chose, if they were asked."""
-        return self._ask("rewards", DoneAnswer, id=id, reward=reward, arm=arm)
+    def reward(
+        self, id: str, reward: float | None, arm: Arm | None = None, outcomes: Mapping[str, float] | None = None
+    ) -> DoneAnswer:
+        """Report the reward of a decision; `arm` is what the experts chose, if they were asked.
+
+        `outcomes` are those that have guardrails, such as ``{"bleeding": 0.0}``.
+        """
+        return self._ask("rewards", DoneAnswer, id=id, reward=reward, arm=arm, outcomes=outcomes)
 
     def cancel(self, id: str) -> DoneAnswer:
         """Say that the reward of a decision will never come."""
         return self.reward(id, None)
 
-    def observe(self, arm: Arm, reward: float, context: Where = None, id: str | None = None) -> DoneAnswer:
+    def observe(
+        self,
+        arm: Arm,
+        reward: float,
+        context: Where = None,
+        id: str | None = None,
+        outcomes: Mapping[str, float] | None = None,
+    ) -> DoneAnswer:
         """Report what experts chose in a case for which no decision was asked, and how it went."""
-        return self._ask("observations", DoneAnswer, id=id, arm=arm, reward=reward, context=_sent(context))
+        given = {"arm": arm, "reward": reward, "context": _sent(context), "outcomes": outcomes}
+        return self._ask("observations", DoneAnswer, id=id, **given)
 
     def _ask(self, operation: str, kind: Any, **body: Any) -> Any:
         if self.agent is None:
@@ -96,7 +115,7 @@ class Client:
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request, again and again if need be, and return the answer; for what has no method of its own."""
-        if path.endswith(_TAKE_IDS) and isinstance(body, dict) and body.get("id") is None:
+        if path.endswith(_TAKE_IDS) and isinstance(body, dict) and body.get("id") is None and "unit" not in body:
             body = {**body, "id": str(uuid.uuid4())}
         end, pause = time.monotonic() + self.patience, 0.05
         while True:

@@ -14,7 +14,7 @@ from meanbounds.bounds import MeanBounds
 from meanbounds.service import limits
 from meanbounds.service.events import Changed, Created, Decided, Erased, Observed, Rewarded, digest
 from meanbounds.service.refusals import RefusedError
-from meanbounds.service.state import Context, State, as_context, plain, read_agent, read_known
+from meanbounds.service.state import Context, State, as_context, plain, read_agent, read_known, renamed
 from meanbounds.support.checks import unknown
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ __all__ = [
 ]
 
 Id = Annotated[str, Meta(min_length=1, max_length=limits.ID, description="An id of your own, such as a UUID.")]
+Unit = Annotated[
+    str, Meta(min_length=1, max_length=limits.NAME, description="A person or device; its name is not kept.")
+]
 Part = Annotated[str, Meta(max_length=limits.PART)]
 ContextName = Part | Annotated[list[Part], Meta(min_length=1, max_length=limits.PARTS)]
 ArmName = Annotated[str, Meta(min_length=1, max_length=limits.NAME)] | Annotated[int, Meta(ge=-(2**53), le=2**53)]
@@ -47,6 +50,7 @@ AnyArm = (
     ArmName | Annotated[dict[str, Any], Meta(description='{"expert": true}, or a candidate with name and features.')]
 )
 Number = Annotated[float, Meta(ge=-1e300, le=1e300)]
+Outcomes = Annotated[dict[Annotated[str, Meta(max_length=limits.NAME)], Number], Meta(max_length=limits.OUTCOMES)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Columns = Annotated[
     dict[Part, Any],
@@ -74,23 +78,45 @@ class Answer(msgspec.Struct, frozen=True):
     """Base of all answers."""
 
 
-class Decide(Command, frozen=True):
-    """Ask for a decision. The same id gets the same answer."""
+class _OfUnit(Command, frozen=True, kw_only=True):
+    unit: Unit | None = None
 
-    id: Id
-    context: ContextName | Columns | None = None
-    eligible: Annotated[list[AnyArm], Meta(min_length=1, max_length=limits.OPTIONS)] | None = None
+
+class _Case(_OfUnit, frozen=True):
+    """Base of what is about a decision, which is named by its id or is the latest one of a unit."""
+
+    id: Id = ""
 
     keyed = "decision"
 
+    def __post_init__(self) -> None:
+        if (not self.id) == (self.unit is None):
+            raise ValueError("give either an id of the decision, or a unit")
+
+
+class Decide(_Case, frozen=True):
+    """Ask for a decision. The same id gets the same answer.
+
+    So does the same unit, until the agent's `hold` is over or the option may not be played any more.
+    """
+
+    context: ContextName | Columns | None = None
+    eligible: Annotated[list[AnyArm], Meta(min_length=1, max_length=limits.OPTIONS)] | None = None
+
     def run(self, state: State, group: Group, key: str | None) -> DecideAnswer:
         """Decide, or answer as before."""
-        context = state.context(self.context)
+        context, own, place = state.context(self.context), self.id, 0
+        if self.unit is not None:
+            place, own, key = group.of_unit(state.name, self.unit)
         earlier = group.found(key)
+        if earlier is not None and self.unit is not None:
+            number = group.number(state, context)
+            if not state.holds(earlier, group.time, number, self.eligible):
+                earlier, (place, own, key) = None, group.of_unit(state.name, self.unit, later=1)
         if earlier is not None:
             body: Decided = earlier.said
             same = body.context == (None if context is None else state.ids.get(context, -1))
-            if not same or body.eligible != self.eligible:
+            if self.unit is None and (not same or body.eligible != self.eligible):
                 said = "this id has had a decision in another context, or with other options: give each case its own id"
                 raise RefusedError(409, "conflict", said)
         else:
@@ -99,11 +125,13 @@ class Decide(Command, frozen=True):
             arm = plain([proposal.arm])[0]
             body = Decided(arm, proposal.probability, proposal.reason, state.version, number, self.eligible)
             group.append(state, body, key)
-        return DecideAnswer(self.id, body.arm, body.probability, body.reason, body.version, earlier is not None)
+            if self.unit is not None:
+                group.units[state.name, self.unit] = place
+        return DecideAnswer(own, body.arm, body.probability, body.reason, body.version, earlier is not None)
 
 
 class DecideAnswer(Answer, frozen=True):
-    """A decision: the arm, or `{"expert": true}`, and why."""
+    """A decision: the arm, or `{"expert": true}`, and why. That of a unit has an id, too."""
 
     id: str
     arm: Any
@@ -113,20 +141,25 @@ class DecideAnswer(Answer, frozen=True):
     repeated: bool = False
 
 
-class Reward(Command, frozen=True):
-    """The reward of a decision; null if it will never come. Where experts were asked, `arm` is what they chose."""
+class Reward(_Case, frozen=True, kw_only=True):
+    """The reward of a decision; null if it will never come. Where experts were asked, `arm` is what they chose.
 
-    id: Id
+    `outcomes` are those that have guardrails.
+    """
+
     reward: Number | None
     arm: ArmName | None = None
-
-    keyed = "decision"
+    outcomes: Outcomes | None = None
 
     def run(self, state: State, group: Group, key: str | None) -> DoneAnswer:
         """Learn from the reward, unless it has come before."""
+        own = self.id
+        if self.unit is not None:
+            _, own, key = group.of_unit(state.name, self.unit)
         decision = group.found(key)
         if decision is None:
-            raise RefusedError(404, "unknown_decision", "no decision has this id: ask for the decision first")
+            said = f"no decision has this {'unit' if self.unit else 'id'}: ask for the decision first"
+            raise RefusedError(404, "unknown_decision", said)
         decided: Decided = decision.said
         asked = decided.arm == {"expert": True}
         if asked and self.arm is None and self.reward is not None:
@@ -137,16 +170,19 @@ class Reward(Command, frozen=True):
         earlier = group.reward_of(decision)
         if earlier is not None:
             body: Rewarded = earlier.said
-            if body.reward != self.reward or (body.reward is not None and asked and body.chosen != self.arm):
+            other = body.reward is not None and ((asked and body.chosen != self.arm) or body.outcomes != self.outcomes)
+            if body.reward != self.reward or other:
                 had = "was given up" if body.reward is None else f"has had the reward {body.reward:g}"
-                raise RefusedError(409, "conflict", f"this decision {had}; a reward cannot be changed")
-            return DoneAnswer(self.id, True)
+                raise RefusedError(
+                    409, "conflict", f"this decision {had}; a reward cannot be changed, nor its outcomes"
+                )
+            return DoneAnswer(own, True)
+        if self.reward is None and self.outcomes:
+            raise RefusedError(422, "invalid", "outcomes come with a reward: a case that was given up teaches nothing")
         chosen = self.arm if asked and self.reward is not None else None
-        forced = decided.reason == "forced"
-        group.append(
-            state, Rewarded(decided.arm, self.reward, decided.context, chosen, forced), about=decision.position
-        )
-        return DoneAnswer(self.id)
+        told = Rewarded(decided.arm, self.reward, decided.context, chosen, decided.reason == "forced", self.outcomes)
+        group.append(state, told, about=decision.position)
+        return DoneAnswer(own)
 
 
 class DoneAnswer(Answer, frozen=True):
@@ -163,6 +199,7 @@ class Observe(Command, frozen=True):
     arm: ArmName
     reward: Number
     context: ContextName | Columns | None = None
+    outcomes: Outcomes | None = None
 
     keyed = "observation"
 
@@ -173,10 +210,10 @@ class Observe(Command, frozen=True):
         if earlier is not None:
             body: Observed = earlier.said
             number = None if context is None else state.ids.get(context, -1)
-            if (body.arm, body.reward, body.context) != (self.arm, self.reward, number):
+            if (body.arm, body.reward, body.context, body.outcomes) != (self.arm, self.reward, number, self.outcomes):
                 raise RefusedError(409, "conflict", "this id has had another observation: give each case its own id")
             return DoneAnswer(self.id, True)
-        group.append(state, Observed(self.arm, self.reward, group.number(state, context)), key)
+        group.append(state, Observed(self.arm, self.reward, group.number(state, context), self.outcomes), key)
         return DoneAnswer(self.id)
 
 
@@ -226,7 +263,8 @@ class Change(_Change, frozen=True, kw_only=True):
     """Change one thing about an agent: give one of these, and `context` where it is about one.
 
     `policy` and `floor`: how it decides. `bounds`: saved MeanBounds or Knowledge of one context. `share`: the share of
-    the decisions that the agent makes; experts are asked in the others. `force`: an arm to play, whatever the agent
+    the decisions that the agent makes; experts are asked in the others. `hold`: for how many seconds a unit keeps what
+    was decided for it; null for ever, which is how an agent begins. `force`: an arm to play, whatever the agent
     thinks, in one context or in all; `free` ends that. `forbid`: the arms that must not be played in a context, in
     place of those forbidden before. `retire`, `restore`: an arm, everywhere. `add`: saved MeanBounds of new arms.
     `agent`: a saved agent, such as one from a newer log, whose policy, tree and knowledge replace those of this one.
@@ -237,6 +275,7 @@ class Change(_Change, frozen=True, kw_only=True):
     floor: Share | UnsetType = UNSET
     bounds: dict[str, Any] | UnsetType = UNSET
     share: Share | UnsetType = UNSET
+    hold: Annotated[float, Meta(ge=0.0, le=1e10)] | UnsetType | None = UNSET
     force: AnyArm | UnsetType = UNSET
     free: Literal[True] | UnsetType = UNSET
     forbid: list[AnyArm] | UnsetType = UNSET
@@ -271,7 +310,7 @@ class Change(_Change, frozen=True, kw_only=True):
         """The settings that a change replaces."""
         here = "" if number is None else str(number)
         retired = state.setting("retired")
-        if what in ("policy", "floor", "share"):
+        if what in ("policy", "floor", "share", "hold"):
             return {what: value}
         if what in ("force", "free"):
             return {f"forced:{here}": value if what == "force" else None}
@@ -313,6 +352,8 @@ def _replaced(state: State, group: Group, agent: Agent, saved: dict[str, Any]) -
     if not isinstance(other, Agent) or bool(other.contexts) != state.contextual:
         how = "by context" if state.contextual else "without contexts"
         raise RefusedError(422, "invalid", f"{state.name} decides {how}: give an agent that does so, too")
+    if other.drift not in (None, agent.drift) or other.guardrails not in ((), agent.guardrails):
+        raise RefusedError(422, "invalid", "drift and guardrails stay as the agent began: give an agent without them")
     sets: dict[str, Any] = {"policy": other.policy.to_dict(), "floor": other.floor}
     for what, value in {"pool": other.pool, "tree": other.tree and other.tree.to_dict()}.items():
         sets |= {what: value} if value != state.setting(what) else {}
@@ -344,7 +385,8 @@ class Rollback(_Change, frozen=True, kw_only=True):
             change: Changed = event.said
             sets = change.was | sets
             added += change.set["add"]["bounds"]["arms"] if "add" in change.set else []
-        if "retired" in sets:
+        if "retired" in sets:  # what a guardrail has stopped stays so
+            added += plain(stop.arm for stop in state.stops)
             sets["retired"] += [arm for arm in added if arm not in sets["retired"]]
         return sets, {scope: state.setting(scope) for scope in sets}
 
@@ -382,11 +424,25 @@ class Create(Command, frozen=True):
         _check_names(saved.arms, getattr(saved, "contexts", ()))
         data = saved.to_dict()
         if isinstance(saved, Agent) and saved.contexts:
-            data["contexts"] = [str(number) for number in group.numbers(state, saved.contexts)]
+            numbers = group.numbers(state, saved.contexts)
+            data = renamed(data, dict(zip(saved.contexts, map(str, numbers), strict=True)))
         return VersionAnswer(group.append(state, Created(data, group.by)).position)
 
 
-_CHANGES = ("policy", "floor", "bounds", "share", "force", "free", "forbid", "retire", "restore", "add", "agent")
+_CHANGES = (
+    "policy",
+    "floor",
+    "bounds",
+    "share",
+    "hold",
+    "force",
+    "free",
+    "forbid",
+    "retire",
+    "restore",
+    "add",
+    "agent",
+)
 
 
 class Order(NamedTuple):

@@ -68,6 +68,7 @@ class Rewarded(Body, frozen=True):
     context: int | None = None
     chosen: Any = None
     forced: bool = False
+    outcomes: dict[str, float] | None = None
 
 
 class Observed(Body, frozen=True):
@@ -77,6 +78,7 @@ class Observed(Body, frozen=True):
     arm: Any
     reward: float
     context: int | None = None
+    outcomes: dict[str, float] | None = None
 
 
 class Changed(Body, frozen=True):

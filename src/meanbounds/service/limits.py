@@ -16,6 +16,7 @@ __all__ = [
     "NAME",
     "NEW_CONTEXTS",
     "OPTIONS",
+    "OUTCOMES",
     "PART",
     "PARTS",
     "SECONDS",
@@ -24,11 +25,12 @@ __all__ = [
 ]
 
 ID = 200  # characters of the id that a caller gives a decision or an observation
-NAME = 200  # characters of the name of an agent or option
+NAME = 200  # characters of the name of an agent, option or unit
 PART = 1_000  # of each part of a context's name, and of a raw column's name
 PARTS = 16  # parts of a context's name
 COLUMNS = 500  # raw columns of a case, for an agent with a tree
 OPTIONS = 1_000  # options that one decision may be offered
+OUTCOMES = 100  # of a case
 CONTEXTS = 100_000  # of an agent
 NEW_CONTEXTS = 1_000  # an hour, for each token; those of the log are not new
 BATCH = 500  # commands in a request

@@ -47,12 +47,14 @@ class _Agents(Collector):
         rewards = CounterMetricFamily("meanbounds_rewards", "Rewards.", labels=("agent",))
         pending = GaugeMetricFamily("meanbounds_pending", "Decisions that wait for a reward.", labels=("agent",))
         contexts = GaugeMetricFamily("meanbounds_contexts", "Contexts that have a name.", labels=("agent",))
-        alarms = GaugeMetricFamily("meanbounds_alarms", "Bounds that rewards contradict.", labels=("agent",))
+        alarms = GaugeMetricFamily(
+            "meanbounds_alarms", "Bounds that rewards contradict, and options stopped.", labels=("agent",)
+        )
         for state in self._states:
             for reason, count in state.reasons.items():
                 decisions.add_metric((state.name, reason), count)
             rewards.add_metric((state.name,), state.agent.updates())
             pending.add_metric((state.name,), state.agent.pending().sum())
             contexts.add_metric((state.name,), len(state.ids))
-            alarms.add_metric((state.name,), len(state.agent.contradictions()))
+            alarms.add_metric((state.name,), len(state.agent.contradictions()) + len(state.stops))
         yield from (decisions, rewards, pending, contexts, alarms)

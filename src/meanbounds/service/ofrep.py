@@ -20,7 +20,7 @@ _CODES = {"not_json": "PARSE_ERROR", "unknown_agent": "FLAG_NOT_FOUND", "invalid
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What an SDK sends. Of its attributes `context`, `eligible` and `request_id` count, and the columns of a tree."""
+    """What an SDK sends: `context`, `eligible`, `request_id` or else `targetingKey` count, and columns of a tree."""
 
     context: dict[str, Any] = {}
 
@@ -34,14 +34,17 @@ class _Flag(Decide, frozen=True):
         """Decide."""
         if self.context is None and state.tree is not None:
             columns = {name: self.attributes[name] for name in state.tree.columns if name in self.attributes}
-            return Decide(self.id, columns, self.eligible).run(state, group, key)
+            return Decide(self.id, columns, self.eligible, unit=self.unit).run(state, group, key)
         return Decide.run(self, state, group, key)
 
 
 def as_order(asked: Asked) -> Decide:
-    """The decision that is asked for; without a `request_id` it has a random id."""
+    """The decision that is asked for: that of its `request_id`, or of its `targetingKey` as a unit, or a new one."""
     given: dict[str, Any] = {name: asked.context.get(name) for name in ("context", "eligible")}
-    given["id"] = asked.context.get("request_id", f"ofrep-{secrets.token_hex(12)}")
+    if "request_id" not in asked.context and asked.context.get("targetingKey"):
+        given["unit"] = asked.context["targetingKey"]
+    else:
+        given["id"] = asked.context.get("request_id", f"ofrep-{secrets.token_hex(12)}")
     try:
         return msgspec.convert(given | {"attributes": asked.context}, _Flag)
     except msgspec.ValidationError as error:

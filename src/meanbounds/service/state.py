@@ -6,13 +6,16 @@ import copy
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Self
 
 import numpy as np
 
 from meanbounds.agents import Agent
+from meanbounds.agents.guardrails import Stop
 from meanbounds.agents.tree import Tree
+from meanbounds.agents.verdict import Verdict
 from meanbounds.bounds import EXPERT, Arm, MeanBounds, UnknownArmError, plain_arms
 from meanbounds.knowledge import Knowledge, Prior
 from meanbounds.linear import Candidate, LinearAgent
@@ -25,7 +28,18 @@ from meanbounds.support.decisions import Decision
 from meanbounds.support.streams import stream, uniform
 from meanbounds.support.types import Floats
 
-__all__ = ["Context", "State", "Where", "as_context", "parts_of", "plain", "read_agent", "read_known", "scope_of"]
+__all__ = [
+    "Context",
+    "State",
+    "Where",
+    "as_context",
+    "parts_of",
+    "plain",
+    "read_agent",
+    "read_known",
+    "renamed",
+    "scope_of",
+]
 
 Context = str | tuple[str, ...]
 Where = Context | Mapping[str, Any] | None  # raw columns, for an agent with a tree
@@ -44,6 +58,8 @@ class State:
         The numbers of contexts by name, the names by number (an erased name is in neither), how many parts they have.
     share
         The share of the decisions that the agent makes; in the others the experts are asked.
+    hold
+        For how many seconds a unit keeps what was decided for it; None for ever.
     reasons
         How many decisions had each reason.
     forced
@@ -58,6 +74,7 @@ class State:
 
     def __init__(self, name: str) -> None:
         self.name, self.share, self.version, self.position = name, 1.0, 0, 0
+        self.hold: float | None = None
         self.ids, self.names, self.parts = dict[Context, int](), dict[int, Context](), set[int]()
         self.forced, self.reasons = dict[int | None, Arm](), Counter[str]()
         self._nothing: MeanBounds | None = None  # what a new context knows
@@ -73,6 +90,17 @@ class State:
     def contextual(self) -> bool:
         """Whether decisions are made by context."""
         return isinstance(self.agent, Agent) and self._has_contexts
+
+    def verdict(self, number: str | None = None) -> Verdict | None:
+        """The verdict of a context; None if no option may be played there, or options have features."""
+        with suppress(ValueError):
+            return self.agent.verdict(number) if isinstance(self.agent, Agent) else None
+        return None
+
+    @property
+    def stops(self) -> list[Stop]:
+        """The arms that guardrails have stopped, and why."""
+        return self.agent.stops() if isinstance(self.agent, Agent) else []
 
     @property
     def tree(self) -> Tree | None:
@@ -125,6 +153,18 @@ class State:
         decision = agent.propose(*where, eligible=offered)
         rest = 1.0 - share if decision.arm is EXPERT else 0.0
         return Decision(context, decision.arm, rest + share * decision.probability, decision.reason)
+
+    def holds(self, event: Event, now: float, context: int | None, eligible: list[Any] | None) -> bool:
+        """Whether a unit keeps what was decided for it, in a case that it is in now."""
+        forced, offered, _ = self._ask(context, eligible)
+        said, agent = event.said, self.agent
+        arm = _name(self.arm(said.arm))
+        if self.hold is not None and now >= event.time + self.hold:
+            return False
+        if forced is not None or said.reason == "forced":
+            return bool(arm == forced)
+        out = agent.forbidden(*self._where(context)) if isinstance(agent, Agent) else ()
+        return arm not in (*agent.retired, *out) and (offered is None or arm in map(_name, offered))
 
     def chances(self, context: int | None, eligible: list[Any] | None) -> list[tuple[Any, float]]:
         """The probability with which `propose` returns each arm."""
@@ -182,6 +222,7 @@ class State:
 
     def _reward(self, body: Rewarded) -> None:
         agent, arm, where = self.agent, self.arm(body.arm), self._where(body.context)
+        self._check(body.outcomes)
         if body.reward is None:
             if not body.forced:
                 agent.cancel(arm, *where)
@@ -190,11 +231,28 @@ class State:
             agent.observe(body.chosen, body.reward, *where, pulled=not body.forced)
         else:
             agent.update(arm, body.reward, *where, pulled=not body.forced)
+        self._report(body.outcomes, arm, where)
+
+    def _check(self, outcomes: Mapping[str, float] | None) -> None:
+        """Refuse outcomes that the agent would not take."""
+        agent: Any = self.agent
+        if outcomes and not isinstance(agent, Agent):
+            raise ValueError("an agent for arms with features has no guardrails: leave out the outcomes")
+        for name, value in (outcomes or {}).items():
+            agent.share_of_outcome(name, value)
+
+    def _report(self, outcomes: Mapping[str, float] | None, arm: Any, where: tuple[Any, ...]) -> None:
+        agent: Any = self.agent
+        for name, value in (outcomes or {}).items():
+            agent.report(name, value, arm, *where)
 
     def _observe(self, body: Observed) -> None:
         if not isinstance(self.agent, Agent):
             raise ValueError("an agent for arms with features has no experts to observe")
-        self.agent.observe(body.arm, body.reward, *self._where(body.context), pulled=False)
+        where = self._where(body.context)
+        self._check(body.outcomes)
+        self.agent.observe(body.arm, body.reward, *where, pulled=False)
+        self._report(body.outcomes, EXPERT, where)
 
     def _change(self, body: Changed) -> None:
         """Set what was changed, on a copy, so that all of it is set or nothing."""
@@ -206,7 +264,7 @@ class State:
             if not policy or not scopes:
                 raise
             after = self._after(scopes | policy)
-        self.agent, self.share, self.forced = after.agent, after.share, after.forced
+        self.agent, self.share, self.hold, self.forced = after.agent, after.share, after.hold, after.forced
 
     def _after(self, scopes: Mapping[str, Any]) -> State:
         after = copy.copy(self)
@@ -221,6 +279,8 @@ class State:
             if EXPERT not in agent.arms:
                 raise ValueError("this agent cannot ask experts, so it makes all decisions: there is no expert arm")
             self.share = value
+        elif what == "hold":
+            self.hold = value
         elif what == "forced":
             if value is None:
                 self.forced.pop(number, None)
@@ -251,8 +311,8 @@ class State:
         """What a change would replace, as JSON."""
         what, number = scope_of(scope)
         agent = self.agent
-        if what == "share":
-            return self.share
+        if what in ("share", "hold"):
+            return getattr(self, what)
         if what == "forced":
             return None if number not in self.forced else plain_arms([self.forced[number]])[0]
         if what == "retired":
@@ -285,7 +345,8 @@ class State:
     def to_dict(self) -> dict[str, Any]:
         """Everything but names, in values that JSON can hold."""
         forced = [[number, plain_arms([arm])[0]] for number, arm in self.forced.items()]
-        own = {"share": self.share, "version": self.version, "reasons": dict(self.reasons)}
+        own: dict[str, Any] = {"share": self.share, "version": self.version, "reasons": dict(self.reasons)}
+        own |= {} if self.hold is None else {"hold": self.hold}
         return {"agent": self.agent.to_dict(), "forced": forced, **own}
 
     @classmethod
@@ -294,6 +355,7 @@ class State:
         self = cls(name)
         self._take(read_agent(data["agent"]))
         self.share, self.version, self.position = data["share"], data["version"], position
+        self.hold = data.get("hold")
         self.reasons.update(data["reasons"])
         self.forced = {number: self.arm(arm) for number, arm in data["forced"]}
         return self
@@ -302,8 +364,8 @@ class State:
         """A copy of the agent that calls contexts by their names; an erased one is called by its number."""
         data = self.agent.to_dict()
         if self.contextual:
-            names = [self.names.get(int(number), f"erased {number}") for number in data["contexts"]]
-            data["contexts"] = [list(name) if isinstance(name, tuple) else name for name in names]
+            names = {number: self.names.get(int(number), f"erased {number}") for number in data["contexts"]}
+            data = renamed(data, names)
         return read_agent(data)
 
 
@@ -316,7 +378,7 @@ _APPLY: dict[type[Body], Any] = {
     Entered: State._enter,
     Erased: State._erase,
 }
-_ORDER = ("add", "retired", "pool", "tree", "floor", "share", "known", "forbidden", "forced", "policy")
+_ORDER = ("add", "retired", "pool", "tree", "floor", "share", "hold", "known", "forbidden", "forced", "policy")
 
 
 def scope_of(text: str) -> tuple[str, int | None]:
@@ -344,6 +406,27 @@ def parts_of(context: Context) -> int:
 def read_agent(data: Mapping[str, Any]) -> Agent | LinearAgent:
     """The agent that was saved, of either kind."""
     return LinearAgent.from_dict(data) if "linear_agent" in data else Agent.from_dict(data)
+
+
+def renamed(data: Mapping[str, Any], names: Mapping[Any, Context]) -> dict[str, Any]:
+    """A saved agent whose contexts have other names, in the levels of its guardrails, too."""
+
+    def others(saved: Iterable[Any]) -> list[Any]:
+        new = [names[as_context(name)] for name in saved]
+        return [list(name) if isinstance(name, tuple) else name for name in new]
+
+    data = {**data, "contexts": others(data["contexts"])}
+    rails = [dict(rail) for rail in data.get("outcomes", {}).get("guardrails", ())]
+    for rail in rails:
+        if isinstance(rail["level"], list):
+            lacks = [name for name, _ in rail["level"] if as_context(name) not in names]
+            if lacks:
+                raise ValueError(
+                    f"the guardrail {rail['outcome']!r} has a level for {lacks[0]!r}: there is no such context"
+                )
+            own, levels = zip(*rail["level"], strict=True) if rail["level"] else ((), ())
+            rail["level"] = [list(one) for one in zip(others(own), levels, strict=True)]
+    return data | ({"outcomes": {**data["outcomes"], "guardrails": rails}} if rails else {})
 
 
 def read_known(data: Mapping[str, Any], before: Knowledge | None = None) -> Knowledge:
@@ -375,6 +458,11 @@ def _columns(known: Knowledge) -> Floats:
     mean, strength = (0.5 * (bounds.low + bounds.high), 2.0) if prior is None else (prior.mean, prior.strength)
     rows = (bounds.lower, bounds.upper, bounds.low, bounds.high, known.trust, mean, strength)
     return np.array([np.broadcast_to(row, len(bounds)) for row in rows])
+
+
+def _name(arm: Any) -> Any:
+    """An arm, or the name of a candidate, whose features may differ from case to case."""
+    return arm.name if isinstance(arm, Candidate) else arm
 
 
 def plain(arms: Iterable[Any]) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -140,30 +140,49 @@ class StoredAgent:
     def __init__(self, store: Store, name: str) -> None:
         self._store, self.name = store, name
 
-    def decide(self, id: str, context: Where = None, eligible: Sequence[Any] | None = None) -> do.DecideAnswer:
+    def decide(
+        self, id: str = "", context: Where = None, eligible: Sequence[Any] | None = None, *, unit: str | None = None
+    ) -> do.DecideAnswer:
         """Decide; the same id gets the same answer.
+
+        So does the same `unit`, a person or device such as ``"user-17"``, which takes the place of the id, until the
+        time of ``change(hold=seconds)`` is over (by default never), or the arm may not be played any more there.
 
         A context that is new is added: nothing is known about it. An agent with a tree takes raw columns in its place,
         such as ``{"age": 81}``, and keeps the leaf alone. `eligible` are the arms that may be chosen now, by default
         all; a `LinearAgent` may be offered candidates. The answer has the arm (`EXPERT` where the experts are asked),
-        its probability and the reason. The reward names the decision by its id.
+        its probability and the reason. The reward names the decision by its id, which the answer has for units, too.
         """
         offered = None if eligible is None else plain(eligible)
-        answer = self._ask(do.Decide, id=id, context=context, eligible=offered)
+        named = {name: own for name, own in {"id": id, "unit": unit}.items() if own}
+        answer = self._ask(do.Decide, **named, context=context, eligible=offered)
         with self._store.reading() as states:
             return msgspec.structs.replace(answer, arm=states[self.name].arm(answer.arm))
 
-    def reward(self, id: str, reward: float, arm: Arm | None = None) -> None:
-        """Report the reward of a decision; `arm` is what the experts chose, if they were asked."""
-        self._ask(do.Reward, id=id, reward=reward, arm=arm)
+    def reward(
+        self, id: str, reward: float, arm: Arm | None = None, *, outcomes: Mapping[str, float] | None = None
+    ) -> None:
+        """Report the reward of a decision; `arm` is what the experts chose, if they were asked.
+
+        `outcomes` are those that have guardrails, see `meanbounds.Guardrail`.
+        """
+        self._ask(do.Reward, id=id, reward=reward, arm=arm, outcomes=outcomes)
 
     def cancel(self, id: str) -> None:
         """Say that the reward of a decision will never come."""
         self._ask(do.Reward, id=id, reward=None)
 
-    def observe(self, id: str, arm: Arm, reward: float, context: Where = None) -> None:
+    def observe(
+        self,
+        id: str,
+        arm: Arm,
+        reward: float,
+        context: Where = None,
+        *,
+        outcomes: Mapping[str, float] | None = None,
+    ) -> None:
         """Report what experts chose in a case for which no decision was asked, and how it went."""
-        self._ask(do.Observe, id=id, arm=arm, reward=reward, context=context)
+        self._ask(do.Observe, id=id, arm=arm, reward=reward, context=context, outcomes=outcomes)
 
     def change(self, *, by: str = "", **what: Any) -> int:
         """Change one thing, see `meanbounds.service.commands.Change`, and return the new version."""

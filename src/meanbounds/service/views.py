@@ -29,7 +29,7 @@ Earned = tuple[int, float | None, float, float]
 class AgentView(msgspec.Struct, frozen=True):
     """An agent; `contexts` is None if it has none, and `reasons` counts why decisions were made as they were.
 
-    `columns` are what its tree asks about, if it has one.
+    `columns` are what its tree asks about, if it has one, and `hold` for how many seconds a unit keeps its option.
     """
 
     agent: str
@@ -44,12 +44,15 @@ class AgentView(msgspec.Struct, frozen=True):
     experts: Earned | None
     reasons: dict[str, int]
     columns: tuple[str, ...] | None = None
+    hold: float | None = None
 
 
 class ContextView(msgspec.Struct, frozen=True):
     """A context, with an entry for each arm: among others how often experts chose it, and why it is left out.
 
     `budget` has what the promise allows to lose so far and what is lost at worst; `changed` is that of `ExpertsSeen`.
+    `verdict` has the best arm, the probability of that, and what going on is worth at most; `restarts` counts how often
+    rewards were forgotten since means had moved.
     """
 
     context: Context | None
@@ -61,6 +64,8 @@ class ContextView(msgspec.Struct, frozen=True):
     out: list[list[str]]
     budget: tuple[float, float] | None
     changed: str | None
+    verdict: tuple[Any, float, float] | None = None
+    restarts: int = 0
 
 
 class EventView(msgspec.Struct, frozen=True):
@@ -78,7 +83,8 @@ def agent_view(state: State) -> AgentView:
     """An agent over all contexts."""
     agent, plays = state.agent, state.agent.plays()
     found = [(state.names.get(int(one.context or 0)), one) for one in agent.contradictions()[:_LISTED]]
-    alarms = [(name, str(one.named(one.arm, name))) for name, one in found]
+    alarms: list[Any] = [(None, str(stop)) for stop in state.stops]
+    alarms += [(name, str(one.named(one.arm, name))) for name, one in found]
     bounds = agent.knowledge(*agent.contexts[:1] if isinstance(agent, Agent) else ()).bounds
     table = np.array([plays, np.nan_to_num(agent.means()) * plays, bounds.low, bounds.high])
     experts = np.array([arm is EXPERT for arm in agent.arms])
@@ -89,30 +95,48 @@ def agent_view(state: State) -> AgentView:
     contexts, reasons = len(state.ids) if state.contextual else None, dict(state.reasons)
     settings = agent.policy.to_dict(), state.share, forced
     columns = None if state.tree is None else state.tree.columns
-    view = state.name, _does(state), state.version, contexts, alarms, *settings, earned, asked, reasons, columns
+    view = (
+        state.name,
+        _does(state),
+        state.version,
+        contexts,
+        alarms,
+        *settings,
+        earned,
+        asked,
+        reasons,
+        columns,
+        state.hold,
+    )
     return AgentView(*view)
 
 
 def context_view(state: State, number: int | None) -> ContextView:
     """One context, or the whole of an agent without contexts."""
-    agent, where = state.agent, () if number is None else (str(number),)
+    restarts, agent, where = 0, state.agent, () if number is None else (str(number),)
     chosen, budget, changed, chances = np.zeros(len(agent.arms)), None, None, defaultdict[Any, float](float)
     out: dict[Arm, list[str]] = {arm: ["retired"] * (arm in agent.retired) for arm in agent.arms}
     for one in agent.excluded(*where):
         out[one.arm].append(f"at most {one.upper:g}, where {one.better} has at least {one.lower:g}")
+    for stop in state.stops:
+        out[stop.arm].append(stop.why)
     with suppress(ValueError):  # nothing may be played
         for arm, chance in state.chances(number, None):
             chances[arm] += chance
     if isinstance(agent, Agent):
         for arm in agent.forbidden(*where):
             out[arm].append("forbidden")
+        restarts = agent.restarts(*where)
         budget = agent.budget(*where) if isinstance(agent.policy, Guarded) else None
         if EXPERT in agent.arms:
             chosen, changed = agent.observed(*where)[0], agent.experts(*where).changed
     bounds, plays, waiting = agent.knowledge(*where).bounds, agent.plays(*where), agent.pending(*where)
     earned = _earned(plays, np.nan_to_num(agent.means(*where)) * plays, bounds.low, bounds.high)
     columns = waiting.tolist(), chosen.astype(int).tolist(), [chances[arm] for arm in agent.arms], [*out.values()]
-    return ContextView(state.names.get(number or 0), bounds.to_dict(), earned, *columns, budget, changed)
+    found = state.verdict(*where)
+    verdict = None if found is None else (*plain([found.arm]), found.probability, found.worth)
+    name = state.names.get(number or 0)
+    return ContextView(name, bounds.to_dict(), earned, *columns, budget, changed, verdict, restarts)
 
 
 def contexts_view(state: State, search: str, start: int, limit: int) -> tuple[int, list[Context]]:

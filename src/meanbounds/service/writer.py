@@ -160,14 +160,14 @@ class Group:
     """The commands that are written together, as one of them sees it; `by` is who gave that one."""
 
     def __init__(self, writer: Writer, orders: Sequence[Order]) -> None:
-        self._writer, self._time, self.by = writer, max(writer.clock.now(), writer.last.time), ""
+        self._writer, self.time, self.by = writer, max(writer.clock.now(), writer.last.time), ""
         self.events, self.contexts = list[Event](), list[ContextRow]()
         self.erased, self.created = list[ContextRow](), list[str]()
         self.keys = [self._key(order) for order in orders]
         asked = [key for key in self.keys if key is not None]
-        earlier = writer.database.find(asked) if asked else []
-        self._found = {event.key: event for event in earlier}
-        rewarded = [event.position for event in earlier if event.kind == "decision"]
+        self._found = {event.key: event for event in writer.database.find(asked)}
+        self.units = self._latest({(order.agent, unit) for order in orders if (unit := _unit_of(order))})
+        rewarded = [event.position for event in self._found.values() if event.kind == "decision"]
         given = any(isinstance(order.command, Reward) for order in orders)
         answers = writer.database.find(rewarded, "about") if rewarded and given else []
         self._rewards = {event.about: event for event in answers}
@@ -175,7 +175,30 @@ class Group:
     def _key(self, order: Order) -> str | None:
         """What stands for the id of a command, if it has one."""
         kind, own = order.command.keyed, getattr(order.command, "id", None)
-        return None if own is None else self._writer.key(kind, order.agent, own)
+        return None if not own else self._writer.key(kind, order.agent, own)
+
+    def _latest(self, units: set[tuple[str, str]]) -> dict[tuple[str, str], int]:
+        """The numbers of the latest decisions of units, 0 if there is none yet; found by doubling and halving."""
+        ends = dict.fromkeys(units, (0, 2**53))  # so many decisions there are at least, and at most
+        while True:
+            look = {unit: min(max(0, 2 * n - 1), (n + most) // 2) for unit, (n, most) in ends.items() if n < most}
+            if not look:
+                return {unit: max(0, n - 1) for unit, (n, _) in ends.items()}
+            keys = {unit: self._names(*unit, number)[1] for unit, number in look.items()}
+            self._found |= {event.key: event for event in self._writer.database.find([*keys.values()])}
+            for unit, number in look.items():
+                least, most = ends[unit]
+                ends[unit] = (number + 1, most) if keys[unit] in self._found else (least, number)
+
+    def _names(self, agent: str, unit: str, number: int) -> tuple[str, str]:
+        """The id and the key of a unit's decision with this number: hashes that do not tell the unit's name."""
+        own = self._writer.key("unit", agent, f"{number} {unit}")
+        return own, self._writer.key("decision", agent, own)
+
+    def of_unit(self, agent: str, unit: str, later: int = 0) -> tuple[int, str, str]:
+        """The number, the id and the key of a unit's latest decision, or of a later one."""
+        number = self.units[agent, unit] + later
+        return number, *self._names(agent, unit, number)
 
     def one(self, order: Order, key: str | None) -> Answer | RefusedError:
         """Carry out one command."""
@@ -251,7 +274,7 @@ class Group:
     def append(self, state: State, body: Body, key: str | None = None, about: int | None = None) -> Event:
         """Add an event, and change the state as it says."""
         before = self._writer.last
-        said = (before.position + 1, self._time, body.kind, state.name, key, about, written(body))
+        said = (before.position + 1, self.time, body.kind, state.name, key, about, written(body))
         event = Event(*said, digest(before.hash, *said))
         state.apply(event, body)
         self._writer.last = event
@@ -263,6 +286,10 @@ class Group:
         if isinstance(body, Erased):
             self.erased.append(ContextRow(body.context, state.name, None))
         return event
+
+
+def _unit_of(order: Order) -> str | None:
+    return getattr(order.command, "unit", None)
 
 
 class _Clock:
