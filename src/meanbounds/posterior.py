@@ -22,7 +22,7 @@ from numpy.polynomial import legendre
 from scipy.special import betainc, betaincinv, betaln, expit
 
 from meanbounds.known import APART, Known, Seen
-from meanbounds.learned import matched, weights
+from meanbounds.learned import matched
 from meanbounds.support.checks import is_whole, shown
 from meanbounds.support.types import Floats, Integers
 
@@ -90,7 +90,7 @@ def posterior(known: Known, seen: Seen, moments: int = 1) -> BetaPosterior:
         or one lower value, such that the first two moments stay the same, see `two_moments`. Where that value would be
         above the arm's upper bound it is the bound, and only the mean stays the same.
     """
-    free, actual, seen = known.without_doubted, seen.actual, with_prior(known, seen)
+    free, given, actual, seen = known.without_doubted, seen, seen.actual, with_prior(known, seen)
     base = 1.0 if known.prior is None else 0.0
     low, width, floor, shares = known.low, known.width, None, known.shares_law
     if moments == 2:
@@ -113,8 +113,9 @@ def posterior(known: Known, seen: Seen, moments: int = 1) -> BetaPosterior:
         for own, values in zip(parts[:, n], row, strict=True):
             own[:] = values
     if known.learned is not None:
-        weight = weights(_counts(actual, floor), known.learned)
-        np.copyto(parts[1:3], matched(weight, counts - 1.0)[:, None], where=shares)
+        own = counts - 1.0
+        told = own if actual is given else _counts(actual, floor)
+        np.copyto(parts[1:3], matched(told, own, known.learned)[:, None], where=shares)
     return BetaPosterior(Parts(*parts), low, width)
 
 

@@ -279,10 +279,11 @@ class LinearPolicy(Described):
         if doubts:
             state.log_n, state.gains = float(known.log_n[doubted].min()), np.zeros((rows, 2, len(bounds)))
         if known.prior is not None:
-            if not self.takes_prior:
+            if not self.takes_prior or known.prior.is_learned:
+                kind = "a prior that is learned" if known.prior.is_learned else "a prior"
                 raise ValueError(
-                    f"{self} makes no use of a prior: leave it out, or take a policy that does, such as "
-                    f"mb.LinearThompson()"
+                    f"{self} makes no use of {kind}: leave it out, or take "
+                    f"{'mb.Agent' if known.prior.is_learned else 'a policy that does, such as mb.LinearThompson()'}"
                 )
             _add_prior(state, known)
         return state

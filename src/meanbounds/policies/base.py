@@ -32,10 +32,11 @@ DEFAULT = "1 + t log(t)^2"
 EXPLORATION: dict[str, Callable[[Floats], Floats]] = {
     DEFAULT: lambda t: 1.0 + t * np.log(t) ** 2,
     "t": lambda t: t,
+    "t + 50": lambda t: t + 50.0,
     "t + 1000": lambda t: t + 1000.0,
     "t log(t)^3": lambda t: np.maximum(1.0, t * np.log(t) ** 3),
 }
-"""Functions f(t) by name, which are the paper's, KL-UCB's, one that explores more in the first rounds, and OSSB's."""
+"""Functions f(t) by name: the paper's, KL-UCB's, two that explore more in the first rounds, and OSSB's."""
 
 _ROUNDS = np.concatenate([np.arange(1.0, 9.0), 10.0 ** np.arange(1, 10)])  # at which a function f is tried
 _TIE = 1e-12  # scores closer than this, relative to their size, are equal
@@ -173,6 +174,8 @@ class Policy(Described):
 
     uses_bounds: ClassVar[bool] = True  # False for a policy that must see ranges only
     takes_prior: ClassVar[bool] = False  # whether a `Prior` changes anything
+    learns_prior: ClassVar[bool] = False  # whether `Prior.learned` changes anything
+    may_fall: ClassVar[bool] = False  # whether the level may fall, as it does where the last round is known
     counts_pending: ClassVar[bool] = False  # whether pulls without a reward count by default
 
     f: Exploration = field(default=DEFAULT, kw_only=True)
@@ -190,7 +193,8 @@ class Policy(Described):
                 values = np.asarray(self.log_f(_ROUNDS), dtype=np.float64)
                 if values.shape != _ROUNDS.shape:
                     raise ValueError(f"{_ROUNDS.size} rounds gave the shape {values.shape}")
-                f, wrong = np.exp(values), ~(np.isfinite(values) & (np.diff(values, prepend=0.0) >= 0.0))
+                rises = self.may_fall | (np.diff(values, prepend=0.0) >= 0.0)
+                f, wrong = np.exp(values), ~(np.isfinite(values) & (values >= 0.0) & rises)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"f gets an array of rounds: use np.log, not math.log, in {shown(self.f)} ({error})"
@@ -269,9 +273,11 @@ class Policy(Described):
 
     def check_known(self, knowledge: Knowledge) -> None:
         """Refuse a prior that the policy would ignore."""
-        if knowledge.prior is not None and not self.takes_prior:
+        prior = knowledge.prior
+        if prior is not None and not (self.learns_prior if prior.is_learned else self.takes_prior):
+            kind = "a prior that is learned" if prior.is_learned else "a prior"
             raise ValueError(
-                f"{self} makes no use of a prior: leave it out, or take a policy that does, such as "
+                f"{self} makes no use of {kind}: leave it out, or take a policy that does, such as "
                 f"mb.ThompsonSampling()"
             )
 

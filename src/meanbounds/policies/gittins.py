@@ -10,6 +10,7 @@ import numpy as np
 from meanbounds.known import Known, Seen
 from meanbounds.policies.base import Cache, Exploration, IndexPolicy
 from meanbounds.posterior import BetaPosterior, check_moments, posterior, solve
+from meanbounds.support.checks import as_whole
 from meanbounds.support.streams import Draws
 from meanbounds.support.types import Floats, Integers
 
@@ -36,6 +37,10 @@ class OptimisticGittins(IndexPolicy):
     moments
         With 2, rewards are not rounded to 0 or 1 at random, and the less they vary, the less is explored; see
         `ThompsonSampling`.
+    horizon
+        The number of the last round, if it is known, in each context: the game then lasts ``horizon - t`` more rounds,
+        or one where that is less, and there is no `f`. It saves about a tenth of the regret; one that is overstated
+        three times does no harm.
 
     Examples
     --------
@@ -49,13 +54,24 @@ class OptimisticGittins(IndexPolicy):
 
     source = "Gutin and Farias 2016, with bounds"
     takes_prior: ClassVar[bool] = True
+    learns_prior: ClassVar[bool] = True
 
     f: Exploration = field(default="t", kw_only=True)
     moments: int = 1
+    horizon: int = 0
 
     def __post_init__(self) -> None:
+        if self.horizon:
+            as_whole("OptimisticGittins: horizon", self.horizon)
+            object.__setattr__(self, "may_fall", True)
+            if self.f != "t":
+                raise ValueError("give f or the horizon, not both: with a horizon, the game lasts until then")
         super().__post_init__()
         check_moments(self.moments)
+
+    def log_f(self, t: Floats) -> Floats:
+        """Log of how many more rounds to expect."""
+        return np.log(np.maximum(1.0, self.horizon - t)) if self.horizon else super().log_f(t)
 
     def index(self, known: Known, seen: Seen, level: Floats) -> Floats:
         """The optimistic Gittins index."""

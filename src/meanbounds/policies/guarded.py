@@ -107,9 +107,9 @@ class Guarded(Policy):
             )
         if self.f != DEFAULT:
             raise ValueError("give f to the policy that is guarded; the guard itself does not explore")
-        super().__post_init__()
-        for name in ("takes_prior", "counts_pending"):
+        for name in ("takes_prior", "learns_prior", "may_fall", "counts_pending"):
             object.__setattr__(self, name, getattr(self.base, name))
+        super().__post_init__()
 
     def log_f(self, t: Floats) -> Floats:
         """That of the policy."""

@@ -41,6 +41,7 @@ _POINT = 1e-9  # a mean that is known gets twice this width, in units of the wid
 _NEVER = 1e-15  # a part of a posterior with less weight is left out
 _LEAST, _TINY = 1e-30, 1e-300  # distribution functions and gains, and arguments of logarithms, are at least this
 _RARE = 1e-12  # an arm that is best with less than this probability is treated as if it had this one
+_GRID = 20.0  # roots of Beta parameters that are learned are multiples of its inverse
 _EQUAL = 1e-9  # arms whose losses and variances differ by less, relatively, share their probability
 
 
@@ -236,6 +237,15 @@ class _Row:
         return self.live, chance
 
 
+def _coarse(pair: Floats) -> Floats:
+    """Beta parameters that stay the same while those of a learned prior hardly change, so that tables can be kept.
+
+    They are at least 1 with the same mean, and then moved by at most 5% of the standard deviation.
+    """
+    pair = pair * np.maximum(1.0, 1.0 / pair.min(axis=0))
+    return np.maximum(1.0, (np.rint(_GRID * np.sqrt(pair)) / _GRID) ** 2)
+
+
 def _best_pair(losses: Floats, gains: Floats, power: float, i: int, j: int) -> tuple[int, int, float]:
     """The mix of two arms with the least ``loss**power / gain``, searched from i and j on; the first one's probability.
 
@@ -302,6 +312,7 @@ class IDS(Policy):
 
     source: ClassVar[str] = "Russo and Van Roy 2018, with bounds"
     takes_prior: ClassVar[bool] = True
+    learns_prior: ClassVar[bool] = True
     counts_pending: ClassVar[bool] = True
 
     moments: int = 1
@@ -319,6 +330,8 @@ class IDS(Policy):
         laws = np.empty((7, *found.parts.weight.shape))
         for n, own in enumerate((*found.parts, (found.low - low) / width, found.width / width)):
             laws[n] = own
+        if known.learned is not None:
+            np.copyto(laws[1:3], _coarse(laws[1:3]), where=known.learned)
         cache, (rows, size) = {} if cache is None else cache, laws.shape[2:]
         if not (cache.get("arms") is arms and cache["laws"].shape == laws.shape):
             cache |= {"arms": arms, "laws": np.full_like(laws, np.nan), "rows": [_Row(size) for _ in range(rows)]}

@@ -76,6 +76,7 @@ class ThompsonSampling(Policy):
     """
 
     takes_prior: ClassVar[bool] = True
+    learns_prior: ClassVar[bool] = True
     counts_pending: ClassVar[bool] = True
 
     moments: int = 1
