@@ -2,7 +2,7 @@
 
 python -m tests.service.crashing ADDRESS LIVES SEED [SIGNAL] prints what was acknowledged, as JSON. The process imports
 everything once and forks a service for each life, so that a life costs milliseconds. Clients send a request until it
-is answered, with the same id.
+is answered, with the same id; every third one asks for units, which it shares with others.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Seen:
     """What was acknowledged."""
 
     decisions: dict[str, Any] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)  # of what was decided, by id or unit
     rewards: dict[str, float | None] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     refusals: dict[str, int] = field(default_factory=dict)  # how often there was a 503, by its code
@@ -95,19 +96,21 @@ async def _until_answered(port: int, path: str, body: dict[str, Any], seen: Seen
 
 
 async def _client(port: int, number: int, stop: asyncio.Event, seen: Seen) -> None:
-    count = 0
+    count, kind = 0, "id" if number % 3 else "unit"
     while not stop.is_set():
         count += 1
-        name = f"{number}-{count}"
-        asked = {"id": name, "context": f"c{(number + count) % 4}"}
+        name = f"{number}-{count}" if kind == "id" else f"unit {count}"
+        asked = {kind: name, "context": f"c{(number + count) % 4}"}
         answer = await _until_answered(port, "decisions", asked, seen)
         if answer is None:
             return
-        seen.decisions[name] = answer
+        before = seen.decisions.setdefault(answer["id"], answer)
+        if seen.ids.setdefault(name, answer["id"]) != answer["id"] or any(before[one] != answer[one] for one in PARTS):
+            seen.wrong.append(f"{name} has had another decision before: {before}, {answer}")
         if count % 5:
             reward = None if count % 7 == 0 else float(count % 3 == 0)
-            if await _until_answered(port, "rewards", {"id": name, "reward": reward}, seen) is not None:
-                seen.rewards[name] = reward
+            if await _until_answered(port, "rewards", {kind: name, "reward": reward}, seen) is not None:
+                seen.rewards[answer["id"]] = reward
 
 
 async def _some_rewards(seen: Seen) -> float:

@@ -45,16 +45,18 @@ names = st.sampled_from(["a", "a", "b", "b", "b", "d", RARE])
 ids = st.integers(0, 9).map(str)
 arms = st.one_of(names, st.just(JSON_EXPERT))
 rewards = st.sampled_from([0.0, 0.5, 0.5, 1.0, 1.0, 1.5, None])
-decisions = st.builds(
-    c.Decide,
-    ids,
+units = st.sampled_from(["u", "v"])
+asked = (
     contexts.map(lambda name: list(name) if isinstance(name, tuple) else name),
     st.sampled_from([None, None, None, ["a", "b"], ["b", JSON_EXPERT], [JSON_EXPERT], ["a", "d"], [RARE]]),
 )
+decisions = st.builds(c.Decide, ids, *asked)
+sticky = st.builds(lambda unit, where, some: c.Decide("", where, some, unit=unit), units, *asked)
 changes = st.one_of(
     st.sampled_from([mb.UCB(), mb.GLUE(), mb.KLUCB()]).map(lambda policy: {"policy": policy.to_dict()}),
     st.sampled_from([0.0, 0.05]).map(lambda floor: {"floor": floor}),
     st.sampled_from([0.0, 0.4, 0.4, 1.0]).map(lambda share: {"share": share}),
+    st.sampled_from([0.0, None]).map(lambda hold: {"hold": hold}),
     st.sampled_from([BOUNDS, OTHER]).map(lambda bounds: {"bounds": bounds.to_dict()}),
     arms.map(lambda arm: {"force": arm}),
     st.sampled_from("ab").map(lambda arm: {"force": arm}),
@@ -66,12 +68,13 @@ changes = st.one_of(
 )
 told = st.builds(c.Reward, ids, reward=rewards, arm=st.none() | names)
 plain = st.builds(c.Reward, ids, reward=st.sampled_from([0.0, 1.0]), arm=st.sampled_from([None, "b"]))
+of_units = st.builds(c.Reward, unit=units, reward=rewards, arm=st.sampled_from([None, "b"]))
 observed = st.builds(c.Observe, st.integers(0, 4).map(str), names, st.sampled_from([0.0, 1.0, 1.5]), contexts)
 change_ids = st.sampled_from([None, None, "1", "2", "3", "4"])
 changed = st.builds(lambda id, where, what: c.Change(id=id, context=where, **what), change_ids, contexts, changes)
 back = st.builds(c.Rollback, to=st.integers(0, 5), id=change_ids)  # `to` counts versions until it is sent
 erased = st.builds(c.Erase, st.sampled_from(NAMES[2:]))
-mixed = [*[decisions] * 5, told, *[plain] * 3, observed, *[changed] * 2, back, erased]
+mixed = [*[decisions] * 5, sticky, sticky, of_units, told, *[plain] * 3, observed, *[changed] * 2, back, erased]
 orders = st.sampled_from(mixed).flatmap(lambda kind: kind)
 
 
@@ -84,6 +87,7 @@ class Model:
         if self.contextual:
             saved["contexts"] = [str(place) for place in range(len(agent.contexts))]
         self.agent, self.share, self.forced = mb.Agent.from_dict(saved), 1.0, dict[str | None, Any]()
+        self.hold, self.units = None, dict[str, str]()  # by unit, the id of its latest decision
         self.places: dict[Any, str] = {name: str(place) for place, name in enumerate(agent.contexts)}
         self.decided, self.rewarded = dict[str, Any](), dict[str, Any]()
         self.observed, self.changed = dict[str, Any](), dict[str, Any]()
@@ -101,6 +105,7 @@ class Model:
             "policy": agent.policy,
             "floor": agent.floor,
             "share": self.share,
+            "hold": self.hold,
             "retired": [*agent.retired],
             "forced": dict(self.forced),
             "known": {place: agent.knowledge(place).bounds for place in places},
@@ -110,6 +115,7 @@ class Model:
     def set(self, asked: c.Change | c.Rollback, settings: dict[str, Any], answer: Any) -> None:
         """Make these the settings from now on."""
         agent, self.share, self.forced = self.agent, settings["share"], settings["forced"]
+        self.hold = settings["hold"]
         agent.follow(settings["policy"], floor=settings["floor"])
         for arm in agent.arms:
             (agent.retire if arm in settings["retired"] else agent.restore)(arm)
@@ -159,8 +165,25 @@ class Model:
             return self.tree.leaf(given)
         return tuple(given) if isinstance(given, list) else given
 
+    def holds(self, given: Any, place: str | None, eligible: list[Any] | None) -> bool:
+        """Whether a unit keeps what was decided for it."""
+        forced, arm = self.forced.get(place, self.forced.get(None)), as_arm(given.arm)
+        offered = [as_arm(one) for one in (self.agent.arms if eligible is None else eligible)]
+        if forced is not None and forced not in offered:
+            raise RefusedError(409, "forced", "")
+        if forced is not None or given.reason == "forced":
+            return self.hold is None and bool(arm == forced)
+        return (
+            self.hold is None and arm in offered and arm not in self.now()["retired"] + self.now()["forbidden"][place]
+        )
+
     def decide(self, asked: c.Decide, answer: Any) -> None:
         name = self.name(asked.context)
+        if asked.unit in self.units:
+            place, given = self.place(name), self.decided[self.units[asked.unit]][2]
+            if self.holds(given, place, asked.eligible):
+                assert answer == replace(given, repeated=True)
+                return
         if asked.id in self.decided:
             place, eligible, given = self.decided[asked.id]
             if (self.places.get(name, "") if name is not None else None, asked.eligible) != (place, eligible):
@@ -188,21 +211,26 @@ class Model:
                 assert reason == agent.propose(place, eligible).reason
             agent.play(arm, place)
         assert abs(answer.probability - due) < 1e-12
-        assert (answer.id, answer.reason, answer.repeated) == (asked.id, reason, False)
+        assert (answer.id in self.decided, answer.reason, answer.repeated) == (False, reason, False)
         assert answer.version == self.version
-        self.decided[asked.id] = place, asked.eligible, answer
+        self.decided[answer.id] = place, asked.eligible, answer
+        if asked.unit is None:
+            assert answer.id == asked.id
+        else:
+            self.units[asked.unit] = answer.id
 
     def reward(self, told: c.Reward, answer: Any) -> None:
-        if told.id not in self.decided:
+        id = told.id if told.unit is None else self.units.get(told.unit, "")
+        if id not in self.decided:
             raise RefusedError(404, "unknown_decision", "")
-        place, _, decided = self.decided[told.id]
+        place, _, decided = self.decided[id]
         asked, said = decided.arm == JSON_EXPERT, (told.reward, told.arm)
         if asked and told.arm is None and told.reward is not None:
             raise ValueError("which arm?")
         if not asked and told.arm not in (None, decided.arm):
             raise RefusedError(409, "conflict", "")
-        if told.id in self.rewarded:
-            had = self.rewarded[told.id]
+        if id in self.rewarded:
+            had = self.rewarded[id]
             if had != said if asked and told.reward is not None else had[0] != told.reward:
                 raise RefusedError(409, "conflict", "")
             assert answer.repeated
@@ -216,8 +244,8 @@ class Model:
             self.agent.observe(told.arm, told.reward, place, pulled=pulled)
         else:
             self.agent.update(decided.arm, told.reward, place, pulled=pulled)
-        self.rewarded[told.id] = said
-        assert answer == c.DoneAnswer(told.id)
+        self.rewarded[id] = said
+        assert answer == c.DoneAnswer(id)
 
     def observe(self, told: c.Observe, answer: Any) -> None:
         name = self.name(told.context)
@@ -299,6 +327,7 @@ class Model:
         assert isinstance(agent, mb.Agent)
         assert (agent.arms, agent.policy, agent.floor) == (own.arms, own.policy, own.floor)
         assert (set(agent.retired), state.share, state.version) == (set(own.retired), self.share, self.version)
+        assert state.hold == self.hold
         numbers: dict[Any, Any] = dict(zip(own.contexts, agent.contexts, strict=True)) | {None: None}
         assert {name: numbers[place] for name, place in self.places.items()} == {
             name: str(number) for name, number in state.ids.items()
@@ -330,7 +359,7 @@ _DO: dict[type[c.Command], Callable[[Model, Any, Any], None]] = {
     c.Rollback: Model.rollback,
     c.Erase: Model.erase,
 }
-CHANGES = ("policy", "floor", "share", "bounds", "force", "free", "forbid", "retire", "restore", "add")
+CHANGES = ("policy", "floor", "share", "hold", "bounds", "force", "free", "forbid", "retire", "restore", "add")
 
 
 class Sequences(RuleBasedStateMachine):

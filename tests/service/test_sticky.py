@@ -296,8 +296,7 @@ def linear() -> mb.LinearAgent:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("save", [False, True])
-def test_what_moves_is_replayed(path: Path, save: bool) -> None:
+def test_what_moves_is_replayed(path: Path) -> None:
     """Restarts and stops are the same in an agent outside, in another worker, and made again from the events."""
     given: dict[str, Any] = {"drift": mb.evidence.Drift(alarm=0.5), "guardrails": [RAIL]}
     own, rng = (
@@ -317,7 +316,7 @@ def test_what_moves_is_replayed(path: Path, save: bool) -> None:
                 own.update(arm, reward, where)
             own.report("bleeding", bleeds, arm, where)
             clinic.reward(str(number), reward, "c" if arm is mb.EXPERT else None, outcomes={"bleeding": bleeds})
-            if save and number % 50 == 49:
+            if number % 50 == 49:
                 others[1].close()
                 others[1] = mb.Store(path)
         assert own.restarts() > 0

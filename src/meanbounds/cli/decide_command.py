@@ -56,7 +56,7 @@ def _run(options: argparse.Namespace) -> None:
             arms, known, tree = state.agent.arms, tuple(state.names.values()), state.tree
         eligible = None if options.eligible is None else [arm_of(arms, word) for word in options.eligible]
         context = context_of(known, options.context, tree)
-        own = uuid.uuid4().hex if options.id is None and options.unit is None else options.id or ""
+        own = uuid.uuid4().hex if options.id is options.unit is None else options.id
         made = store[name].decide(own, context, eligible, unit=options.unit)
     if options.json:
         print(json.dumps({**msgspec.structs.asdict(made), "arm": plain([made.arm])[0]}))

@@ -141,7 +141,12 @@ class StoredAgent:
         self._store, self.name = store, name
 
     def decide(
-        self, id: str = "", context: Where = None, eligible: Sequence[Any] | None = None, *, unit: str | None = None
+        self,
+        id: str | None = None,
+        context: Where = None,
+        eligible: Sequence[Any] | None = None,
+        *,
+        unit: str | None = None,
     ) -> do.DecideAnswer:
         """Decide; the same id gets the same answer.
 
@@ -154,7 +159,7 @@ class StoredAgent:
         its probability and the reason. The reward names the decision by its id, which the answer has for units, too.
         """
         offered = None if eligible is None else plain(eligible)
-        named = {name: own for name, own in {"id": id, "unit": unit}.items() if own}
+        named = {name: own for name, own in {"id": id, "unit": unit}.items() if own is not None}
         answer = self._ask(do.Decide, **named, context=context, eligible=offered)
         with self._store.reading() as states:
             return msgspec.structs.replace(answer, arm=states[self.name].arm(answer.arm))
