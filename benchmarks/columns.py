@@ -176,7 +176,7 @@ def play(runs: list[Run], policy: Any, chances: Floats, grades: Integers, seed: 
     each = [Known.of([run.agent.knowledge(name) for name in own]) for run, own in zip(runs, names, strict=True)]
     forbidden = [run.agent.forbidden(name) for run, own in zip(runs, names, strict=True) for name in own]
     eligible, start = np.array([[arm not in some for arm in arms] for some in forbidden]), np.append(0, size.cumsum())
-    parts = [slice(*ends) for ends in pairwise(start)]
+    parts, number = [slice(*ends) for ends in pairwise(start)], np.concatenate([np.arange(n) for n in size])
     lower, upper = (np.concatenate([getattr(own, name) for own in each]) for name in ("lower", "upper"))
     priors = np.concatenate([np.array(own.prior) for own in each], axis=1)
     keys, roundings = (
@@ -188,7 +188,8 @@ def play(runs: list[Run], policy: Any, chances: Floats, grades: Integers, seed: 
     low, high, expert = each[0].low[:1], each[0].high[:1], each[0].expert
     guard = policy if isinstance(policy, mb.policies.Guarded) else None
     if guard:
-        accounts = guard.account(Known(lower, upper, low, high, None, (priors[0], priors[1]), None, expert), seen)
+        every = Known(lower, upper, low, high, None, (priors[0], priors[1]), None, expert, places=number)
+        accounts = guard.account(every, seen)
         totals = np.add.reduceat(accounts, start[:-1], axis=1)
     chosen, got = np.zeros((len(chances), len(runs)), dtype=np.int64), np.zeros((len(chances), len(runs)))
     due = np.array([0 if run.agent.pool else len(chances) for run in runs])
@@ -197,7 +198,8 @@ def play(runs: list[Run], policy: Any, chances: Floats, grades: Integers, seed: 
             own = Seen(*(part[parts[k]] for part in (seen.plays, seen.total, seen.squares, seen.ones)))
             priors[:, parts[k]], due[k] = pooled(each[k], own), t + 1 + max(t, size[k]) // 10
         at = np.array([run.places[t] for run in runs]) + start[:-1]
-        known = Known(lower[at], upper[at], low, high, None, (priors[0][at], priors[1][at]), eligible[at], expert)
+        prior = priors[0][at], priors[1][at]
+        known = Known(lower[at], upper[at], low, high, None, prior, eligible[at], expert, places=number[at])
         now = Seen(seen.plays[at], seen.total[at], seen.squares[at], seen.ones[at])
         cache: dict[str, Any] = {"share": share[at], "base": {"share": share[at]}}  # only makes it faster
         if guard:
@@ -269,33 +271,37 @@ def regrets(
 
 def table(given: argparse.Namespace) -> list[list[str]]:
     """Play worlds where columns matter, and worlds where they do not."""
-    marks = " / ".join(f"{n:,}" for n in given.decisions)
-    rows = [["rows", "contexts", "leaves", f"regret after {marks}", "less", "pure noise", "worst", "one leaf"]]
-    rows.append(["---:", "---", *["---:"] * 6])
+    after = "regret after " + " / ".join(f"{n:,}" for n in given.decisions)
+    head = "rows", "contexts", "leaves", after, "less", "pure noise", "worst", "one leaf"
+    rows = [[*head], ["---:", "---", *["---:"] * 6]]
     matter, noise = (worlds(given.worlds, kinds, given.seed + n) for n, kinds in enumerate((MATTERS, ("nothing",))))
     for size, policy in product(given.rows, given.policies):
         names = [*VARIANTS] if policy == "gittins" else ["one context for all", "**tree**"]
         some = [name for name in names if VARIANTS[name][0] in ("one", "tree", "leaves")]
         start = time.process_time()
         lost, number = regrets(matter, names, size, given.decisions, POLICIES[policy], given.seed)
-        idle, few = regrets(noise, some, size, given.decisions, POLICIES[policy], given.seed)
-        made = (len(names) + len(some)) * given.worlds * given.decisions[-1]
+        early, runs = given.decisions[0], noise * given.runs
+        idle, few = regrets(runs, some, size, [early], POLICIES[policy], given.seed)
+        idle = idle[..., 0].reshape(given.runs, len(noise), -1).mean(axis=0)
+        made = len(names) * given.worlds * given.decisions[-1] + len(some) * len(runs) * early
         for n, name in enumerate(names):
             share = lost[:, n] / lost[:, 0]
             cells = [f"{size:,}", f"{name}, {policy}" if policy != "gittins" else name, f"{number[:, n].mean():.0f}"]
             cells += [shown(share), " / ".join(f"{one:.0%}" for one in (share < 1.0).mean(axis=0))]
             if name in some:
                 k = some.index(name)
-                worst = ((idle[:, k] - idle[:, 0]) / given.decisions).max(axis=0)
-                cells.append(" / ".join(f"{one:.2f}" for one in idle[:, k].sum(axis=0) / idle[:, 0].sum(axis=0)))
-                cells += [" / ".join(f"{one:.4f}" for one in worst), f"{(few[:, k] == 1).mean():.0%}"]
+                worst = (idle[:, k] - idle[:, 0]).max() / early
+                lone = (few[:, k] == 1).mean()
+                cells += [f"{idle[:, k].sum() / idle[:, 0].sum():.2f}", f"{worst:.4f}", f"{lone:.0%}"]
             rows.append(cells + [""] * (8 - len(cells)))
             print(*rows[-1], sep=" | ", flush=True)
         spent = (time.process_time() - start) / 60.0
         print(f"{made:,} decisions, {made / spent:,.0f} a minute with making worlds, trees and agents", flush=True)
         for experts in sorted({one.experts for one in matter}):
-            own = lost[[one.experts == experts for one in matter]]
-            print(f"  {experts}:", *(f"{name} {shown(own[:, n] / own[:, 0])};" for n, name in enumerate(names)))
+            own = (
+                lost[[one.experts == experts for one in matter]] / lost[[one.experts == experts for one in matter], :1]
+            )
+            print(f"  {experts}:", *(f"{name} {shown(own[:, n])};" for n, name in enumerate(names)))
     return rows
 
 
@@ -324,8 +330,8 @@ def kept(given: argparse.Namespace, rows: int) -> tuple[int, int, str]:
         chosen, _ = play(runs, runs[0].agent.policy, np.stack(chances, axis=1), np.array([o.grades for o in own]), 1)
         for run, value, arm in zip(runs, values, chosen.T, strict=True):
             gain = (value[run.places, arm] - value[run.places, arms]).cumsum()
-            holds = bool((gain + 0.01 * np.arange(1, len(gain) + 1) > -1e-9).all())
-            found.append((holds, gain[-1] / len(gain), float((arm == arms).mean())))
+            holds = (gain + 0.01 * np.arange(1, len(gain) + 1) > -1e-9).all()
+            found.append((bool(holds), gain[-1] / len(gain), float((arm == arms).mean())))
     good, gain, asked = np.array(found).T
     said = f"gain {gain.mean():+.4f} a decision, at worst {gain.min():+.4f}; experts asked in {asked.mean():.0%}"
     return int(good.sum()), len(good), said
@@ -338,15 +344,14 @@ def covered(matters: bool, honest: bool, logs: int, seed: int) -> dict[str, int]
     would have brought 0 if its number is even, and 1 otherwise: the ends of what any expert allows. There are 20
     columns with 32 values, of which the first two may matter.
     """
-    size, arms, names, good = 32, 3, [f"x{j}" for j in range(20)], np.zeros(2, dtype=np.int64)
-    odd = np.arange(arms) % 2
+    size, names, good = 32, [f"x{j}" for j in range(20)], np.zeros(2, dtype=np.int64)
+    arms, odd = 3, np.array([0, 1, 0])
     for number in range(logs):
         rng = np.random.default_rng([seed, number])
         x = rng.integers(size, size=(2_000, len(names)))
         cell = np.add.outer(2 * (np.arange(size) >= rng.integers(8, 24)), np.arange(size) >= rng.integers(8, 24))
-        shares = rng.dirichlet(2.0 * np.ones(arms), 4)[cell * matters]
-        success = rng.uniform(0.1, 0.9, (4, arms))[cell * matters]
-        at = x[:, 0], x[:, 1]
+        both = rng.dirichlet(2.0 * np.ones(arms), 4), rng.uniform(0.1, 0.9, (4, arms))
+        (shares, success), at = (own[cell * matters] for own in both), (x[:, 0], x[:, 1])
         arm = (rng.random((len(x), 1)) > shares[at].cumsum(axis=1)[:, :-1]).sum(axis=1)
         reward = (rng.random(len(x)) < success[at][np.arange(len(x)), arm]) * 1.0
         log = {**{name: x[:, j].astype(np.float64) for j, name in enumerate(names)}, "arm": arm, "reward": reward}
@@ -407,6 +412,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--worlds", type=int, default=100, help="where columns matter, and as many of pure noise")
     parser.add_argument("--rows", type=int, nargs="+", default=[2_000, 20_000], help="of the logs")
     parser.add_argument("--decisions", type=int, nargs=2, default=[5_000, 50_000])
+    parser.add_argument("--runs", type=int, default=4, help="of few decisions in each world of pure noise")
     parser.add_argument("--logs", type=int, default=2_000, help="for the bounds")
     parser.add_argument("--policies", nargs="+", choices=["gittins", "thompson"], default=["gittins", "thompson"])
     parser.add_argument("--tables", nargs="+", choices=["worlds", "checks"], default=["worlds", "checks"])

@@ -66,7 +66,7 @@ def test_boxes_are_those_of_the_leaves() -> None:
 
 
 def test_a_tiny_run_gives_the_tables() -> None:
-    given = argparse.Namespace(worlds=2, rows=[500], decisions=[20, 40], policies=["gittins"], seed=1, logs=2)
+    given = argparse.Namespace(worlds=2, rows=[500], decisions=[20, 40], policies=["gittins"], seed=1, logs=2, runs=1)
     head, _, one, *rest = table(given)
     assert one[3:5] == ["1.00 / 1.00 ± 0.00", "0% / 0%"]
     assert {len(row) for row in rest} == {len(head)}
