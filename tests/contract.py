@@ -47,7 +47,8 @@ class Checks:
     def knowledge(self) -> list[mb.Knowledge]:
         """What the policy is checked with: certain bounds, doubted ones, and a prior if it takes one."""
         known = [mb.Knowledge(BOUNDS), mb.Knowledge(BOUNDS, trust=[0.9, 1.0, 0.99, 1.0, 0.9, 1.0])]
-        return [*known, mb.Knowledge(BOUNDS, prior=PRIOR)] if self.policy.takes_prior else known
+        known += [mb.Knowledge(BOUNDS, prior=PRIOR)] * self.policy.takes_prior
+        return known + [mb.Knowledge(BOUNDS, prior=mb.Prior.learned(), trust=0.9)] * self.policy.learns_prior
 
     def probabilities(self, known: Known, seen: Seen, t: Floats) -> Floats:
         with np.errstate(all="ignore"):
@@ -99,8 +100,10 @@ class Checks:
         order = [3, 0, 5, 4, 1, 2]
         parts = {name: getattr(Known.of([own]), name) for name in ("lower", "upper", "low", "high", "log_n")}
         turned: dict[str, Any] = {name: None if part is None else part[:, order] for name, part in parts.items()}
-        prior = Known.of([own]).prior
-        permuted = Known(**turned, prior=None if prior is None else (prior[0][:, order], prior[1][:, order]))
+        prior, learned = Known.of([own]).prior, Known.of([own]).learned
+        permuted = Known(
+            **turned, prior=None if prior is None else (prior[0][:, order], prior[1][:, order]), learned=learned
+        )
         again = self.probabilities(permuted, Seen(*(part[:, order] for part in parts_of(seen))), t)
         np.testing.assert_allclose(again, found[:, order], atol=self.accuracy, err_msg="the order of the arms matters")
         scaled = self.probabilities(Known.of([in_units(own, -300.0, 50.0)]), seen, t)
@@ -209,7 +212,7 @@ def in_units(own: mb.Knowledge, shift: float, factor: float) -> mb.Knowledge:
     """The same knowledge of rewards in other units."""
     bounds, prior = own.bounds, own.prior
     ends = {name: shift + factor * getattr(bounds, name) for name in ("lower", "upper", "low", "high")}
-    if prior is not None:
+    if prior is not None and not prior.is_learned:
         prior = mb.Prior(shift + factor * np.array(prior.mean), prior.strength)
     return mb.Knowledge(mb.MeanBounds(**ends, arms=bounds.arms), prior=prior, trust=own.trust)
 
