@@ -222,6 +222,37 @@ def lose_connection(page: Any, expect: Any) -> None:
     expect(page.locator("body.old")).to_have_count(0)
 
 
+@pytest.mark.filterwarnings("ignore::meanbounds.agents.guardrails.GuardrailWarning")
+def test_a_stop_and_a_verdict(browser: Any, tmp_path: Path) -> None:
+    """The reason why an option is stopped, which is best, and how often means have moved."""
+    expect = pytest.importorskip("playwright.sync_api").expect
+    expect.set_options(timeout=PATIENCE)
+    rail = mb.Guardrail(EVIL, worse=0.02, level=0.05)
+    known, drift = mb.MeanBounds.vacuous(["tPA", EVIL]), mb.evidence.Drift(alarm=0.5)
+    agent = mb.Agent(mb.OptimisticGittins(), {"north": known}, seed=3, guardrails=[rail], drift=drift)
+    with Store.create(tmp_path / "clinic.db", "clinic", agent) as store:
+        clinic = store["clinic"]
+        for number in range(60):
+            made = clinic.decide(str(number), "north", [["tPA", EVIL][number % 2], "tPA"])
+            clinic.reward(str(number), float(number > 30), outcomes={EVIL: float(made.arm == EVIL)})
+        (stop,) = clinic.agent.stops()
+        token = make_token(store.database, ["read"])
+        with serving(store) as url:
+            for width, scheme in ((390, "dark"), (1280, "light")):
+                with opened(browser, url, width, scheme) as page:
+                    page.get_by_label("This service asks for a token").fill(token)
+                    page.keyboard.press("Enter")
+                    expect(page.locator("#alarms")).to_have_text(str(stop))
+                    expect(page.locator("#options .row").nth(1)).to_contain_text(f"Not played: {stop.why}")
+                    for said in (
+                        "Best: \u2068tPA\u2069, with probability above 99.9%.",
+                        "Going on is worth at most 0.000 a decision.",
+                        "Means moved: older rewards were forgotten 1 time.",
+                    ):
+                        expect(page.locator("#verdict")).to_contain_text(said)
+                    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_the_context_of_a_case_on_a_phone(browser: Any, tmp_path: Path) -> None:
     """Raw columns lead to the context that they are in, and wrong ones to what is wrong with them."""
     expect = pytest.importorskip("playwright.sync_api").expect

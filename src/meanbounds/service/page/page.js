@@ -88,7 +88,7 @@ function showContext(here) {
   $("forced").textContent = forced ? `Here only ${named(forced[1])} is played, because a person forced it.` : "";
   $("changed").textContent = here.changed ? `The experts do ${here.changed} here than was known. Replace the bounds on them, or the promise may break.` : "";
   const [best, sure, worth] = here.verdict ?? [], unit = 10 ** now.digits;
-  $("verdict").textContent = [here.verdict && `Best: ${named(best)}, with probability ${percent(sure)}. Going on is worth at most ${number(Math.ceil(worth * unit) / unit)} a decision.`,
+  $("verdict").textContent = [here.verdict && `Best: ${named(best)}, with probability ${sure > 0.999 ? "above 99.9%" : percent(sure)}. Going on is worth at most ${number(Math.ceil(worth * unit) / unit)} a decision.`,
     here.restarts && `Means moved: older rewards were forgotten ${many(here.restarts, "time")}.`].filter(Boolean).join(" ");
   const { arms, lower, upper } = here.bounds, expert = arms.findIndex(isExpert);
   const ends = [...lower, ...upper, ...here.earned.flatMap(([rewards, , ...limits]) => (rewards ? limits : []))];
