@@ -36,7 +36,9 @@ __all__ = ["AGENT", "BOUNDS", "example", "hostile"]
 BOUNDS = mb.MeanBounds([0.1, 0.2, 0.0], [0.9, 0.8, 1.0], arms=["a", "b", mb.EXPERT])
 CLINICS = Split("clinic", left=("north",), right=("south",), missing="left")
 TREE = Tree((Split("age", 75.0), CLINICS, None, None, None))
-AGENT = mb.Agent(mb.GLUE(), dict.fromkeys(["north", "south", *TREE.contexts], BOUNDS), seed=7, tree=TREE)
+RAIL = mb.Guardrail("pain", worse=0.1, level=0.9)
+KNOWN = dict.fromkeys(["north", "south", *TREE.contexts], BOUNDS)
+AGENT = mb.Agent(mb.GLUE(), KNOWN, seed=7, tree=TREE, guardrails=[RAIL])
 RAW_COLUMNS: list[Any] = [
     {"age": 81, "clinic": "north"},
     {"age": "7,5", "clinic": None, "more": [1]},
@@ -45,6 +47,9 @@ RAW_COLUMNS: list[Any] = [
 CANDIDATE = {"name": "c", "features": [0.5, 0.1]}
 RIGHT: dict[str, list[Any]] = {  # what may be given in a field with this name
     "id": [f"id-{k}" for k in range(100)],
+    "unit": [f"unit-{k}" for k in range(10)],
+    "hold": [None, 0, 3600],
+    "outcomes": [None, {}, {"pain": 0.5}],
     "context": [*["north", "south"] * 8, "new-1", "new-2", ["new-3", "x"], *RAW_COLUMNS * 3],
     "eligible": [["a", "b"], ["a", {"expert": True}], [CANDIDATE, "a"]],
     "policy": [mb.GLUE().to_dict(), mb.ThompsonSampling().to_dict()],
@@ -70,7 +75,7 @@ LINES += (
 LINES += b"|Upgrade: h2c\r\nConnection: Upgrade|X-Forwarded-For: 127.0.0.1|X-Api-Key: x|Content-Encoding: gzip|A b: c"
 LINES += b"|A: \xff|: x| folded|Transfer-Encoding: chunked|A: " + b"x" * 17_000 + b"|" + b"A: b\r\n" * 3_000
 NEVER = re.compile(rb'Traceback|File "|/tmp|site-packages|elsewhere')
-NEVER_LOGGED = re.compile(r"north|south|new-|id-\d|mb_|elsewhere.db|Bearer|ward-3|/tmp")
+NEVER_LOGGED = re.compile(r"north|south|new-|id-\d|unit-\d|mb_|elsewhere.db|Bearer|ward-3|/tmp")
 QUICK = 0.04  # seconds to wait for an answer to what may be no request
 CASES = "decision", "observation"
 Done = tuple[str, str, str]  # the kind of an event, the agent, and the id or the version
@@ -82,11 +87,14 @@ def example(kind: Any, rng: Any) -> Any:
         one = get_args(kind)[0]
         return [example(one, rng) for _ in range(3)] if rng.random() < 0.3 else example(one, rng)
     if kind.__name__ == "Asked":
-        return {"context": {"request_id": str(rng.choice(RIGHT["id"])), "context": "north"}}
+        key = str(rng.choice(["request_id", "targetingKey"]))
+        return {"context": {key: str(rng.choice(RIGHT["id"])), "context": "north"}}
     fields, unset = msgspec.structs.fields(kind), msgspec.UNSET
     names = [one.name for one in fields if one.required or (one.default is not unset and rng.random() < 0.5)]
     either = [one.name for one in fields if one.default is unset]
     names += [str(rng.choice(either))] if either else []
+    if "unit" in kind.__struct_fields__:
+        names = [name for name in names if name not in ("id", "unit")] + [str(rng.choice(["id", "unit"], p=[0.8, 0.2]))]
     return {name: values[rng.integers(len(values))] for name in names for values in [RIGHT.get(name, ODD)]}
 
 
