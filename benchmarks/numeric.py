@@ -186,7 +186,8 @@ def table(trials: Mapping[str, Patients], runs: int, moments: Sequence[int]) -> 
         lines = [(kind, [cell(own.gain[k], moments[0]) for own, _ in played]) for k, kind in enumerate(EXPERTS)]
         lines += [("worst moment", [f"{own.gain.min():+,.0f}" for own, _ in played])]
         lines += [("share asked", [f"{own.asked.mean():.0%}" for own, _ in played])]
-        lines += [("broken", [f"{own.broken.sum()} of {own.broken.size}" for own, _ in played])]
+        said = [f"{own.broken.sum()} of {own.broken.size}" for own, _ in played]
+        lines += [("broken", [one * (PROMISES[kept] is not None) for one, (_, kept) in zip(said, agents, strict=True)])]
         lines += [("contexts", [f"{count:.1f}" for _, count in played])]
         found += [[name, kind, *cells] for kind, cells in lines]
         print(*(" | ".join(line) for line in found[-len(lines) :]), sep="\n", flush=True)
