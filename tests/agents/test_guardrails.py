@@ -61,6 +61,14 @@ def test_the_experts_own_cases_are_the_level_where_none_is_given(harm: float, of
     assert found >= 15 if often else found <= binom.isf(1e-6, 20, 0.05)
 
 
+def test_no_option_is_stopped_where_the_experts_are_so_bad_that_everything_is_within_the_limit() -> None:
+    agent = an_agent(level=None, worse=0.2)
+    for case in range(400):
+        agent.report("bleeding", float(case % 10 > 0), mb.EXPERT, "ill")
+        agent.report("bleeding", 1.0, "new", "ill")
+    assert not agent.stops()
+
+
 def test_a_stop_is_said_once_saved_and_lifted_by_restore() -> None:
     agent = an_agent(level=0.05)
     with pytest.warns(GuardrailWarning, match="'new' is stopped: bleeding has the mean 1 in"):
@@ -92,6 +100,9 @@ def test_contexts_and_options_may_come_later() -> None:
 
 
 def test_nonsense_is_refused() -> None:
+    alone = mb.Agent(mb.UCB(), mb.MeanBounds.vacuous(2), guardrails=[mb.Guardrail("bleeding", worse=0.02)])
+    with pytest.raises(ValueError, match="cannot ask experts"):
+        alone.report("bleeding", 1.0, 0)
     agent = an_agent()
     for outcome, value in (("blood", 1.0), ("bleeding", 1.5), ("bleeding", float("nan")), ("bleeding", True)):
         with pytest.raises(ValueError, match=r"no guardrail is about|is a number from 0 to 1"):

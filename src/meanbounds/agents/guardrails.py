@@ -160,19 +160,20 @@ class Outcomes:
         """Take one value of an outcome, and return why the option has to stop, if it has to."""
         share = self.share(name, value)
         rail, place = self.guardrails[name], [*self.guardrails].index(name)
+        expert = contexts.expert if rail.level is None else contexts.position.get(EXPERT, -1)
         more = [max(0, size - own) for size, own in zip(contexts.seen.shape[::2], self.seen.shape[2:], strict=True)]
         if any(more):
             self.seen = np.pad(self.seen, ((0, 0), (0, 0), *((0, own) for own in more)))
         self.seen[place, :, row, arm] += 1.0, share
         n, total = self.seen[place, :, :, arm]
-        cases, expert = int(n.sum()), contexts.position.get(EXPERT, -1)
+        cases = int(n.sum())
         is_out = any(one.arm == contexts.arms[arm] and one.outcome == name for one in self.stops)
         if arm == expert or is_out or cases % max(1, cases // _LOOKS):
             return None
         rows = np.flatnonzero(n)
         n, total, worse = n[rows], total[rows], rail.worse / (rail.high - rail.low)
         if rail.level is None:
-            log_e, level = _beside(n, total, *self.seen[place][:, rows, contexts.expert], worse)
+            log_e, level = _beside(n, total, *self.seen[place][:, rows, expert], worse)
         else:
             level = self._levels(rail, rows, contexts)
             log_e = float(_LOG_WEIGHT + np.logaddexp.reduce(_won(n, total, level + worse).sum(axis=1)))
@@ -245,12 +246,14 @@ def _beside(n: Floats, total: Floats, asked: Floats, theirs: Floats, worse: floa
     against m, averaged over means, is an e-process if m is theirs. The least over m, for the best stake, is below it.
     """
     lacks, growth = asked - theirs, np.expm1(_STAKES)[:, None]
-    low, high = np.zeros((len(_STAKES), len(n))), np.full((len(_STAKES), len(n)), 1.0 - worse)
+    low, high = np.zeros((len(_STAKES), len(n))), np.ones((len(_STAKES), len(n)))
     for _ in range(40):  # the logarithm is convex in m
         m = 0.5 * (low + high)
-        slope = lacks / (1.0 - m) - theirs / m - n * growth / (1.0 + growth * (m + worse))
+        fall = np.where(m + worse < 1.0, n * growth / (1.0 + growth * (m + worse)), 0.0)  # no limit is above 1
+        slope = lacks / (1.0 - m) - theirs / m - fall
         low, high = np.where(slope < 0.0, m, low), np.where(slope < 0.0, high, m)
+    m = 0.5 * (low + high)
     mixture = betaln(theirs + 0.5, lacks + 0.5) - log(pi)
-    ratio = mixture - xlogy(theirs, high) - xlog1py(lacks, -high)
-    log_e = float(_LOG_WEIGHT + (_won(n, total, high + worse) + ratio).sum(axis=1).max())
+    ratio = mixture - xlogy(theirs, m) - xlog1py(lacks, -m)
+    log_e = float(_LOG_WEIGHT + (_won(n, total, m + worse) + ratio).sum(axis=1).max())
     return log_e, np.where(asked > 0.0, theirs / np.maximum(asked, 1.0), 1.0)
