@@ -42,6 +42,7 @@ class Drift:
     alarm
         The probability of a false alarm, for each arm between two restarts. On an alarm all arms of the context forget
         their rewards, the arm that changed those before its change, and bounds and priors are no longer trusted.
+        Rewards that come the later the lower (or the higher) they are look like a change when the late ones begin.
     cap
         As how many rewards an arm's rewards count at most, so that a slow drift is followed; None for no limit.
     half_life
