@@ -1,7 +1,8 @@
 """What it costs and gains to follow means that move, beside other libraries' own policies for that.
 
-Usage: python -m benchmarks.drift [--quick] [--alone]. Prints a table of regret as a ratio to the same policy without
-`mb.evidence.Drift`, which is `mb.OptimisticGittins()`: five options, 10,000 rounds. `--alone` leaves out the libraries.
+Usage: python -m benchmarks.drift [--quick] [--alone] [--write docs/live.md]. Prints a table of regret as a ratio to the
+same policy without `mb.evidence.Drift`, which is `mb.OptimisticGittins()`: five options, 10,000 rounds. `--alone`
+leaves out the libraries.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import argparse
 import importlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import meanbounds as mb
+from benchmarks.gain import write
 from meanbounds.evidence import Drift
 from meanbounds.simulation import Changing
 from meanbounds.support.types import Floats
@@ -154,17 +157,20 @@ def table(problems: int, runs: int, others: dict[str, Callable[[int], Any]], few
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, and write it into a page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a look")
     parser.add_argument("--alone", action="store_true", help="without other libraries")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into this page")
     options = parser.parse_args()
-    sizes = (3, 8, 1) if options.quick else (40, 32, 12)
+    sizes = (3, 8, 1) if options.quick else (40, 32, 4)
     found = table(sizes[0], sizes[1], {} if options.alone else OTHERS, sizes[2])
-    print("|", " | ".join(["", *WORLDS]), "|")
-    print("|---|" + "---:|" * len(WORLDS))
-    for name, ratios in found.items():
-        print("|", " | ".join([name, *(f"{ratio:.2f}" for ratio in ratios)]), "|", flush=True)
+    rows = [["", *WORLDS], ["---", *["---:"] * len(WORLDS)]]
+    rows += [[name, *(f"{ratio:.2f}" for ratio in ratios)] for name, ratios in found.items()]
+    for row in rows:
+        print(*row, sep=" | ")
+    if options.write:
+        write(options.write, "drift: python -m benchmarks.drift --write docs/live.md", rows)
 
 
 if __name__ == "__main__":

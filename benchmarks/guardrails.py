@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom
@@ -16,8 +17,8 @@ from scipy.stats import binom
 import meanbounds as mb
 
 ARMS = ["tempting", "at its limit", "safe", "safest"]
-PAYS = dict(zip(ARMS, (0.6, 0.55, 0.5, 0.45), strict=True))
-HARMS = dict(zip(ARMS, (0.15, 0.02, 0.0, 0.0), strict=True)) | {mb.EXPERT: 0.0}  # above the experts
+PAYS: dict[Any, float] = dict(zip(ARMS, (0.6, 0.55, 0.5, 0.45), strict=True))
+HARMS: dict[Any, float] = dict(zip(ARMS, (0.15, 0.02, 0.0, 0.0), strict=True)) | {mb.EXPERT: 0.0}  # above the experts
 LEVELS = {"well": 0.03, "ill": 0.2}
 WORSE, ERROR, ROUNDS, ALLOWED = 0.02, 0.05, 3_000, 30.0
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import betaln, xlog1py, xlogy
 
-from meanbounds.agents.contexts import Context, Contexts
+from meanbounds.agents.contexts import Contexts
 from meanbounds.bounds import EXPERT, Arm, plain_arms
 from meanbounds.evidence.processes import check_error
 from meanbounds.support.checks import as_float, as_mapping, fits_range, shown, within
@@ -69,7 +69,7 @@ class Guardrail:
 
     outcome: str
     worse: float
-    level: float | Mapping[Context, float] | None = None
+    level: float | Mapping[Any, float] | None = None
     low: float = 0.0
     high: float = 1.0
     error: float = 0.05
