@@ -134,20 +134,6 @@ def test_where_bounds_decide_no_program_is_solved(counted: list[int]) -> None:
     assert counted == []
 
 
-def test_rows_are_independent_of_each_other() -> None:
-    feasible, parameter = few_bounded(3, 30, 5, 4)
-    rounds = Rounds(feasible, parameter, 8, np.random.default_rng(3))
-    for _ in range(40):
-        sets, clip, wanted = rounds.ask(8)
-        index, _ = indices(feasible, feasible.own, sets, clip, wanted)
-        rounds.play(index)
-    for row in range(8):
-        part = slice(row, row + 1)
-        one = Ellipsoids(sets.centre[part], sets.precision[part], sets.inverse[part], sets.radius[part])
-        alone, _ = indices(feasible, feasible.own, one, clip[part], wanted[part])
-        np.testing.assert_allclose(alone[0][wanted[row]], index[row][wanted[row]], atol=TOLERANCE)
-
-
 def test_equal_arms_have_equal_indices() -> None:
     own = instance(np.random.default_rng(9), "twins", 8, 3)
     own.lower[4:], own.upper[4:] = -1.0, 1.0

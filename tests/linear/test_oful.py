@@ -85,19 +85,6 @@ def test_the_known_part_of_each_mean_is_added_back(policy: LinearPolicy) -> None
         assert agent.pull() == 1
 
 
-def test_the_confidence_set_covers_the_parameter() -> None:
-    """Each run misses with probability 0.05 at most; more than 45 of 400 do so with probability 6e-7."""
-    arms, theta = bounded(3, uneven=True)
-    policy, rows, rng = mb.ROFUL(index="clip", failure=0.05), 400, np.random.default_rng(5)
-    state, keys, missed = policy.start(arms, rows), stream(5, np.arange(rows), "policy"), np.zeros(rows, dtype=np.bool_)
-    for t in range(300):
-        error = theta - state.parameter
-        missed |= np.einsum("ri,rij,rj->r", error, state.precision, error) > policy.radius(state) ** 2
-        chosen = policy.choose(state, None, Draws(keys, t))
-        policy.learn(state, chosen, rewards(arms, theta, chosen, rng.random(rows)))
-    assert missed.sum() <= 45
-
-
 def test_policies_are_saved_by_name_and_refuse_nonsense() -> None:
     for policy in POLICIES:
         assert LinearPolicy.from_dict(policy.to_dict()) == policy
