@@ -13,8 +13,6 @@ from scipy import stats
 import meanbounds as mb
 from meanbounds.evidence import Contradiction, ContradictionWarning, Watch, contradicted, log_e
 from meanbounds.known import Known, Seen
-from meanbounds.policies.base import choose
-from meanbounds.support.streams import Draws, stream
 from meanbounds.support.types import Integers
 
 STARS = mb.MeanBounds([1.8, 2.2, 1.0], [3.0, 5.0, 2.6], low=1.0, high=5.0)  # four of the bounds say something
@@ -168,41 +166,3 @@ def test_wrong_bounds_are_found(means: list[float], soon: int) -> None:
     found = first_alarms(RIGHT, means, 0.01, 200, 20_000, step=10)
     assert (found < 20_000).all()
     assert np.median(found) < soon
-
-
-def test_a_cap_2_too_low_of_30_under_glue() -> None:
-    """The best arm pays 28 and its cap says 26: GLUE clips its index there, below what the other arm may still pay.
-
-    So for 5,000 rounds GLUE does not play the arm, and no reward can speak against the cap. Once it does, the sum of
-    squares shows within 150 rewards what takes several hundred by the sum alone.
-    """
-    told, rng, policy = Told(mb.MeanBounds([0.0, 0.0], [26.0, 30.0], high=30.0)), np.random.default_rng(4), mb.GLUE()
-    keys, found, t = stream(4, [0], "policy"), list[Contradiction](), 0
-    while not found and t < 9_000:
-        arm = int(choose(policy, told.known, told.seen, np.array([t + 1.0]), Draws(keys, t))[0])
-        found, t = told.tell(arm, ((28.0, 25.0)[arm] + 3.0 * (rng.random() - 0.5)) / 30.0), t + 1
-        assert t > 5_000 or arm == 1
-    assert [(one.arm, one.side, one.bound) for one in found] == [(0, "upper", 26.0)]
-    plays, total = told.seen.plays[0, 0], told.seen.total[0, 0]
-    assert plays <= 150
-    assert log_e(plays, total, upper=26 / 30) < math.log(1 / 0.01)
-
-
-@pytest.mark.parametrize("kind", ["upper", "lower"])
-def test_delays_that_depend_on_the_reward(kind: str) -> None:
-    """Rewards that speak against the bound come at once, the others 150 pulls late; the mean is at the bound.
-
-    60 runs with an error of 0.01: more than 7 false alarms have probability 1e-7. Without the missing ones all runs
-    would give one.
-    """
-    known = Known.of([mb.Knowledge(mb.MeanBounds([0.5 * (kind == "lower")], [1.0 - 0.5 * (kind == "upper")]))])
-    soon = np.random.default_rng(8).random((60, 300)) < 0.5
-    late, alarms = np.pad(~soon, ((0, 0), (150, 0)))[:, :300].cumsum(axis=1), np.zeros((2, 60), dtype=np.bool_)
-    plays = soon.cumsum(axis=1) + late
-    wins = plays - late if kind == "upper" else late
-    for t in range(300):
-        came, total = (part[:, t : t + 1].astype(np.float64) for part in (plays, wins))
-        seen = Seen(came, total, total, total)
-        alarms |= [contradicted(known, seen, waiting).any(axis=(0, 2)) for waiting in (t + 1 - came, None)]
-    assert alarms[0].sum() <= 7
-    assert alarms[1].all()
