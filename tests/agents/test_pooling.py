@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import json
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 from tests.contract import RARE
+from tests.policies.test_guarded import Always
 
 import meanbounds as mb
 from meanbounds.agents import pooling
@@ -204,14 +204,6 @@ def test_wrong_priors_are_corrected_in_all_contexts_together() -> None:
     assert found[1] > 150
 
 
-@dataclass(frozen=True, repr=False)
-class Stubborn(mb.policies.Policy):
-    """Wants the first option, whatever happens."""
-
-    def probabilities(self, known: Known, seen: Seen, t: Floats, cache: Any = None) -> Floats:
-        return np.where(np.arange(seen.plays.shape[1]) == 0, 1.0, np.zeros(seen.plays.shape))
-
-
 def test_a_shared_promise_is_kept_while_the_value_of_the_experts_is_learned() -> None:
     """8 agents want an option that is worse in two of four contexts, and no log bounds the experts' value.
 
@@ -220,7 +212,7 @@ def test_a_shared_promise_is_kept_while_the_value_of_the_experts_is_learned() ->
     means, values = np.array([0.9, 0.8, 0.2, 0.1]), np.array([0.3, 0.4, 0.5, 0.3])
     names, broken, asked = ["w", "x", "y", "z"], 0, []
     for seed in range(8):
-        guard = Guarded(Stubborn(), mb.Promise(margin=0.05), pooled=True)
+        guard = Guarded(Always(), mb.Promise(margin=0.05), pooled=True)
         bounds = mb.MeanBounds([0.0, 0.0], [1.0, 1.0], arms=["new", mb.EXPERT])
         one, rng = mb.Agent(guard, dict.fromkeys(names, bounds), seed=seed), np.random.default_rng(seed)
         lost, worst, late = 0.0, 0.0, 0

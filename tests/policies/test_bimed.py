@@ -157,15 +157,6 @@ def test_arms_whose_range_ends_below_the_leader_are_not_played() -> None:
     assert choose(mb.BIMED(settle=False), Known.of([own]), seen, np.array([101.0]), draws).tolist() == [1]
 
 
-def test_equal_upper_bounds_settle_at_once() -> None:
-    known, seen = Known.of([mb.Knowledge(mb.MeanBounds([0.2] * 3, [0.8] * 3))]), Seen.empty(1, 3)
-    seen.add(np.array([0]), np.array([1]), np.array([1.0]), np.array([0.5]))
-    draws = Draws(stream(1, [0], "policy"), 0)
-    for policy in (mb.BIMED(), mb.ThompsonSampling()):
-        assert choose(policy, known, seen, np.array([2.0]), draws).tolist() == [1]
-        np.testing.assert_array_equal(policy.probabilities(known, seen, np.array([2.0])), [[0.0, 1.0, 0.0]])
-
-
 def test_parameters_are_checked() -> None:
     wrong: Any = 1
     with pytest.raises(ValueError, match="moments must be 1 or 2; got 3"):

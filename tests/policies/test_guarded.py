@@ -211,29 +211,6 @@ def test_unguarded_the_same_policy_breaks_the_promise() -> None:
     assert below.any(axis=1).mean() > 0.5
 
 
-def test_simulations_and_agents_agree() -> None:
-    guarded = Guarded(mb.OptimisticGittins(), mb.Promise(margin=0.05))
-    known = bounds([0.1, 0.0, 0.55], [1.0, 1.0, 0.65])
-    agent = mb.Agent(guarded, known, seed=3)
-    rng, pulls = np.random.default_rng(1), []
-    for _ in range(150):
-        arm: Any = agent.pull()
-        pulls.append(arm)
-        reward = float(rng.random() < {"a": 0.7, "b": 0.4}.get(arm, 0.6))
-        if arm is mb.EXPERT:
-            agent.observe("b", reward)
-        else:
-            agent.update(arm, reward)
-    seen = agent.means()
-    assert set(pulls) >= {"a", mb.EXPERT}
-    again = mb.Agent.from_dict(agent.to_dict())
-    assert [again.pull() for _ in range(5)] == [agent.pull() for _ in range(5)]
-    np.testing.assert_array_equal(again.means(), seen)
-    assert again.policy == guarded
-    late = mb.simulate(guarded, mb.Bernoulli([0.7, 0.4, 0.6]), known, horizon=300, runs=4, seed=1, delay=20)
-    assert late.final["Guarded(base=OptimisticGittins(), promise=Promise(margin=0.05))"].shape == (4,)
-
-
 def guard(base: Any, promise: Any) -> Guarded:
     return Guarded(base, promise)
 

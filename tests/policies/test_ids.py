@@ -200,18 +200,6 @@ def test_an_arm_that_is_best_for_sure_is_played() -> None:
     assert probabilities(IDS(), known, Seen.empty(1, 2)).tolist() == [[1.0, 0.0]]
 
 
-def test_ranges_and_order_of_arms_do_not_matter() -> None:
-    seen, order = seen_of([4, 9, 30, 2, 0], [3, 6, 12, 1, 0]), np.array([3, 0, 4, 2, 1])
-    known = known_of(BOUNDS)
-    chance = probabilities(IDS(), known, seen)
-    moved = MeanBounds(3.0 + 8.0 * BOUNDS.lower, 3.0 + 8.0 * BOUNDS.upper, low=3.0, high=11.0)
-    np.testing.assert_allclose(probabilities(IDS(), known_of(moved), seen), chance, atol=1e-9)
-    turned = known_of(MeanBounds(BOUNDS.lower[order], BOUNDS.upper[order]))
-    np.testing.assert_allclose(
-        probabilities(IDS(), turned, seen_of(seen.plays[:, order], seen.ones[:, order])), chance[:, order], atol=1e-9
-    )
-
-
 def test_rows_side_by_side_and_eligible_arms_with_one_cache() -> None:
     """Three rows, of which the eligible arms change now and then, decide as each does alone and without a cache."""
     rng, cache, seen = np.random.default_rng(8), dict[str, Any](), Seen.empty(3, 5)

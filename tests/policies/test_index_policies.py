@@ -142,3 +142,14 @@ def test_settling_where_caps_differ_by_rounding_or_an_arm_is_freed_up_to_its_own
 def test_an_arm_that_can_at_best_tie_with_a_certain_one_is_left_out() -> None:
     known = mb.Knowledge(mb.MeanBounds([1.0, 1.0], [1.0, 1.0]), trust=[1.0, 0.9])
     assert mb.Agent(mb.GLUE(), known, seed=1).indices().tolist() == [1.0, -np.inf]
+
+
+@pytest.mark.filterwarnings("ignore::meanbounds.evidence.ContradictionWarning")
+@pytest.mark.parametrize("policy", CLIPPED, ids=str)
+def test_an_arm_that_is_not_on_offer_frees_no_other(policy: mb.policies.IndexPolicy) -> None:
+    """What excludes c are the bounds of a, which are hardly doubted; those of b are, and b is not on offer."""
+    bounds = mb.MeanBounds([0.7, 0.8, 0.1], [0.9, 0.9, 0.6], arms=["a", "b", "c"])
+    agent = mb.Agent(policy, mb.Knowledge(bounds, trust=[0.9999, 0.5, 1.0]), seed=1)
+    for _ in range(100):
+        assert agent.pull(eligible=["a", "c"]) == "a"
+        agent.update("a", 0.2)  # far below what c may be, and below its own bound

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import pytest
 
 import meanbounds as mb
-from meanbounds.known import Known, Seen
 from meanbounds.policies import Guarded
 from meanbounds.support.types import Floats
 from meanbounds.theory import guarded_asks
-
-
-@dataclass(frozen=True, repr=False)
-class Best(mb.policies.Policy):
-    """Knows that the first arm is the best option."""
-
-    def scores(self, known: Known, seen: Seen, t: Floats, draws: Any, cache: Any = None) -> Floats:
-        return np.where(np.arange(seen.plays.shape[1]) == 0, 0.0, np.full(seen.plays.shape, -np.inf))
+from tests.policies.test_guarded import Always
 
 
 @pytest.mark.parametrize(("margin", "best"), [(0.05, 0.75), (0.1, 0.7), (0.05, 0.9)])
 def test_guard_overrules_no_more_often(margin: float, best: float) -> None:
     """In none of 200 runs is a policy that knows the best option overruled more often than the bound says."""
     known = mb.MeanBounds([0.0, 0.7], [1.0, 0.7], arms=["new", mb.EXPERT])
-    guarded, rounds = Guarded(Best(), mb.Promise(margin=margin)), 6000
+    guarded, rounds = Guarded(Always(), mb.Promise(margin=margin)), 6000
     found = mb.simulate(guarded, mb.Bernoulli([best, 0.7]), known, horizon=rounds, runs=200, seed=1, checkpoints=1)
     asks = next(iter(found.plays.values()))[:, 1]
     limit = guarded_asks(guarded, value=0.7, best=best, horizon=rounds)
