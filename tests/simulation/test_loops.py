@@ -115,3 +115,34 @@ def test_an_agent_follows_an_edited_formula(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_loop_that_has_to_be_loaded_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     mb.simulate(mb.GLUE(), Bernoulli([0.6, 0.5]), horizon=10, runs=1, seed=1, compiled=True, progress=True)
     assert "loading the compiled loop of GLUE; the first time takes some seconds" in capsys.readouterr().err
+
+
+MEANS = np.array([0.9, 0.8, 0.7, 0.6])
+NARROW = mb.MeanBounds([0.85, 0.4, 0.3, 0.1], [0.98, 0.97, 0.87, 0.93])
+WIDE = np.random.default_rng(3).random(20)
+WORLDS: dict[str, tuple[Any, mb.MeanBounds, float]] = {
+    "bounds": (Bernoulli(MEANS), NARROW, 1.5),
+    "vacuous": (Bernoulli(WIDE), mb.MeanBounds.vacuous(20), 1.5),
+    "graded": (Uniform(MEANS), mb.MeanBounds([0.2, 0.1, 0.0, 0.3], [1.0, 0.9, 0.8, 0.9]), 2.0),
+    "known": (Bernoulli([0.5, 0.45, 0.3]), mb.MeanBounds([0.0, 0.45, 0.0], [1.0, 0.45, 0.6]), 2.0),
+    "wrong": (Bernoulli([0.9, 0.4]), mb.MeanBounds([0.2, 0.3], [0.6, 0.7]), 1.5),
+    "ranges": (
+        Uniform([3.0, 1.5, 4.0], low=[0.0, -5.0, 3.0], high=[6.0, 5.0, 5.0]),
+        mb.MeanBounds([1.0, -4.0, 3.2], [5.0, 3.5, 5.0], low=[0.0, -5.0, 3.0], high=[6.0, 5.0, 5.0]),
+        1.2,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:arm")  # means outside their bounds
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_loop_of_information_directed_sampling_plays_as_the_policy_does(world: str) -> None:
+    environment, bounds, power = WORLDS[world]
+    by_loop, by_numpy = (
+        mb.simulate(
+            {"IDS": mb.IDS(power=power)}, environment, bounds, horizon=700, runs=3, seed=4, compiled=compiled, workers=1
+        )
+        for compiled in (True, False)
+    )
+    np.testing.assert_array_equal(by_loop.plays["IDS"], by_numpy.plays["IDS"])
+    np.testing.assert_allclose(by_loop.curves["IDS"], by_numpy.curves["IDS"], atol=1e-9)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.simulation.test_environments import Wrong
 
 import meanbounds as mb
 from meanbounds.simulation import Bernoulli, Changing, Delay, Uniform
@@ -63,14 +66,6 @@ def test_the_nth_pull_of_an_arm_gives_the_same_reward_under_every_policy() -> No
     assert kept["a"][0].rewards != kept["a"][1].rewards  # another run
     assert 0.8 <= min(kept["a"][0].rewards) <= max(kept["a"][0].rewards) <= 1.0
     assert len(set(kept["b"][0].rewards)) == 50
-
-
-def test_an_agent_plays_as_its_policy_does() -> None:
-    agents = {"agent": lambda seed: mb.Agent(mb.BKLUCB(), BOUNDS, seed=seed)}
-    by_agent = mb.simulate(agents, ENVIRONMENT, BOUNDS, horizon=300, runs=3, seed=5)
-    by_policy = mb.simulate(mb.BKLUCB(), ENVIRONMENT, BOUNDS, horizon=300, runs=3, seed=5)
-    # Ties alone are decided by other numbers: these bounds leave none that matter after the first pulls.
-    assert abs(by_agent.final["agent"].mean() - by_policy.final["BKLUCB"].mean()) < 2.0
 
 
 def test_an_object_is_copied_for_each_run() -> None:
@@ -143,18 +138,6 @@ def test_a_simulation_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
         np.testing.assert_array_equal(first.curves[label], again.curves[label])
 
 
-class Double(mb.simulation.Environment):
-    """Pays twice what its range allows."""
-
-    def reward(self, arms: Any, u: Any) -> Any:
-        return 2.0 * u + 0.0 * self.means[arms]
-
-
-def test_the_rewards_of_ones_own_environment_are_checked() -> None:
-    with pytest.raises(ValueError, match="Double"):
-        mb.simulate(mb.UCB(), Double([0.5, 0.5]), horizon=10, runs=1, seed=1)
-
-
 def test_blocks_are_found_again_by_another_process(tmp_path: Path) -> None:
     code = (
         "import sys, meanbounds as mb\n"
@@ -165,35 +148,22 @@ def test_blocks_are_found_again_by_another_process(tmp_path: Path) -> None:
         assert len(list(tmp_path.glob("block-*.npz"))) == 1
 
 
-def test_pending_pulls_count_as_in_an_agent_by_default() -> None:
-    def plays(pending: Any) -> Any:
-        late = mb.simulate(
-            [mb.GLUE(), mb.BUCB()], ENVIRONMENT, BOUNDS, horizon=200, runs=9, seed=2, delay=20, pending=pending
-        )
-        return late.plays
-
-    np.testing.assert_array_equal(plays(None)["GLUE"], plays("count")["GLUE"])
-    np.testing.assert_array_equal(plays(None)["BUCB"], plays("ignore")["BUCB"])
-
-
-def test_a_backend_changes_nothing() -> None:
-    here = mb.simulate(mb.GLUE(), ENVIRONMENT, BOUNDS, horizon=50, runs=300, seed=4)
-    there = mb.simulate(mb.GLUE(), ENVIRONMENT, BOUNDS, horizon=50, runs=300, seed=4, backend="threading", workers=2)
-    np.testing.assert_array_equal(here.curves["GLUE"], there.curves["GLUE"])
-
-
-def test_a_dask_cluster_changes_nothing() -> None:
+@contextmanager
+def dask_cluster() -> Iterator[None]:
     distributed = pytest.importorskip("distributed")
-    here = mb.simulate(mb.GLUE(), ENVIRONMENT, BOUNDS, horizon=50, runs=300, seed=4)
-    with (
-        warnings.catch_warnings(),
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster),
-    ):
+    own = {"processes": False, "protocol": "tcp", "host": "127.0.0.1", "dashboard_address": None}
+    with warnings.catch_warnings(), distributed.LocalCluster(n_workers=1, threads_per_worker=2, **own) as cluster:
         warnings.simplefilter("ignore")
-        there = mb.simulate(mb.GLUE(), ENVIRONMENT, BOUNDS, horizon=50, runs=300, seed=4, backend="dask")
+        with distributed.Client(cluster):
+            yield
+
+
+@pytest.mark.parametrize(("backend", "around"), [("threading", nullcontext), ("dask", dask_cluster)])
+def test_a_backend_changes_nothing(backend: str, around: Any) -> None:
+    given: dict[str, Any] = {"horizon": 50, "runs": 300, "seed": 4}
+    here = mb.simulate(mb.GLUE(), ENVIRONMENT, BOUNDS, **given)
+    with around():
+        there = mb.simulate(mb.GLUE(), ENVIRONMENT, BOUNDS, **given, backend=backend, workers=2)
     np.testing.assert_array_equal(here.curves["GLUE"], there.curves["GLUE"])
 
 
@@ -218,6 +188,7 @@ def test_means_outside_their_bounds_are_said() -> None:
         (([mb.GLUE(), mb.GLUE()], ENVIRONMENT), "several policies are called 'GLUE'"),
         ((mb.GLUE(), [0.9, 0.8]), r"environment must be an object such as mb\.Bernoulli"),
         ((mb.GLUE(), Bernoulli), r"did you mean mb\.Bernoulli\(\.\.\.\)"),
+        ((mb.UCB(), Wrong([0.5, 0.5])), r"Wrong\.reward returned 1"),
         ((mb.GLUE(), ENVIRONMENT, mb.MeanBounds([0.1], [0.9])), "the environment has 3 arms, the bounds have 1"),
         ((mb.GLUE(), ENVIRONMENT, mb.Knowledge(BOUNDS, prior=mb.Prior(0.5, 4))), "GLUE makes no use of a prior"),
     ],
