@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from meanbounds.logs.values import arm_names, labels, natural_order, numbers, uses_commas
+from meanbounds.logs.values import labels, natural_order, numbers, uses_commas
 
 
 @pytest.mark.parametrize(
@@ -42,20 +42,6 @@ def test_commas_are_decimal_where_nothing_speaks_against_it(column: list[str | N
 )
 def test_numbers_are_labels_without_a_trace_of_their_type(text: str, label: str) -> None:
     assert labels([text], "number") == [label]
-
-
-def test_times_keep_midnight_beside_other_times() -> None:
-    texts = ["2024-01-01 00:00:00", "2024-01-01 12:30:00", None]
-    assert labels(texts, "time") == texts
-    assert labels(["2024-01-01 00:00:00"], "text") == ["2024-01-01 00:00:00"]
-
-
-@pytest.mark.parametrize(
-    ("names", "whole"), [(["0", "-12"], True), (["1", "01"], False), (["-0"], False), (["1.0"], False)]
-)
-def test_arms_are_whole_numbers_if_that_loses_nothing(names: list[str], whole: bool) -> None:
-    assert [isinstance(arm, int) for arm in arm_names(names)] == [whole] * len(names)
-    assert [str(arm) for arm in arm_names(names)] == names
 
 
 def test_natural_order_does_not_depend_on_the_order_given() -> None:
