@@ -6,19 +6,11 @@ import re
 import signal
 from pathlib import Path
 
-import pytest
-
 from tests.conftest import cluster, find_program
 from tests.service.crashing import CLIENTS, Seen, check_acknowledged, killed
 from tests.service.losing import kill_store
 
 START = 5.0  # seconds until a service that was killed answers again
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where a store can be made."""
-    return str(tmp_path / "clinic.db") if request.param == "sqlite" else request.getfixturevalue("postgres_database")
 
 
 def check(address: str, seen: Seen, lives: int) -> None:
