@@ -93,7 +93,7 @@ def example(kind: Any, rng: Any) -> Any:
     names = [one.name for one in fields if one.required or (one.default is not unset and rng.random() < 0.5)]
     either = [one.name for one in fields if one.default is unset]
     names += [str(rng.choice(either))] if either else []
-    if "unit" in kind.__struct_fields__:
+    if "unit" in [one.name for one in fields]:
         names = [name for name in names if name not in ("id", "unit")] + [str(rng.choice(["id", "unit"], p=[0.8, 0.2]))]
     return {name: values[rng.integers(len(values))] for name in names for values in [RIGHT.get(name, ODD)]}
 

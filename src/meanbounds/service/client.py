@@ -15,7 +15,7 @@ import msgspec
 from meanbounds.bounds import EXPERT, Arm
 from meanbounds.linear import Candidate
 from meanbounds.service.commands import DecideAnswer, DoneAnswer
-from meanbounds.service.state import Where, plain
+from meanbounds.service.state import Outcomes, Where, plain
 
 __all__ = ["Client", "ServiceError"]
 
@@ -66,7 +66,7 @@ class Client:
     def decide(
         self,
         context: Where = None,
-        eligible: Iterable[Arm | Candidate] | None = None,
+        eligible: Iterable[Any] | None = None,
         id: str | None = None,
         unit: str | None = None,
     ) -> DecideAnswer:
@@ -83,9 +83,7 @@ class Client:
             return msgspec.structs.replace(found, arm=arm)
         return found
 
-    def reward(
-        self, id: str, reward: float | None, arm: Arm | None = None, outcomes: Mapping[str, float] | None = None
-    ) -> DoneAnswer:
+    def reward(self, id: str, reward: float | None, arm: Arm | None = None, outcomes: Outcomes = None) -> DoneAnswer:
         """Report the reward of a decision; `arm` is what the experts chose, if they were asked.
 
         `outcomes` are those that have guardrails, such as ``{"bleeding": 0.0}``.
@@ -97,12 +95,7 @@ class Client:
         return self.reward(id, None)
 
     def observe(
-        self,
-        arm: Arm,
-        reward: float,
-        context: Where = None,
-        id: str | None = None,
-        outcomes: Mapping[str, float] | None = None,
+        self, arm: Arm, reward: float, context: Where = None, id: str | None = None, outcomes: Outcomes = None
     ) -> DoneAnswer:
         """Report what experts chose in a case for which no decision was asked, and how it went."""
         given = {"arm": arm, "reward": reward, "context": _sent(context), "outcomes": outcomes}

@@ -40,9 +40,7 @@ __all__ = [
 ]
 
 Id = Annotated[str, Meta(min_length=1, max_length=limits.ID, description="An id of your own, such as a UUID.")]
-Unit = Annotated[
-    str, Meta(min_length=1, max_length=limits.NAME, description="A person or device; its name is not kept.")
-]
+Unit = Annotated[str, Meta(min_length=1, max_length=limits.NAME, description="A person or device; it is not kept.")]
 Part = Annotated[str, Meta(max_length=limits.PART)]
 ContextName = Part | Annotated[list[Part], Meta(min_length=1, max_length=limits.PARTS)]
 ArmName = Annotated[str, Meta(min_length=1, max_length=limits.NAME)] | Annotated[int, Meta(ge=-(2**53), le=2**53)]
@@ -173,9 +171,7 @@ class Reward(_Case, frozen=True, kw_only=True):
             other = body.reward is not None and ((asked and body.chosen != self.arm) or body.outcomes != self.outcomes)
             if body.reward != self.reward or other:
                 had = "was given up" if body.reward is None else f"has had the reward {body.reward:g}"
-                raise RefusedError(
-                    409, "conflict", f"this decision {had}; a reward cannot be changed, nor its outcomes"
-                )
+                raise RefusedError(409, "conflict", f"this decision {had}; a reward and its outcomes cannot be changed")
             return DoneAnswer(own, True)
         if self.reward is None and self.outcomes:
             raise RefusedError(422, "invalid", "outcomes come with a reward: a case that was given up teaches nothing")

@@ -30,6 +30,7 @@ from meanbounds.support.types import Floats
 
 __all__ = [
     "Context",
+    "Outcomes",
     "State",
     "Where",
     "as_context",
@@ -43,6 +44,7 @@ __all__ = [
 
 Context = str | tuple[str, ...]
 Where = Context | Mapping[str, Any] | None  # raw columns, for an agent with a tree
+Outcomes = Mapping[str, float] | None
 
 
 class State:
@@ -191,9 +193,18 @@ class State:
 
     def apply(self, event: Event, body: Body | None = None) -> None:
         """Change as this event says. If that raises an error, nothing has changed."""
-        body = event.said if body is None else body
-        _APPLY[type(body)](self, body)
-        if isinstance(body, Created | Changed):
+        said: Any = event.said if body is None else body
+        outcomes = getattr(said, "outcomes", None) or {}
+        if outcomes and not isinstance(self.agent, Agent):
+            raise ValueError("an agent for arms with features has no guardrails: leave out the outcomes")
+        agent: Any = self.agent if outcomes else None
+        for name, value in outcomes.items():  # before anything changes
+            agent.share_of_outcome(name, value)
+        _APPLY[type(said)](self, said)
+        for name, value in outcomes.items():
+            arm = EXPERT if isinstance(said, Observed) else self.arm(said.arm)
+            agent.report(name, value, arm, *self._where(said.context))
+        if isinstance(said, Created | Changed):
             self.version = event.position
         self.position = event.position
 
@@ -222,7 +233,6 @@ class State:
 
     def _reward(self, body: Rewarded) -> None:
         agent, arm, where = self.agent, self.arm(body.arm), self._where(body.context)
-        self._check(body.outcomes)
         if body.reward is None:
             if not body.forced:
                 agent.cancel(arm, *where)
@@ -231,28 +241,11 @@ class State:
             agent.observe(body.chosen, body.reward, *where, pulled=not body.forced)
         else:
             agent.update(arm, body.reward, *where, pulled=not body.forced)
-        self._report(body.outcomes, arm, where)
-
-    def _check(self, outcomes: Mapping[str, float] | None) -> None:
-        """Refuse outcomes that the agent would not take."""
-        agent: Any = self.agent
-        if outcomes and not isinstance(agent, Agent):
-            raise ValueError("an agent for arms with features has no guardrails: leave out the outcomes")
-        for name, value in (outcomes or {}).items():
-            agent.share_of_outcome(name, value)
-
-    def _report(self, outcomes: Mapping[str, float] | None, arm: Any, where: tuple[Any, ...]) -> None:
-        agent: Any = self.agent
-        for name, value in (outcomes or {}).items():
-            agent.report(name, value, arm, *where)
 
     def _observe(self, body: Observed) -> None:
         if not isinstance(self.agent, Agent):
             raise ValueError("an agent for arms with features has no experts to observe")
-        where = self._where(body.context)
-        self._check(body.outcomes)
-        self.agent.observe(body.arm, body.reward, *where, pulled=False)
-        self._report(body.outcomes, EXPERT, where)
+        self.agent.observe(body.arm, body.reward, *self._where(body.context), pulled=False)
 
     def _change(self, body: Changed) -> None:
         """Set what was changed, on a copy, so that all of it is set or nothing."""
@@ -411,22 +404,18 @@ def read_agent(data: Mapping[str, Any]) -> Agent | LinearAgent:
 def renamed(data: Mapping[str, Any], names: Mapping[Any, Context]) -> dict[str, Any]:
     """A saved agent whose contexts have other names, in the levels of its guardrails, too."""
 
-    def others(saved: Iterable[Any]) -> list[Any]:
-        new = [names[as_context(name)] for name in saved]
-        return [list(name) if isinstance(name, tuple) else name for name in new]
+    def other(saved: Any) -> Any:
+        if as_context(saved) not in names:
+            raise ValueError(f"a guardrail has a level for {saved!r}: there is no such context")
+        name = names[as_context(saved)]
+        return list(name) if isinstance(name, tuple) else name
 
-    data = {**data, "contexts": others(data["contexts"])}
-    rails = [dict(rail) for rail in data.get("outcomes", {}).get("guardrails", ())]
-    for rail in rails:
+    outcomes = {**data.get("outcomes", {})}
+    for place, rail in enumerate(rails := [*outcomes.get("guardrails", ())]):
         if isinstance(rail["level"], list):
-            lacks = [name for name, _ in rail["level"] if as_context(name) not in names]
-            if lacks:
-                raise ValueError(
-                    f"the guardrail {rail['outcome']!r} has a level for {lacks[0]!r}: there is no such context"
-                )
-            own, levels = zip(*rail["level"], strict=True) if rail["level"] else ((), ())
-            rail["level"] = [list(one) for one in zip(others(own), levels, strict=True)]
-    return data | ({"outcomes": {**data["outcomes"], "guardrails": rails}} if rails else {})
+            rails[place] = {**rail, "level": [[other(name), level] for name, level in rail["level"]]}
+    more = {"outcomes": {**outcomes, "guardrails": rails}} if rails else {}
+    return {**data, "contexts": [other(name) for name in data["contexts"]], **more}
 
 
 def read_known(data: Mapping[str, Any], before: Knowledge | None = None) -> Knowledge:

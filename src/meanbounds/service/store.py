@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -17,7 +17,7 @@ from meanbounds.linear import LinearAgent
 from meanbounds.service import commands as do
 from meanbounds.service.database import connect
 from meanbounds.service.refusals import RefusedError, StoreError
-from meanbounds.service.state import Context, State, Where, plain
+from meanbounds.service.state import Context, Outcomes, State, Where, plain
 from meanbounds.service.writer import Writer
 from meanbounds.support.checks import unknown
 
@@ -145,7 +145,6 @@ class StoredAgent:
         id: str | None = None,
         context: Where = None,
         eligible: Sequence[Any] | None = None,
-        *,
         unit: str | None = None,
     ) -> do.DecideAnswer:
         """Decide; the same id gets the same answer.
@@ -164,9 +163,7 @@ class StoredAgent:
         with self._store.reading() as states:
             return msgspec.structs.replace(answer, arm=states[self.name].arm(answer.arm))
 
-    def reward(
-        self, id: str, reward: float, arm: Arm | None = None, *, outcomes: Mapping[str, float] | None = None
-    ) -> None:
+    def reward(self, id: str, reward: float, arm: Arm | None = None, outcomes: Outcomes = None) -> None:
         """Report the reward of a decision; `arm` is what the experts chose, if they were asked.
 
         `outcomes` are those that have guardrails, see `meanbounds.Guardrail`.
@@ -177,15 +174,7 @@ class StoredAgent:
         """Say that the reward of a decision will never come."""
         self._ask(do.Reward, id=id, reward=None)
 
-    def observe(
-        self,
-        id: str,
-        arm: Arm,
-        reward: float,
-        context: Where = None,
-        *,
-        outcomes: Mapping[str, float] | None = None,
-    ) -> None:
+    def observe(self, id: str, arm: Arm, reward: float, context: Where = None, outcomes: Outcomes = None) -> None:
         """Report what experts chose in a case for which no decision was asked, and how it went."""
         self._ask(do.Observe, id=id, arm=arm, reward=reward, context=context, outcomes=outcomes)
 

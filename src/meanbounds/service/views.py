@@ -95,20 +95,8 @@ def agent_view(state: State) -> AgentView:
     contexts, reasons = len(state.ids) if state.contextual else None, dict(state.reasons)
     settings = agent.policy.to_dict(), state.share, forced
     columns = None if state.tree is None else state.tree.columns
-    view = (
-        state.name,
-        _does(state),
-        state.version,
-        contexts,
-        alarms,
-        *settings,
-        earned,
-        asked,
-        reasons,
-        columns,
-        state.hold,
-    )
-    return AgentView(*view)
+    view = state.name, _does(state), state.version, contexts, alarms, *settings, earned, asked, reasons, columns
+    return AgentView(*view, state.hold)
 
 
 def context_view(state: State, number: int | None) -> ContextView:

@@ -166,7 +166,8 @@ class Group:
         self.keys = [self._key(order) for order in orders]
         asked = [key for key in self.keys if key is not None]
         self._found = {event.key: event for event in writer.database.find(asked)}
-        self.units = self._latest({(order.agent, unit) for order in orders if (unit := _unit_of(order))})
+        of_units = [(order.agent, getattr(order.command, "unit", None)) for order in orders]
+        self.units = self._latest({(agent, unit) for agent, unit in of_units if unit})
         rewarded = [event.position for event in self._found.values() if event.kind == "decision"]
         given = any(isinstance(order.command, Reward) for order in orders)
         answers = writer.database.find(rewarded, "about") if rewarded and given else []
@@ -286,10 +287,6 @@ class Group:
         if isinstance(body, Erased):
             self.erased.append(ContextRow(body.context, state.name, None))
         return event
-
-
-def _unit_of(order: Order) -> str | None:
-    return getattr(order.command, "unit", None)
 
 
 class _Clock:
