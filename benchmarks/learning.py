@@ -106,10 +106,10 @@ MANY = {**{name: problem for name, (problem, _) in TARGETS.items()}, **KNOWN, **
 TODAY = "OptimisticGittins"
 PLAIN = {
     TODAY: Way(lambda _: mb.OptimisticGittins(), False),
-    "f=t+50": Way(lambda _: mb.OptimisticGittins(f="t + 50"), False),
+    "f=t+100": Way(lambda _: mb.OptimisticGittins(f="t + 100"), False),
 }
 LEARNED = {
-    "learned": Way(lambda _: mb.OptimisticGittins(f="t + 50"), True),
+    "learned": Way(lambda _: mb.OptimisticGittins(f="t + 100"), True),
     "learned, horizon": Way(lambda rounds: mb.OptimisticGittins(horizon=rounds), True),
     "Thompson": Way(lambda _: mb.ThompsonSampling(), False),
     "Thompson learned": Way(lambda _: mb.ThompsonSampling(), True),
@@ -209,7 +209,7 @@ def main(arguments: list[str] | None = None) -> None:
         else:
             two = {
                 TODAY: Way(lambda _: mb.OptimisticGittins(moments=2), False),
-                "learned": Way(lambda _: mb.OptimisticGittins(f="t + 50", moments=2), True),
+                "learned": Way(lambda _: mb.OptimisticGittins(f="t + 100", moments=2), True),
             }
             four = {name: problem for name, (problem, _) in TARGETS.items()}.items()
             summary([compare(name, own, two, given.runs, given.seed, grade=4.0) for name, own in four])

@@ -91,7 +91,7 @@ def test_two_moments_of_rewards_of_0_and_1_change_nothing() -> None:
 def test_with_two_moments_an_arm_is_tried_however_wide_the_range() -> None:
     bounds = mb.MeanBounds.vacuous(3, low=-1000.0, high=0.0)
     agent = mb.Agent(
-        mb.OptimisticGittins(f="t + 50", moments=2), mb.Knowledge(bounds, prior=mb.Prior.learned()), seed=1
+        mb.OptimisticGittins(f="t + 100", moments=2), mb.Knowledge(bounds, prior=mb.Prior.learned()), seed=1
     )
     for _ in range(200):
         arm = agent.pull()
@@ -101,7 +101,7 @@ def test_with_two_moments_an_arm_is_tried_however_wide_the_range() -> None:
 
 @pytest.mark.parametrize("means", [(0.01,) * 9 + (0.08,), (0.9,) * 9 + (0.98,)])
 def test_it_beats_the_uniform_prior_where_rewards_are_rare_or_nearly_sure(means: tuple[float, ...]) -> None:
-    bounds, policy = mb.MeanBounds.vacuous(len(means)), {"it": mb.OptimisticGittins(f="t + 50")}
+    bounds, policy = mb.MeanBounds.vacuous(len(means)), {"it": mb.OptimisticGittins(f="t + 100")}
     uniform, own = (
         mb.simulate(policy, mb.Bernoulli(means), known, horizon=400, runs=60, seed=3, compiled=False).final["it"]
         for known in (mb.Knowledge(bounds), mb.Knowledge(bounds, prior=mb.Prior.learned()))
@@ -122,7 +122,7 @@ def test_it_is_simulated_as_an_agent_decides() -> None:
 
 def test_it_is_saved_and_given_to_new_arms() -> None:
     known = {"x": learned([0.0] * 3, [1.0] * 3), "y": mb.Knowledge(mb.MeanBounds.vacuous(3))}
-    agent = mb.Agent(mb.OptimisticGittins(f="t + 50"), known, seed=4)
+    agent = mb.Agent(mb.OptimisticGittins(f="t + 100"), known, seed=4)
     agent.add(mb.Knowledge(mb.MeanBounds.vacuous(["new"])))
     for number in range(60):
         for context in ("x", "y"):
@@ -149,6 +149,6 @@ def test_a_horizon_is_what_is_left() -> None:
     np.testing.assert_allclose(policy.log_f(np.array([1.0, 499.0, 500.0, 900.0])), np.log([499.0, 1.0, 1.0, 1.0]))
     assert Policy.from_dict(policy.to_dict()) == policy
     with pytest.raises(ValueError, match="not both"):
-        mb.OptimisticGittins(horizon=500, f="t + 50")
+        mb.OptimisticGittins(horizon=500, f="t + 100")
     with pytest.raises(ValueError, match="horizon"):
         mb.OptimisticGittins(horizon=-5)

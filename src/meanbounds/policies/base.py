@@ -32,7 +32,7 @@ DEFAULT = "1 + t log(t)^2"
 EXPLORATION: dict[str, Callable[[Floats], Floats]] = {
     DEFAULT: lambda t: 1.0 + t * np.log(t) ** 2,
     "t": lambda t: t,
-    "t + 50": lambda t: t + 50.0,
+    "t + 100": lambda t: t + 100.0,
     "t + 1000": lambda t: t + 1000.0,
     "t log(t)^3": lambda t: np.maximum(1.0, t * np.log(t) ** 3),
 }
