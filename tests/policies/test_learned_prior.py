@@ -99,7 +99,7 @@ def test_with_two_moments_an_arm_is_tried_however_wide_the_range() -> None:
     assert agent.plays().argmax() == 2
 
 
-@pytest.mark.parametrize("means", [(0.01,) * 9 + (0.08,), (0.9,) * 9 + (0.98,)])
+@pytest.mark.parametrize("means", [(0.01,) * 9 + (0.08,), (0.9,) * 14 + (0.99,)])
 def test_it_beats_the_uniform_prior_where_rewards_are_rare_or_nearly_sure(means: tuple[float, ...]) -> None:
     bounds, policy = mb.MeanBounds.vacuous(len(means)), {"it": mb.OptimisticGittins(f="t + 100")}
     uniform, own = (
