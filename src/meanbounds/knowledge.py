@@ -75,8 +75,8 @@ class Prior(Saved):
         >>> agent = mb.Agent(mb.OptimisticGittins(), known, seed=7)
         >>> for arm in [0, 1] * 20:
         ...     agent.update(arm, 0.0, pulled=False)
-        >>> agent.indices().round(2)  # arm 2 was never tried, and is expected to be much like the others
-        array([0.02, 0.02, 0.07])
+        >>> agent.indices().round(2)  # by the uniform prior, 0.87 for arm 2, which was never tried
+        array([0.06, 0.06, 0.28])
         """
         return cls(*_LEARNED)
 
