@@ -215,7 +215,7 @@ class Seen:
     array([[nan, 7.5]])
     """
 
-    __slots__ = ("_actual", "aside", "ones", "others", "pending", "plays", "squares", "total")
+    __slots__ = ("_actual", "_told", "aside", "ones", "others", "pending", "plays", "squares", "total")
 
     def __init__(
         self,
@@ -230,6 +230,7 @@ class Seen:
         self.aside = aside
         self.others: Floats | None = None
         self._actual: Seen | None = None
+        self._told: Seen | None = None
 
     @classmethod
     def empty(cls, rows: int, arms: int) -> Seen:
@@ -284,13 +285,18 @@ class Seen:
             np.where(played, own + more * (own / plays), more * middle) for own in (self.total, self.squares, self.ones)
         )
         found = Seen(self.plays + more, total, squares, ones, pending)
-        found._actual, found.others = self.actual, self.others
+        found._actual, found._told, found.others = self.actual, self, self.others
         return found
 
     @property
     def actual(self) -> Seen:
-        """The statistics without what `with_pending` supposes."""
+        """All that was seen, without what `with_pending` supposes, and with what a policy is not shown."""
         return self._actual or self
+
+    @property
+    def told(self) -> Seen:
+        """The statistics without what `with_pending` supposes."""
+        return self._told or self
 
 
 def once(compute: Callable[[Any, Known], Any]) -> Callable[[Any, Known], Any]:

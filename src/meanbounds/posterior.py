@@ -90,7 +90,7 @@ def posterior(known: Known, seen: Seen, moments: int = 1) -> BetaPosterior:
         or one lower value, such that the first two moments stay the same, see `two_moments`. Where that value would be
         above the arm's upper bound it is the bound, and only the mean stays the same.
     """
-    free, given, actual, seen = known.without_doubted, seen, seen.actual, with_prior(known, seen)
+    free, given, told, seen = known.without_doubted, seen, seen.told, with_prior(known, seen)
     base = 1.0 if known.prior is None else 0.0
     low, width, floor, shares = known.low, known.width, None, known.shares_law
     if moments == 2:
@@ -114,8 +114,8 @@ def posterior(known: Known, seen: Seen, moments: int = 1) -> BetaPosterior:
             own[:] = values
     if known.learned is not None:
         own = counts - 1.0
-        told = own if actual is given else _counts(actual, floor)
-        np.copyto(parts[1:3], matched(told, own, known.learned)[:, None], where=shares)
+        before = own if told is given else _counts(told, floor)
+        np.copyto(parts[1:3], matched(before, own, known.learned)[:, None], where=shares)
     return BetaPosterior(Parts(*parts), low, width)
 
 

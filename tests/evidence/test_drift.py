@@ -12,7 +12,8 @@ from scipy.stats import binom
 import meanbounds as mb
 from meanbounds.evidence import Drift
 from meanbounds.evidence.drift import Memory, doubted
-from meanbounds.known import Known
+from meanbounds.known import Known, Seen
+from meanbounds.posterior import posterior
 
 
 def restarts(means: np.ndarray, runs: int, seed: int, drift: Drift) -> Memory:
@@ -164,3 +165,30 @@ def test_nonsense_is_refused() -> None:
             Drift(**wrong)
     with pytest.raises(TypeError, match="drift must be"):
         mb.simulate(mb.UCB(), mb.Bernoulli([0.5]), horizon=5, runs=1, drift=100)  # type: ignore[arg-type]
+
+
+def test_a_law_of_all_arms_is_learned_from_what_is_remembered() -> None:
+    known = Known.of([mb.Knowledge(mb.MeanBounds.vacuous(3), prior=mb.Prior.learned())])
+    memory, rng = Memory(Drift(cap=10), 1, 3), np.random.default_rng(4)
+    actual = Seen.empty(1, 3)
+    for play in range(300):
+        row, arm, reward = np.array([0]), np.array([play % 3]), np.array([float(rng.random() < 0.05)])
+        memory.add(row, arm, reward, np.array([0.5]))
+        actual.add(row, arm, reward, np.array([0.5]))
+    found = [posterior(known, seen).mean for seen in (memory.beside(actual), memory.seen, actual)]
+    np.testing.assert_array_equal(found[0], found[1])
+    assert found[2].mean() < found[1].mean()
+
+
+def test_lower_bounds_pay_for_nothing_elsewhere_once_means_have_moved() -> None:
+    """Of two contexts that share a budget, one has had a bad option that was thought to be good."""
+    bounds = mb.MeanBounds([0.6, 0.0], [0.9, 0.6], arms=["new", mb.EXPERT])
+    guard = mb.policies.Guarded(mb.GLUE(), mb.Promise(margin=0.01), pooled=True)
+    one = mb.Agent(guard, {"moved": bounds, "other": bounds}, seed=1, drift=Drift())
+    for play in range(400):
+        one.play("new", "moved")
+        one.update("new", float(play < 300 and play % 10 < 7), "moved")
+    assert one.restarts("moved") == 1
+    allowed, lost = one.budget("other")
+    assert lost > allowed
+    assert one.decide("other").reason == "guard"

@@ -771,8 +771,10 @@ class Agent(BaseAgent):
 
     def _given(self, part: slice) -> Known:
         """What is known in these rows, for a promise about all contexts."""
-        known = self._contexts.given(self._contexts.known[part])
-        return known if self.drift is not None else replace(known, places=np.arange(part.start or 0, part.stop))
+        known, rows = self._contexts.given(self._contexts.known[part]), range(part.start or 0, part.stop)
+        if self.drift is None:
+            return replace(known, places=np.array(rows))
+        return doubted(known, np.array([row in self._memories and self._memories[row].restarts[0] > 0 for row in rows]))
 
     def _offer(self, own: _Awake, eligible: tuple[Arm, ...] | None) -> Known:
         """What is known with these arms on offer."""
