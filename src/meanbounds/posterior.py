@@ -99,7 +99,7 @@ def posterior(known: Known, seen: Seen, moments: int = 1) -> BetaPosterior:
             floor = np.where(seen.total < seen.plays, floor, _shared_floor(free, seen, floor))
         floor = np.minimum(floor, known.unit_bounds[1] - APART)
         low, width = low + width * floor, width * (1.0 - floor)
-        shares = shares & ((seen.total < seen.plays) | (floor == 0.0))  # in units that the rewards gave
+        shares = shares & (floor == 0.0).all(axis=1, keepdims=True)  # else means are in units that differ
     a, b = counts = base + _counts(seen, floor)
     law = a, b, *(known.unit_bounds if moments == 1 else known.bounds_in(low, width))
     rows = [(np.ones(1), *law)]
