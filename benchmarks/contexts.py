@@ -36,7 +36,8 @@ def world(own: float, experts: str, decisions: int, rng: np.random.Generator) ->
     wins = rng.random(kinds.shape) < np.take_along_axis(means, choices[..., None], axis=2)[..., 0]
     chosen = choices[..., None] == np.arange(ARMS)
     count, total = chosen.sum(axis=1), (chosen & wins[..., None]).sum(axis=1)
-    counts = mb.logs.Counts([f"ward {n}" for n in range(CONTEXTS)], list(range(ARMS)), count, total, total)
+    names = tuple(f"ward {n}" for n in range(CONTEXTS))
+    counts = mb.logs.Counts(names, tuple(range(ARMS)), count, total, total)
     return counts, rng.integers(CONTEXTS, size=decisions), given.mean(axis=1)
 
 

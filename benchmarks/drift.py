@@ -163,7 +163,7 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true", help="without other libraries")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into this page")
     options = parser.parse_args()
-    sizes = (3, 8, 1) if options.quick else (40, 32, 4)
+    sizes = (3, 8, 1) if options.quick else (10, 32, 3)
     found = table(sizes[0], sizes[1], {} if options.alone else OTHERS, sizes[2])
     rows = [["", *WORLDS], ["---", *["---:"] * len(WORLDS)]]
     rows += [[name, *(f"{ratio:.2f}" for ratio in ratios)] for name, ratios in found.items()]
