@@ -874,7 +874,7 @@ class _Awake:
             self.known = replace(self.known, places=np.array([self.row]))
         if prior is not None:
             a, b = prior[:, self.row : self.row + 1]
-            self.known = replace(self.known, prior=(a, b))
+            self.known = replace(self.known, prior=(a, b), learned=None)
         self.assumption = 0 if self.known.log_n is None else int(fields[0, ASSUMPTION, 0])
         self.offers: dict[tuple[Arm, ...] | None, Known] = {}  # by eligible arms, None for all
         self.memory = memory
