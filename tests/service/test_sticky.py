@@ -369,3 +369,28 @@ def test_done(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert done("linear")[0] == 2
+
+
+def test_a_prior_that_is_learned_may_be_replaced(path: Path) -> None:
+    """Also where the arms are not all the same."""
+    priors = {"learned": mb.Prior.learned(), "known": mb.Prior([0.3, 0.3], 5.0), "none": None}
+
+    def an_agent(prior: str, *arms: str) -> mb.Agent:
+        known = mb.Knowledge(mb.MeanBounds.vacuous(arms), prior=priors[prior])
+        return mb.Agent(mb.OptimisticGittins(), {"north": known}, seed=1)
+
+    with mb.Store(path, create=True) as store:
+        for before in priors:
+            for after in priors:
+                name = f"{before}-{after}"
+                store.add(name, an_agent(before, "a", "b"))
+                store[name].change(agent=an_agent(after, "a", "c"))
+                found = store[name].agent.knowledge("north").prior
+                assert (found is not None, found is not None and found.is_learned) == (
+                    after != "none",
+                    after == "learned",
+                )
+                for number in range(10):
+                    store[name].decide(str(number), "north")
+                    store[name].reward(str(number), float(number % 2))
+        assert verify(store.database) == []

@@ -436,14 +436,14 @@ def _filled(known: Knowledge, before: Knowledge) -> Knowledge:
     columns = [_columns(known), _columns(before)[:, rest]]
     lower, upper, low, high, trust, mean, strength = np.hstack(columns)
     arms = [*known.bounds.arms, *(before.bounds.arms[k] for k in rest)]
-    prior = None if known.prior is None else Prior(mean, strength)
+    prior = known.prior if known.prior is None or known.prior.is_learned else Prior(mean, strength)
     bounds = MeanBounds(lower, upper, arms=arms, low=low, high=high)
     return Knowledge(bounds, prior=prior, trust=trust, assumption=known.assumption)
 
 
 def _columns(known: Knowledge) -> Floats:
     """Knowledge as a table with a column for each arm; a strength of 2 in the middle of the range is no prior."""
-    bounds, prior = known.bounds, known.prior
+    bounds, prior = known.bounds, None if known.prior is None or known.prior.is_learned else known.prior
     mean, strength = (0.5 * (bounds.low + bounds.high), 2.0) if prior is None else (prior.mean, prior.strength)
     rows = (bounds.lower, bounds.upper, bounds.low, bounds.high, known.trust, mean, strength)
     return np.array([np.broadcast_to(row, len(bounds)) for row in rows])
