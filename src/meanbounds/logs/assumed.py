@@ -65,14 +65,15 @@ class Assumed:
                 LogWarning,
                 stacklevel=4,
             )
-        names, cells = _listed(counts, arms)
+        counts = counts if arms is None else _listed(counts, arms)
+        names, cells = counts.arms, cells_of(counts)
         numbers = experts.numbers(counts.contexts, counts.high - counts.low)
         table = np.vstack([numbers, np.full(len(counts.contexts), moved)])
         nats = log(len(counts.contexts) * len(names)) + as_nats(1.0 - level)
         by_chance = None
         if counts.instrument is not None:  # has half of the error
             nats += log(2.0)
-            by_chance = cache(Instrumented.of(counts, names, cells.apart).limits)
+            by_chance = cache(Instrumented.of(counts, cells.apart).limits)
             by_chance(nats)  # refuses a log that contradicts it
         return cls(counts.contexts, names, counts.low, counts.high, cells, table, nats, level, by_chance)
 
@@ -192,7 +193,10 @@ def _some(by_chance: Callable[[float], Floats], places: Integers, nats: float) -
 
 def cells_of(counts: Counts) -> Cells:
     """The cells of a log, in units of its range."""
-    return _listed(counts, None)[1]
+    least = 1.0 if counts.least is None else counts.least
+    weighted = None if counts.least is None else counts.weighted
+    apart = min((counts.apart or 0.0) / (counts.high - counts.low), 1.0)
+    return Cells(counts.count, *counts.unit, weighted, least, counts.missing, apart)
 
 
 def check_counts(given: Any) -> None:
@@ -225,23 +229,10 @@ def _rounded(number: float, *, up: bool) -> float:
     return (ceil if up else floor)(number / unit) * unit
 
 
-def _listed(counts: Counts, arms: Iterable[Arm] | None) -> tuple[tuple[Arm, ...], Cells]:
-    """The arms and the cells, in the order that the user gave."""
-    total, squares = counts.unit
-    least = counts.least
-    parts = [counts.count, total, squares, counts.missing if counts.missing is not None else np.zeros_like(total)]
-    parts += [] if counts.weighted is None or least is None else [*counts.weighted]
-    names = counts.arms
-    if arms is not None:
-        names = MeanBounds.vacuous(as_list("arms", arms)).arms
-        for k, arm in enumerate(counts.arms):
-            if arm not in names and counts.chosen[:, k].any():
-                raise BoundsError(f"arm {arm!r} has rows in the log, and is not among arms={shown(list(names))}")
-        own = [k for k, arm in enumerate(counts.arms) if arm in names]
-        wider = np.zeros((len(parts), len(counts.contexts), len(names)))
-        wider[:, :, [names.index(counts.arms[k]) for k in own]] = np.array(parts)[:, :, own]
-        parts = [*wider]
-    weighted = np.array(parts[4:]) if len(parts) > 4 else None
-    missing = None if counts.apart is None else parts[3]
-    apart = min((counts.apart or 0.0) / (counts.high - counts.low), 1.0)
-    return names, Cells(parts[0], parts[1], parts[2], weighted, 1.0 if least is None else least, missing, apart)
+def _listed(counts: Counts, arms: Iterable[Arm]) -> Counts:
+    """The counts of the arms that a user lists, in that order."""
+    names = MeanBounds.vacuous(as_list("arms", arms)).arms
+    for k, arm in enumerate(counts.arms):
+        if arm not in names and counts.chosen[:, k].any():
+            raise BoundsError(f"arm {arm!r} has rows in the log, and is not among arms={shown(list(names))}")
+    return counts.over(counts.contexts, names)

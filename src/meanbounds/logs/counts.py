@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import inf
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,14 +26,14 @@ from meanbounds.support.checks import (
 )
 from meanbounds.support.entries import Entries
 from meanbounds.support.saving import Saved
-from meanbounds.support.types import Floats
+from meanbounds.support.types import Floats, Integers
 
 __all__ = ["Context", "Counts", "Instrument", "check_apart", "check_columns", "check_least", "check_range", "plain"]
 
 Context = str | tuple[str, ...] | None
 """The name of a context: a text, one for each of several columns, or None where a log has no context column."""
 
-_SUMS = ("count", "total", "squares")
+_SUMS = ("count", "total", "squares", "weighted", "missing")
 _WEIGHTED = 5  # sums of w, wY, w^2, w^2 Y, w^2 Y^2
 _LARGEST = 20_000  # variables of a linear program
 _ROUNDING = 1e-9  # of sums, as a share of what they can be at most
@@ -57,6 +57,14 @@ class Instrument:
         parts = as_mapping("instrument", given if isinstance(given, Mapping) else vars(given), error=LogError)
         values = _distinct("values of the instrument", parts["values"])
         return cls(str(parts["column"]), values, _array("sums", parts["sums"], (4, len(values), *shape)))
+
+    def plus(self, other: Instrument) -> Instrument:
+        """The sums of both, over the same contexts and arms."""
+        values = tuple(dict.fromkeys((*self.values, *other.values)))
+        sums = np.zeros((4, len(values), *self.sums.shape[2:]))
+        for one in (self, other):
+            sums[:, [values.index(value) for value in one.values]] += one.sums
+        return Instrument(self.column, values, sums)
 
     @property
     def simple(self) -> bool:
@@ -111,14 +119,6 @@ class Counts(Saved):
            [ nan, 0.33]])
     >>> (counts + counts).rows
     12
-
-    They are kept in a JSON file:
-
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "counts.json"
-    >>> counts.save(path)
-    >>> mb.logs.Counts.load(path) == counts
-    True
     """
 
     contexts: tuple[Context, ...]
@@ -144,7 +144,7 @@ class Counts(Saved):
         contexts, arms = _context_names(self.contexts), _arm_names(self.arms)
         shape = len(contexts), len(arms)
         parts: dict[str, Any] = {"contexts": contexts, "arms": arms, "low": low, "high": high}
-        parts |= {name: _array(name, getattr(self, name), shape) for name in _SUMS}
+        parts |= {name: _array(name, getattr(self, name), shape) for name in _SUMS[:3]}
         parts["columns"] = tuple(as_list("columns", self.columns))
         parts["dropped"] = {str(kind): as_whole(f"dropped: {kind}", n, least=0) for kind, n in self.dropped.items()}
         if self.weighted is not None:
@@ -217,15 +217,7 @@ class Counts(Saved):
         return self.count if self.missing is None else self.count + self.missing
 
     def missing_in_words(self) -> str:
-        """How many rows have no reward and what is assumed of them, as a sentence; empty if none is counted.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> counts = mb.logs.Counts([None], ["a"], [[6]], [[3]], [[3]], missing=[[2]], apart=0.1)
-        >>> counts.missing_in_words()
-        '2 of 8 rows (25%) have no reward: with each option their mean is within 0.1 of that of the others.'
-        """
+        """How many rows have no reward and what is assumed of them, as a sentence; empty if none is counted."""
         without, rows = (float(part.sum()) for part in (self.chosen - self.count, self.chosen))
         if not without:
             return ""
@@ -243,13 +235,6 @@ class Counts(Saved):
 
         Squares are rounded up: far from 0, where rounding hides how much rewards vary, they come near to the most that
         the sums allow.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> counts = mb.logs.Counts([None], ["a"], [[4]], [[10]], [[34]], low=1, high=5)  # rewards 1, 2, 2, 5
-        >>> [round(part.item(), 9) for part in counts.unit]
-        [1.5, 1.125]
         """
         width, most = self.high - self.low, max(abs(self.low), abs(self.high))
         total = np.clip((self.total - self.low * self.count) / width, 0.0, self.count)
@@ -270,42 +255,28 @@ class Counts(Saved):
     def _positions(self) -> dict[Context, int]:
         return {name: place for place, name in enumerate(self.contexts)}
 
-    @property
-    def _sums(self) -> Floats:
-        """All that is added up, (sums, contexts, arms)."""
-        more = [] if self.missing is None else [self.missing]
-        return np.stack(
-            [self.count, self.total, self.squares, *more, *([] if self.weighted is None else self.weighted)]
-        )
+    def over(self, contexts: Sequence[Context], arms: Sequence[Arm]) -> Self:
+        """The counts of these contexts and arms, in this order; there are no rows of those that the log lacks."""
+        rows, columns = (_shared(*names) for names in ((self.contexts, contexts), (self.arms, arms)))
+
+        def wide(sums: Floats) -> Floats:
+            found = np.zeros((*sums.shape[:-2], len(contexts), len(arms)))
+            found[..., rows[1][:, None], columns[1]] = sums[..., rows[0][:, None], columns[0]]
+            return found
+
+        found: dict[str, Any] = {name: wide(own) for name in _SUMS if (own := getattr(self, name)) is not None}
+        found |= {"contexts": tuple(contexts), "arms": tuple(arms)}
+        chance = self.instrument and replace(self.instrument, sums=wide(self.instrument.sums))
+        tree = self.tree if tuple(contexts) == self.contexts else None
+        return replace(self, instrument=chance, tree=tree, **found)
 
     def select(self, contexts: Sequence[Context]) -> Self:
-        """The counts of some contexts, in this order, without the tree; dropped rows belong to none of them.
+        """The counts of some contexts, in this order, without the tree; dropped rows belong to none of them."""
+        names = [self.contexts[self.position(context)] for context in as_list("contexts", contexts)]
+        return replace(self.over(names, self.arms), dropped={}, tree=None)
 
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> counts = mb.logs.Counts(["young", "old"], ["a"], [[2], [3]], [[2], [0]], [[2], [0]])
-        >>> counts.select(["old"])
-        Counts(3 rows, 1 context, 1 arm, rewards in [0, 1])
-        """
-        places = [self.position(context) for context in as_list("contexts", contexts)]
-        names = tuple(self.contexts[place] for place in places)
-        own = self.instrument
-        if own is not None:
-            own = replace(own, sums=own.sums[:, :, places])
-        return replace(self, contexts=names, dropped={}, instrument=own, tree=None, **_named(self._sums[:, places]))
-
-    def __add__(self, other: Counts) -> Self:
-        """Add the counts of two logs with the same columns and range; contexts and arms are those of either.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> monday = mb.logs.Counts([None], [0], [[2]], [[1]], [[1]])
-        >>> tuesday = mb.logs.Counts([None], ["b"], [[5]], [[3]], [[3]])
-        >>> (monday + tuesday).arms, (monday + tuesday).count
-        (('0', 'b'), array([[2., 5.]]))
-        """
+    def __add__(self, other: Counts) -> Counts:
+        """Add the counts of two logs with the same columns and range; contexts and arms are those of either."""
         if not isinstance(other, Counts):
             return NotImplemented
         for name in ("columns", "arm", "reward", "low", "high", "least", "apart", "instrument", "tree"):
@@ -316,25 +287,17 @@ class Counts(Saved):
                 raise LogError(f"cannot add counts that differ in {name}: {mine!r} and {its!r}")
         if (self.weighted is None) != (other.weighted is None):
             raise LogError("cannot add counts with propensities and counts without")
-        text = any(isinstance(arm, str) for arm in (*self.arms, *other.arms))
-        own, its = ([str(arm) if text else arm for arm in part.arms] for part in (self, other))
-        contexts, arms = list(dict.fromkeys((*self.contexts, *other.contexts))), list(dict.fromkeys((*own, *its)))
-        sums = np.zeros((len(self._sums), len(contexts), len(arms)))
-        for part, names in ((self, own), (other, its)):
-            sums[np.ix_(range(len(sums)), _places(contexts, part.contexts), _places(arms, names))] += part._sums
-        instrument = None
-        if self.instrument is not None and other.instrument is not None:
-            values = list(dict.fromkeys((*self.instrument.values, *other.instrument.values)))
-            wide = np.zeros((4, len(values), len(contexts), len(arms)))
-            for part, names in ((self, own), (other, its)):
-                its_own = cast(Instrument, part.instrument)
-                places = _places(values, its_own.values), _places(contexts, part.contexts), _places(arms, names)
-                wide[np.ix_(range(4), *places)] += its_own.sums
-            instrument = Instrument(self.instrument.column, tuple(values), wide)
+        one: Counts = self
+        two: Counts = other
+        if any(isinstance(arm, str) for arm in (*self.arms, *other.arms)):
+            one, two = (replace(part, arms=tuple(map(str, part.arms))) for part in (self, other))
+        contexts, arms = [*dict.fromkeys((*one.contexts, *two.contexts))], [*dict.fromkeys((*one.arms, *two.arms))]
+        one, two = one.over(contexts, arms), two.over(contexts, arms)
+        sums = {name: own + getattr(two, name) for name in _SUMS if (own := getattr(one, name)) is not None}
         kinds = {**self.dropped, **other.dropped}
         dropped = {kind: self.dropped.get(kind, 0) + other.dropped.get(kind, 0) for kind in kinds}
-        changed: dict[str, Any] = {"contexts": contexts, "arms": arms, "dropped": dropped, "instrument": instrument}
-        return replace(self, **changed, **_named(sums))
+        chance = one.instrument and two.instrument and one.instrument.plus(two.instrument)
+        return replace(one, dropped=dropped, instrument=chance, **sums)
 
     def __repr__(self) -> str:
         def number(size: int, word: str) -> str:
@@ -424,13 +387,6 @@ def check_apart(apart: Any) -> float:
     return value
 
 
-def _named(sums: Floats) -> dict[str, Any]:
-    """The fields of `Counts` for all that is added up."""
-    more = sums[len(_SUMS) :]
-    found = {**dict(zip(_SUMS, sums, strict=False)), "weighted": more if len(more) == _WEIGHTED else None}
-    return found | {"missing": more[0] if len(more) == 1 else None}
-
-
 def _array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
     """A read-only copy with this shape."""
     array = np.array(as_floats(name, value, error=LogError), dtype=np.float64)
@@ -474,6 +430,9 @@ def _divided(above: Floats, below: Floats, otherwise: float = np.nan) -> Floats:
     return np.divide(above, below, out=np.full(above.shape, otherwise), where=below > 0.0)
 
 
-def _places(names: list[Any], some: Sequence[Any]) -> list[int]:
-    places = {name: place for place, name in enumerate(names)}
-    return [places[name] for name in some]
+def _shared(own: Sequence[Any], wanted: Sequence[Any]) -> tuple[Integers, Integers]:
+    """The places of the names that both lists have, in the one and in the other."""
+    places = {name: place for place, name in enumerate(own)}
+    found = [(places[name], place) for place, name in enumerate(wanted) if name in places]
+    both = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    return both[0], both[1]

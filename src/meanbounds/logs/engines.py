@@ -133,7 +133,8 @@ def _duckdb(source: Any, connection: Any, wanted: Sequence[str], whole: bool) ->
                 raise FileNotFoundError(
                     f"{source!r} is not a file or folder; if it is a table of a database, give connection= too"
                 )
-            table = _DUCKDB.name(*_duckdb_table(connection, source))
+            parts, stored = _duckdb_table(connection, source)
+            table = _DUCKDB.name(*parts)
         else:
             table = _DUCKDB.name(_register(stack, connection, source, wanted, whole))
         described = connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
@@ -147,13 +148,7 @@ def _duckdb(source: Any, connection: Any, wanted: Sequence[str], whole: bool) ->
                 more = " + 1000000007 * file_index" * (len(files.paths) > 1)
                 return _duckdb_files(files, wanted, numbered=True), f"file_row_number{more}"
             if files is None and isinstance(source, str):
-                own_name = [part.lower() for part in _table_parts(source)]
-                found = run("SELECT table_type, table_catalog, table_schema, table_name FROM information_schema.tables")
-                kinds = {
-                    kind for kind, *parts in found if [part.lower() for part in parts][-len(own_name) :] == own_name
-                }
-                plain = kinds and "VIEW" not in kinds and "rowid" not in map(str.lower, columns)
-                return (table, "rowid") if plain else None
+                return (table, "rowid") if stored and "rowid" not in map(str.lower, columns) else None
             if own:
                 connection.execute("SET preserve_insertion_order = true")
             elif not run("SELECT current_setting('preserve_insertion_order')")[0][0]:
@@ -197,28 +192,24 @@ def _duckdb_files(files: Files, wanted: Sequence[str], *, numbered: bool = False
         if header is None:
             options.append("all_varchar = true")
         else:
-            columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in header[1])
+            columns = ", ".join(f"{_DUCKDB.literal(name)}: 'VARCHAR'" for name in header[1])
             options = [*options[len(paths) > 1 :], "auto_detect = false", f"columns = {{{columns}}}"]
-            options.append(f"delim = {_literal(header[0])}")
-    return f"read_{files.format}([{', '.join(map(_literal, paths))}], {', '.join(options)})"
+            options.append(f"delim = {_DUCKDB.literal(header[0])}")
+    return f"read_{files.format}([{', '.join(map(_DUCKDB.literal, paths))}], {', '.join(options)})"
 
 
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _duckdb_table(connection: Any, name: str) -> list[str]:
-    """A table or view that exists: DuckDB would take any other name for a file, or for a variable of Python."""
+def _duckdb_table(connection: Any, name: str) -> tuple[list[str], bool]:
+    """A table or view that exists, and whether it is a table: DuckDB would take other names for files or variables."""
     parts = _table_parts(name)
-    sql = "SELECT table_catalog, table_schema, table_name FROM information_schema.tables"
+    sql = "SELECT table_catalog, table_schema, table_name, table_type FROM information_schema.tables"
     rows = [list(map(str, row)) for row in connection.execute(sql).fetchall()]
-    lowered = [part.lower() for part in parts]
-    if not any([part.lower() for part in row][-len(parts) :] == lowered for row in rows):
-        if len(parts) == 2 and any([row[0].lower(), row[2].lower()] == lowered for row in rows):
-            return parts  # database.table
-        names = [row[-1] for row in rows] if len(parts) == 1 else [".".join(row[-len(parts) :]) for row in rows]
-        raise LogError(unknown("table", name, names))
-    return parts
+    lowered, ends = [part.lower() for part in parts], slice(3 - min(len(parts), 3), 3)
+    kinds = {kind for *names, kind in rows if [part.lower() for part in names][ends] == lowered}
+    if not kinds and len(parts) == 2:  # database.table
+        kinds = {row[3] for row in rows if [row[0].lower(), row[2].lower()] == lowered}
+    if not kinds:
+        raise LogError(unknown("table", name, [".".join(row[ends]) for row in rows]))
+    return parts, "VIEW" not in kinds
 
 
 def _register(stack: ExitStack, connection: Any, source: Any, wanted: Sequence[str], whole: bool) -> str:

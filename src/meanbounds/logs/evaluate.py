@@ -19,7 +19,7 @@ from meanbounds.logs.engines import open_log
 from meanbounds.logs.errors import LogError
 from meanbounds.logs.estimates import Decisions, Lines
 from meanbounds.logs.evaluation import LINES, Evaluation, Value
-from meanbounds.logs.leaves import Leaves, named
+from meanbounds.logs.leaves import columns_of
 from meanbounds.logs.query import LEAST, Question
 from meanbounds.logs.read import refusal
 from meanbounds.logs.tally import Groups, by_value, contexts_of
@@ -115,21 +115,20 @@ def evaluate(
     low, high = check_range(low, high)
     error = 1.0 - check_confidence(confidence)
     given = as_mapping("policies", {} if policies is None else policies, error=LogError)
-    tree, names = (context, context.columns) if isinstance(context, Tree) else (None, context)
-    columns = () if names is None else (names,) if isinstance(names, str) else tuple(names)
+    columns, leaves = columns_of(context)
     wanted = [*columns, arm, reward, probability]
     check_choice("on_bad", on_bad, ("error", "drop"))
     check_columns(wanted, "probability")
     with open_log(decisions, engine, connection, wanted, whole=where is not None) as opened:
-        *keys, earned, chance = map(opened.column, wanted if tree is None else [arm, reward, probability])
+        *keys, earned, chance = map(opened.column, [arm, reward, probability] if leaves else wanted)
         question = Question(opened.dialect, opened.table, tuple(keys), earned, low, high, chance, LEAST, where)
-        question = question if tree is None else Leaves(tree).asked(opened, question)[0]
+        question = leaves.asked(opened, question) if leaves else question
         answer = sorted(opened.run(question.by_value(_MOST + 1)), key=str)  # sums that are always the same
     if len(answer) > _MOST:
         raise LogError(f"more than {_MOST:,} combinations of values: evaluate one period at a time, with where=")
     groups = by_value(question, answer)
-    pending, dropped = _checked(groups, question, on_bad, tree)
-    table = _Table.of(groups, expert, low, high, tree)
+    pending, dropped = _checked(groups, question, on_bad)
+    table = _Table.of(groups, expert, low, high)
     rarest = float(table.rows.probability.min())
     if least is not None and rarest < check_least(least) * (1.0 - 1e-9):
         raise LogError(
@@ -147,13 +146,11 @@ def evaluate(
     return Evaluation(found[0][0], contexts, int(table.rows.count.sum()), pending, dropped, low, high, confidence)
 
 
-def _checked(groups: Groups, question: Question, on_bad: str, tree: Tree | None) -> tuple[int, dict[str, int]]:
+def _checked(groups: Groups, question: Question, on_bad: str) -> tuple[int, dict[str, int]]:
     """Refuse or count bad rows: how many are pending, and how many are left out by kind."""
     late = [kind == "missing reward" for kind in groups.kind]
     kinds = [kind.replace("propensity", "probability") for kind in groups.kind]
     bad = replace(groups, kind=["" if own else kind for own, kind in zip(late, kinds, strict=True)]).bad(question)
-    if tree is not None:
-        named(bad, tree)
     if bad.number and on_bad == "error":
         raise LogError(refusal(bad) + _ADVICE * ("probability" in "".join(bad.kinds)), bad=bad)
     if all(kinds):
@@ -196,12 +193,10 @@ class _Table:
     rows: Decisions
 
     @classmethod
-    def of(cls, groups: Groups, expert: str | None, low: float, high: float, tree: Tree | None) -> _Table:
+    def of(cls, groups: Groups, expert: str | None, low: float, high: float) -> _Table:
         """Put good groups in order; the experts are the last arm."""
         good = np.array([not kind for kind in groups.kind], dtype=bool)
         contexts, context = contexts_of(groups.keys[:-1], good)
-        if tree is not None:
-            contexts = tuple(tree.contexts[int(str(place))] for place in contexts)
         codes, names = groups.keys[-1].codes[good], groups.keys[-1].names
         present = {names[code] for code in np.unique(codes)}
         asked = set() if expert is None else present & {expert, str(EXPERT)}

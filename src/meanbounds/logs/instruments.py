@@ -91,22 +91,15 @@ class Instrumented:
     strict: bool = False  # whether contradictions of an infinite log are errors too
 
     @classmethod
-    def of(cls, counts: Counts, arms: tuple[Arm, ...], apart: float) -> Instrumented:
-        """The log in units of its range, with these arms."""
+    def of(cls, counts: Counts, apart: float) -> Instrumented:
+        """The log in units of its range."""
         own = counts.instrument
         assert own is not None
-        shape = len(own.values) * len(counts.contexts), len(arms)
-        wide = np.zeros((4, *shape))
-        kept = [k for k, arm in enumerate(counts.arms) if arm in arms]
-        count, total, squares, without = own.sums.reshape(4, shape[0], -1)
-        rows = tuple(map(str, range(shape[0])))
+        count, total, squares, without = own.sums.reshape(4, -1, len(counts.arms))
+        rows = tuple(map(str, range(len(count))))
         unit = Counts(rows, counts.arms, count, total, squares, counts.low, counts.high).unit
-        parts = np.array([count, *unit, without])
-        wide[:, :, [arms.index(counts.arms[k]) for k in kept]] = parts[:, :, kept]
-        missing = wide[3] if wide[3].any() else None
-        cells = Cells(wide[0], wide[1], wide[2], missing=missing, apart=apart)
-        own = replace(own, sums=wide.reshape(4, len(own.values), -1, len(arms)))
-        return cls(own.column, own.values, counts.contexts, arms, cells, own.simple)
+        cells = Cells(count, *unit, missing=without if without.any() else None, apart=apart)
+        return cls(own.column, own.values, counts.contexts, counts.arms, cells, own.simple)
 
     def limits(self, nats: float) -> Floats:
         """Both bounds on each mean, an array 2 x contexts x arms; `nats` as for `meanbounds.logs.claims.claimed`."""

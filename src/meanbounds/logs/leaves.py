@@ -1,23 +1,19 @@
-"""Contexts of a log that are the leaves of a tree: the tree in SQL, and its leaves in the order of their names."""
+"""Contexts of a log that are the leaves of a tree: the tree in SQL."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from meanbounds.agents.tree import Tree
-from meanbounds.logs.counts import Counts
 from meanbounds.logs.engines import Log
-from meanbounds.logs.errors import BadRows
 from meanbounds.logs.query import Column, Question
 from meanbounds.logs.values import uses_commas
 from meanbounds.support.texts import MISSING, NO_NUMBER
-from meanbounds.support.types import Floats
 
-__all__ = ["NUMERIC", "Leaves", "by_leaf", "named", "widened"]
+__all__ = ["NUMERIC", "Leaves", "by_leaf", "columns_of"]
 
 NUMERIC = ("whole", "number")
 """The kinds of columns that hold numbers and nothing else."""
@@ -27,22 +23,25 @@ _LEAF = "leaf of the tree"  # a column that is added to the log: the place of a 
 
 @dataclass(frozen=True)
 class Leaves:
-    """How to count a log by the leaves of a tree."""
+    """How to count a log by leaves: the columns to read, and what turns a question without contexts into one with."""
 
-    tree: Tree | None
+    columns: tuple[str, ...]
+    asked: Callable[[Log, Question], Question]
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns to read."""
-        return self.tree.columns if self.tree else ()
 
-    def asked(self, log: Log, question: Question) -> tuple[Question, Tree]:
-        """A question without contexts as one that has the leaves, by their places in the tree's contexts."""
-        assert self.tree is not None
-        columns = [log.column(name) for name in self.columns]
-        texts = {column.name: [row[0] for row in log.run(question.sample(column))] for column in columns}
-        commas = frozenset(name for name, values in texts.items() if uses_commas(values))
-        return by_leaf(question, self.tree, columns, commas), self.tree
+def columns_of(context: str | Sequence[str] | Tree | Leaves | None) -> tuple[tuple[str, ...], Leaves | None]:
+    """The columns that contexts are made of, and how to count by leaves if these are the contexts."""
+    if isinstance(context, Tree):
+        context = Leaves(context.columns, partial(_asked, context))
+    leaves = context if isinstance(context, Leaves) else None
+    given: Any = leaves.columns if leaves else () if context is None else context
+    return (given,) if isinstance(given, str) else tuple(given), leaves
+
+
+def _asked(tree: Tree, log: Log, question: Question) -> Question:
+    columns = [log.column(name) for name in tree.columns]
+    texts = {column.name: [row[0] for row in log.run(question.sample(column))] for column in columns}
+    return by_leaf(question, tree, columns, frozenset(name for name, values in texts.items() if uses_commas(values)))
 
 
 def by_leaf(
@@ -81,30 +80,9 @@ def by_leaf(
     rule = f"CASE WHEN {apart} THEN -1 ELSE {rules[0]} END" if apart else rules[0]
     table = f"(SELECT {', '.join(['*', *added])} FROM {question.table}) AS with_values"
     table = f"(SELECT *, {rule} AS {dialect.name(_LEAF)} FROM {table}) AS with_leaves"
-    return replace(question, table=table, keys=(*question.keys[:-1], Column(_LEAF, "whole"), question.keys[-1]))
+    keys = *question.keys[:-1], Column(_LEAF, "whole"), question.keys[-1]
+    return replace(question, table=table, keys=keys, tree=tree)
 
 
 def _texts(question: Question, names: Collection[str]) -> str:
     return ", ".join(map(question.dialect.literal, sorted(names)))
-
-
-def named(bad: BadRows, tree: Tree) -> None:
-    """Call the leaves of examples of bad rows by their names."""
-    rows: Any = bad.examples.values()
-    for row in rows:
-        row[_LEAF] = (*tree.contexts, "none: the tree grew on this row")[int(row[_LEAF])]
-
-
-def widened(counts: Counts, tree: Tree) -> Counts:
-    """Counts whose contexts are places in the tree's contexts, as counts of all of these."""
-    known = {name: place for place, name in enumerate(counts.contexts)}
-    places = [known.get(str(place), len(known)) for place in range(len(tree.contexts))]
-
-    def wide(sums: Floats) -> Floats:
-        empty = np.zeros((*sums.shape[:-2], 1, sums.shape[-1]))
-        return np.concatenate([sums, empty], axis=-2)[..., places, :]
-
-    names = ("count", "total", "squares", "weighted", "missing")
-    sums: dict[str, Any] = {name: wide(own) for name in names if (own := getattr(counts, name)) is not None}
-    chance = counts.instrument and replace(counts.instrument, sums=wide(counts.instrument.sums))
-    return replace(counts, contexts=tree.contexts, columns=tree.columns, instrument=chance, tree=tree, **sums)

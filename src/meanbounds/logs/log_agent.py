@@ -217,9 +217,7 @@ def with_observed(counts: Counts, agent: Agent) -> Counts:
 
 def _supported(counts: Counts, arms: tuple[Arm, ...]) -> Booleans:
     """Which options have enough rows in each context to be played, (contexts, arms)."""
-    rows = np.zeros((len(counts.contexts), len(arms)))
-    own = [k for k, arm in enumerate(counts.arms) if arm in arms]
-    rows[:, [arms.index(counts.arms[k]) for k in own]] = counts.chosen[:, own]
+    rows = counts.over(counts.contexts, arms).chosen
     shares, whole = LEAST_SHARE * rows.sum(axis=1, keepdims=True), rows.sum(axis=0)
     if counts.tree is None:
         return np.asarray((rows >= FEWEST) & (rows >= shares))

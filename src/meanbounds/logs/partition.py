@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from meanbounds.agents.tree import Tree
 from meanbounds.logs.counts import Counts
 from meanbounds.logs.engines import Log
 from meanbounds.logs.errors import LogError
@@ -18,7 +18,7 @@ from meanbounds.logs.leaves import NUMERIC, Leaves, by_leaf
 from meanbounds.logs.query import Column, Question
 from meanbounds.logs.read import read
 from meanbounds.logs.tally import Codes
-from meanbounds.logs.values import numbers, uses_commas
+from meanbounds.logs.values import each, numbers, uses_commas
 from meanbounds.support.checks import as_float, as_list, as_whole, shown
 from meanbounds.support.texts import MISSING
 from meanbounds.support.types import Floats
@@ -105,25 +105,21 @@ def partition(
     if not names or not growing["p"] > 0.0:
         raise LogError(f"columns must be at least one name, and p above 0; got {shown(columns)} and {p!r}")
     sizes = as_whole("sample", sample, most=10_000_000), as_whole("seed", seed, least=0, most=_SIZE - 1)
-    return read(source, context=_Partition(None, names, unit, *sizes, growing), **reading)
+    asked = _Halves(names, unit, *sizes, growing).asked
+    return read(source, context=Leaves(names if unit is None else (*names, unit), asked), **reading)
 
 
 @dataclass(frozen=True)
-class _Partition(Leaves):
+class _Halves:
     """How to count half of a log by the leaves of a tree that grows on the other half."""
 
-    names: tuple[str, ...] = ()
-    unit: str | None = None
-    sample: int = 0
-    seed: int = 0
-    growing: Mapping[str, Any] = field(default_factory=dict)
+    names: tuple[str, ...]
+    unit: str | None
+    sample: int
+    seed: int
+    growing: Mapping[str, Any]
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns to read."""
-        return self.names if self.unit is None else (*self.names, self.unit)
-
-    def asked(self, log: Log, question: Question) -> tuple[Question, Tree]:
+    def asked(self, log: Log, question: Question) -> Question:
         """A question without contexts as one that has the leaves of the tree, which this grows first."""
         columns = [log.column(name) for name in self.names]
         for column in columns:
@@ -133,17 +129,17 @@ class _Partition(Leaves):
         question, text = self._mixed(log, question)
         where = f"COALESCE((\n{question.where}\n), FALSE)" if question.where else dialect.literal("") + " IS NOT NULL"
         unit = dialect.name(self.unit) if self.unit else "1"
-        rows, units = log.run(f"SELECT COUNT(*), COUNT({unit}) FROM {question.table} WHERE {where}")[0]
-        if rows > units:
+        size, units = log.run(f"SELECT COUNT(*), COUNT({unit}) FROM {question.table} WHERE {where}")[0]
+        if size > units:
             raise LogError(
-                f"{self.unit!r} is missing in {rows - units:,} of {rows:,} rows: a row that may be anyone's is in no "
+                f"{self.unit!r} is missing in {size - units:,} of {size:,} rows: a row that may be anyone's is in no "
                 "half. Leave such rows out with where="
             )
 
         def below(end: int) -> str:
             return f"{dialect.name(_MIXED)} < " + (f"'{end:08x}'" if text else str(end))
 
-        some = _SIZE // 2 + math.ceil(min(0.5, self.sample / max(rows, 1)) * _SIZE)
+        some = _SIZE // 2 + math.ceil(min(0.5, self.sample / max(size, 1)) * _SIZE)
         kept = f"NOT {below(_SIZE // 2)}" + (f" AND {below(some)}" if some < _SIZE else "")
         ends = [dialect.as_text(question.value(column)) for column in (question.keys[-1], question.reward)]
         asked = [
@@ -151,21 +147,16 @@ class _Partition(Leaves):
             for column in columns
         ]
         found = log.run(f"SELECT {', '.join([*asked, *ends])} FROM {question.table} WHERE {where} AND {kept}")
-        *values, chosen, earned = zip(*found, strict=True) if found else [()] * (len(asked) + 2)
-        read = {column.name: _values(column, own) for column, own in zip(columns, values, strict=True)}
-        commas = frozenset(column.name for column, own in zip(columns, values, strict=True) if _commas(column, own))
-        arms = Codes.of(chosen, question.keys[-1].kind).codes
+        rows = np.array(found, dtype=object).reshape(-1, len(asked) + 2)
+        arms, earned = Codes.of(rows[:, -2].tolist(), question.keys[-1].kind).codes, rows[:, -1].tolist()
         rewards = (_numbers(earned, uses_commas({*earned})) - question.low) / (question.high - question.low)
         good = (arms >= 0) & (rewards >= 0.0) & (rewards <= 1.0)
-        if not good.all():
-            kept_rows, arms, rewards = np.flatnonzero(good), arms[good], rewards[good]
-            read = {
-                name: own[good] if isinstance(own, np.ndarray) else [own[row] for row in kept_rows]
-                for name, own in read.items()
-            }
-        tree = grow(read, arms, rewards, **self.growing)
+        values = [_values(column, own.tolist()) for column, own in zip(columns, rows[good].T, strict=False)]
+        commas = frozenset(name for name, (_, commas) in zip(self.names, values, strict=True) if commas)
+        read = {name: own for name, (own, _) in zip(self.names, values, strict=True)}
+        tree = grow(read, arms[good], rewards[good], **self.growing)
         own_columns = [log.column(name) for name in tree.columns]
-        return by_leaf(question, tree, own_columns, commas, f"NOT {below(_SIZE // 2)}"), tree
+        return by_leaf(question, tree, own_columns, commas, f"NOT {below(_SIZE // 2)}")
 
     def _mixed(self, log: Log, question: Question) -> tuple[Question, bool]:
         """The question with a column of mixed numbers, which say the halves, and whether these are texts."""
@@ -194,31 +185,26 @@ class _Partition(Leaves):
         return replace(question, table=table), False
 
 
-def _commas(column: Column, values: Sequence[Any]) -> bool:
-    return column.kind not in NUMERIC and uses_commas({*values})
-
-
-def _numbers(values: Sequence[str | None], commas: bool) -> Floats:
+def _numbers(texts: Sequence[str | None], commas: bool) -> Floats:
     """Numbers that are written as text; nan where they are missing or something else."""
-    distinct = list(dict.fromkeys(values))
-    found = dict(zip(distinct, numbers(distinct, commas=commas), strict=True))
-    return np.array([found[value] for value in values], dtype=np.float64)
+    return np.array(each(texts, partial(numbers, commas=commas)), dtype=np.float64)
 
 
-def _values(column: Column, values: Sequence[Any]) -> Floats | list[str | None]:
-    """A column as numbers, if it holds numbers, or texts that all read as numbers; else as categories."""
+def _values(column: Column, values: list[Any]) -> tuple[Floats | list[str | None], bool]:
+    """A column as numbers, if it holds these or texts that all read so, else as categories; whether it has commas."""
     if column.kind in NUMERIC:
-        return np.array(values, dtype=np.float64)
+        return np.array(values, dtype=np.float64), False
     distinct = list(dict.fromkeys(values))
-    read = numbers(distinct, commas=uses_commas(distinct))
-    found = [(text, number) for text, number in zip(distinct, read, strict=True) if number is not None]
-    others = [text for text, number in found if not math.isfinite(number)]
+    commas = uses_commas(distinct)
+    found = [
+        (text, own) for text, own in zip(distinct, numbers(distinct, commas=commas), strict=True) if own is not None
+    ]
+    others = [text for text, own in found if not math.isfinite(own)]
     if len(found) > _FEW and not others:
-        return _numbers(values, uses_commas(distinct))
+        return _numbers(values, commas), commas
     if len(distinct) > _MANY:
         raise LogError(
             f"{column.name!r} has more than {_MANY:,} different texts, such as {shown(others[0])}: group them, or, if "
             "the column holds numbers, correct what is none"
         )
-    names = {text: None if text is None or text.strip(" ") in MISSING else text for text in distinct}
-    return [names[value] for value in values]
+    return [None if text is None or text.strip(" ") in MISSING else text for text in values], commas

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from meanbounds.agents.tree import Tree
 from meanbounds.logs.values import WORDS
 
 __all__ = ["ABOVE", "BELOW", "GOOD", "LEAST", "ODD", "Column", "Dialect", "Question"]
@@ -35,14 +36,7 @@ class Dialect:
     escapes: bool = False  # whether a backslash in a text stands for something else
 
     def name(self, *parts: str) -> str:
-        """Quote a name, of several parts if it has a schema.
-
-        Examples
-        --------
-        >>> from meanbounds.logs.query import Dialect
-        >>> Dialect("Spark", quote="`").name("clinic", "the log")
-        '`clinic`.`the log`'
-        """
+        """Quote a name, of several parts if it has a schema."""
         return ".".join(f"{self.quote}{part.replace(self.quote, 2 * self.quote)}{self.quote}" for part in parts)
 
     def number(self, value: float) -> str:
@@ -96,6 +90,7 @@ class Question:
     commas: frozenset[str] = frozenset()  # the columns that write fractions with a comma
     missing: bool = False  # whether rows without a reward count too
     instrument: bool = False  # whether the first key is an instrument, and not part of the context
+    tree: Tree | None = None  # whose leaves are the last key but one, by their places
 
     @cached_property
     def _parts(self) -> dict[str, str]:

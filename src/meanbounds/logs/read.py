@@ -12,7 +12,7 @@ from meanbounds.bounds import Arm
 from meanbounds.logs.counts import Counts, check_apart, check_columns, check_least, check_range
 from meanbounds.logs.engines import open_log
 from meanbounds.logs.errors import BadRows, LogError, LogWarning
-from meanbounds.logs.leaves import Leaves, named, widened
+from meanbounds.logs.leaves import Leaves, columns_of
 from meanbounds.logs.query import LEAST, Question
 from meanbounds.logs.tally import Groups, count_groups
 from meanbounds.logs.words import cautions, quantity
@@ -142,9 +142,7 @@ def read(
     >>> counts.contexts, counts.arms
     (('old', 'young'), ('Big', 'Heat'))
     """
-    leaves = Leaves(context) if isinstance(context, Tree) else context if isinstance(context, Leaves) else None
-    given: Any = leaves.columns if leaves else () if context is None else context
-    columns = (given,) if isinstance(given, str) else tuple(given)
+    columns, leaves = columns_of(context)
     first = () if instrument is None else (instrument,)
     wanted = [*first, *columns, arm, reward, *([] if propensity is None else [propensity])]
     check_columns(wanted, "propensity" if instrument is None else "instrument")
@@ -165,11 +163,9 @@ def read(
         question = Question(log.dialect, log.table, keys, earned, low, high, chance, smallest, where)
         question = replace(question, missing=apart is not None, instrument=instrument is not None)
         if leaves:
-            question, tree = leaves.asked(log, question)
+            question = leaves.asked(log, question)
         groups = count_groups(log, question)
     bad = groups.bad(question)
-    if leaves:
-        named(bad, tree)
     if bad.number and on_bad == "error":
         raise LogError(refusal(bad), bad=bad)
     if bad.number == bad.rows:
@@ -179,8 +175,6 @@ def read(
     if arms is None:
         arms = _categories(source, arm)
     counts = groups.counts(question, columns, arms, least, dict(bad.kinds), apart)
-    if leaves:
-        counts = widened(counts, tree)
     if not counts.rows:
         raise LogError(f"no row has a reward: is {reward!r} the right column?")
     if said := [*_losses(groups, bad), *cautions(counts)]:

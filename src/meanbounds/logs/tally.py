@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from meanbounds.agents.tree import Tree
 from meanbounds.logs.counts import Context, Counts, Instrument
 from meanbounds.logs.engines import Log
 from meanbounds.logs.errors import BadRows, LogError
-from meanbounds.logs.query import ABOVE, BELOW, GOOD, LEAST, ODD, Column, Question
-from meanbounds.logs.values import arm_names, in_order, labels, natural_order, numbers, uses_commas
+from meanbounds.logs.query import GOOD, LEAST, ODD, Column, Question
+from meanbounds.logs.values import arm_names, each, in_order, labels, natural_order, numbers, uses_commas
 from meanbounds.support.types import Booleans, Floats, Integers
 
 __all__ = ["Groups", "by_value", "contexts_of", "count_groups"]
@@ -53,7 +56,7 @@ def count_groups(log: Log, question: Question) -> Groups:
 
 @dataclass(frozen=True, eq=False)
 class Codes:
-    """A column of texts: the different ones, what they mean, and which each group has (-1 where it is missing)."""
+    """A column of texts: the names that they are, in order, and which one each group has (-1 where it is missing)."""
 
     texts: Sequence[str | None]
     names: list[str]
@@ -61,16 +64,18 @@ class Codes:
 
     @classmethod
     def of(cls, column: Sequence[str | None], kind: str) -> Codes:
-        places = _places(column)
-        found = labels([*places], kind)
-        names = _places([name for name in found if name is not None])
-        meaning = np.array([-1 if name is None else names[name] for name in found], dtype=np.int64)
-        codes = meaning[np.fromiter(map(places.__getitem__, column), np.int64, len(column))]
-        return cls(column, [str(name) for name in names], codes)
+        """A column of names."""
+        found = each(column, partial(labels, kind=kind))
+        names = sorted({name for name in found if name is not None}, key=natural_order)
+        places: dict[str | None, int] = {None: -1} | {name: place for place, name in enumerate(names)}
+        return cls(column, names, np.fromiter(map(places.__getitem__, found), np.int64, len(found)))
 
-
-def _places(values: Sequence[str | None]) -> dict[str | None, int]:
-    return {value: place for place, value in enumerate(dict.fromkeys(values))}
+    @classmethod
+    def of_leaves(cls, column: Sequence[str], tree: Tree) -> Codes:
+        """A column of places in the contexts of a tree, -1 for what is in none."""
+        names = [*tree.contexts, "none: the tree grew on this row"]
+        codes = np.fromiter(map(int, column), np.int64, len(column)) % len(names)
+        return cls([names[code] for code in codes.tolist()], names, codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,80 +145,73 @@ class Groups:
         by_value = [*sums[:3], np.zeros(shape) if without is None else without]
         chance = Instrument(question.keys[0].name, tuple(map(str, values)), np.array(by_value)) if first else None
         rest: Any = (None if without is None else without.sum(axis=0), apart, chance)
-        return Counts(contexts, arms, count, total, squares, *ends, columns, *names, dropped, known, least, *rest)
+        made = Counts(contexts, arms, count, total, squares, *ends, columns, *names, dropped, known, least, *rest)
+        tree = question.tree
+        return made if tree is None else replace(made.over(tree.contexts, arms), columns=tree.columns, tree=tree)
 
 
 def contexts_of(keys: Sequence[Codes], good: Booleans) -> tuple[tuple[Context, ...], Integers]:
     """The contexts of the good groups in natural order, and the place of each group's own."""
-    if not keys:
-        return (None,), np.zeros(int(good.sum()), dtype=np.int64)
     places = np.zeros(int(good.sum()), dtype=np.int64)
+    if not keys:
+        return (None,), places
     for key in keys:
-        rank = {name: place for place, name in enumerate(sorted(key.names, key=natural_order))}
-        ranks = np.array([rank[name] for name in key.names], dtype=np.int64)
-        places = np.unique(places * len(rank) + ranks[key.codes[good]], return_inverse=True)[1]
-    _, first = np.unique(places, return_index=True)
+        places = np.unique(places * len(key.names) + key.codes[good], return_inverse=True)[1]
+    first = np.unique(places, return_index=True)[1]
     columns = [[key.names[code] for code in key.codes[good][first].tolist()] for key in keys]
     return tuple(columns[0]) if len(keys) == 1 else tuple(zip(*columns, strict=True)), places
 
 
 @dataclass(frozen=True, eq=False)
 class _Numbers:
-    """The rewards or propensities of groups: their numbers, what is bad about them, and their texts."""
+    """The rewards or propensities of groups: the least and the greatest, what is bad about them, and their texts."""
 
     value: Floats
+    most: Floats
     kind: list[str]
     texts: Sequence[str | None]
 
 
-def _judged(what: str, column: Column, texts: Sequence[str | None], commas: bool, low: float, high: float) -> _Numbers:
-    """What texts are as numbers that should be in a range."""
-    places = _places(texts)
-    found = numbers([*places], commas=commas and column.kind in _TEXTS)
-    kinds = [_kind_of(what, value, low, high) for value in found]
-    value = np.array([np.nan if value is None else value for value in found], dtype=np.float64)
-    codes = [places[text] for text in texts]
-    return _Numbers(value[codes], [kinds[code] for code in codes], texts)
+def _judged(what: str, column: Column, low: float, high: float, told: Sequence[Any], commas: bool) -> _Numbers:
+    """What numbers in a range are, of which the engine told the state, the text if it is odd, and both ends if not."""
+    found = each([text for _, text, *_ in told], partial(numbers, commas=commas and column.kind in _TEXTS))
+    ends = [(own, own) if one[0] == ODD else one[2:] for own, one in zip(found, told, strict=True)]
+    kind = [_kind_of(what, least, low, high) for least, _ in ends]
+    texts = [text if state == ODD else f"{least:.12g}" for state, text, least, _ in told]
+    value, most = np.array(ends, dtype=np.float64).reshape(-1, 2).T
+    return _Numbers(value, most, kind, texts)
 
 
 def _kind_of(what: str, value: float | None, low: float, high: float) -> str:
     if value is None:
         return f"missing {what}"
-    if np.isnan(value):
-        return f"{what} is not a number"
-    if np.isinf(value):
-        return f"{what} is infinite"
-    return "" if low <= value <= high else _outside(what, value < low, low)
-
-
-def _outside(what: str, below: bool, low: float) -> str:
+    if low <= value <= high:
+        return ""
+    if not math.isfinite(value):
+        return f"{what} is {'not a number' if math.isnan(value) else 'infinite'}"
     if what == "reward":
-        return "reward below range" if below else "reward above range"
-    if not below:
+        return f"reward {'below' if value < low else 'above'} range"
+    if value > high:
         return "propensity above 1"
     return "propensity is not above 0" if low == LEAST else f"propensity below least={low:g}"
 
 
 def by_value(question: Question, rows: list[Any]) -> Groups:
     """Judge groups that have one reward and one propensity each."""
-    size = len(question.keys)
-    columns, unknown = _known_columns(rows, size, size + 3 + (question.propensity is not None), -1)
-    ends = _ends(question)
+    size, ends = len(question.keys), _ends(question)
+    columns, unknown = _known_columns(rows, size, size + 2 + len(ends), -1)
     judged = [
-        _judged(what, column, texts, uses_commas(texts), low, high)
-        for (what, column, low, high), texts in zip(ends, columns[size + 1 :], strict=False)
+        _judged(*end, [(ODD, text, None, None) for text in texts], uses_commas(texts))
+        for end, texts in zip(ends, columns[size + 1 :], strict=False)
     ]
-    n = np.array(columns[-1], dtype=np.float64)
-    value = judged[0].value
+    n, value = np.array(columns[-1], dtype=np.float64), judged[0].value
     u = (value - question.low) / (question.high - question.low)
     with np.errstate(all="ignore"):  # bad ones are left out later
         sums = [n * value, n * value * value]
         if question.propensity is not None:
             w = 1.0 / judged[1].value
             sums += [n * w, n * w * u, n * w * w, n * w * w * u, n * (w * u) ** 2]
-    finite = value[np.isfinite(value)]
-    seen = (float(finite.min()), float(finite.max())) if finite.size else None
-    return _groups(question, columns, n, judged, sums, seen, unknown)
+    return _groups(question, columns, n, judged, sums, unknown)
 
 
 def _by_sums(question: Question, rows: list[Any]) -> Groups:
@@ -227,25 +225,16 @@ def _by_sums(question: Question, rows: list[Any]) -> Groups:
         total, squares = sums[:2]
         sums[0] = low * n + width * total
         sums[1] = low * low * n + 2.0 * low * width * total + width * width * squares
-    judged, seen = [], None
-    for place, (what, column, least, most) in enumerate(ends):
-        state, odd, smallest, largest = columns[size + 1 + 4 * place :][:4]
-        texts = [text if own == ODD else f"{end:.12g}" for own, text, end in zip(state, odd, smallest, strict=True)]
-        own = _judged(what, column, odd, column.name in question.commas, least, most)
-        sides = {ABOVE: _outside(what, False, least), BELOW: _outside(what, True, least)}
-        kinds = [kind if side == ODD else sides.get(side, "") for side, kind in zip(state, own.kind, strict=True)]
-        for k in [k for k, (side, kind) in enumerate(zip(state, kinds, strict=True)) if side == ODD and not kind]:
+    judged = []
+    for place, end in enumerate(ends):
+        told = list(zip(*columns[size + 1 + 4 * place :][:4], strict=True))
+        judged.append(own := _judged(*end, told, end[1].name in question.commas))
+        for k in [k for k, one in enumerate(told) if one[0] == ODD and not own.kind[k]]:
             if len(ends) == 1:  # a number that only Python reads, such as one after a no-break space
                 sums[0][k], sums[1][k] = n[k] * own.value[k], n[k] * own.value[k] ** 2
             else:
-                kinds[k] = f"{what} is not a number"
-        judged.append(_Numbers(own.value, kinds, texts))
-        if what == "reward":
-            pairs = zip(state, smallest, largest, strict=True)
-            found = [float(end) for side, *both in pairs if side != ODD for end in both]
-            found += own.value[np.isfinite(own.value) & (np.array(state) == ODD)].tolist()
-            seen = (min(found), max(found)) if found else None
-    return _groups(question, columns, n, judged, sums, seen, unknown)
+                own.kind[k] = f"{end[0]} is not a number"
+    return _groups(question, columns, n, judged, sums, unknown)
 
 
 def _ends(question: Question) -> list[tuple[str, Column, float, float]]:
@@ -262,15 +251,11 @@ def _known_columns(rows: list[Any], flag: int, width: int, number: int) -> tuple
 
 
 def _groups(
-    question: Question,
-    columns: list[Any],
-    n: Floats,
-    judged: list[_Numbers],
-    sums: list[Floats],
-    seen: tuple[float, float] | None,
-    unknown: int,
+    question: Question, columns: list[Any], n: Floats, judged: list[_Numbers], sums: list[Floats], unknown: int
 ) -> Groups:
     keys = [Codes.of(column, key.kind) for key, column in zip(question.keys, columns, strict=False)]
+    if question.tree is not None:
+        keys[-2] = Codes.of_leaves(columns[len(keys) - 2], question.tree)
     missing = [(own.codes < 0).tolist() for own in keys]
     kind = [one or other for one, other in zip(judged[0].kind, judged[-1].kind, strict=True)]
     what = ["missing instrument"] * question.instrument
@@ -280,4 +265,7 @@ def _groups(
     without = [question.missing and one == "missing reward" for one in kind]
     kind = ["" if absent else one for absent, one in zip(without, kind, strict=True)]
     texts = {column.name: own.texts for (_, column, _, _), own in zip(_ends(question), judged, strict=True)}
+    found = np.concatenate([judged[0].value, judged[0].most])
+    found = found[np.isfinite(found)]
+    seen = (float(found.min()), float(found.max())) if found.size else None
     return Groups(keys, n, kind, texts, np.array(sums), seen, unknown, np.array(without, dtype=np.bool_))

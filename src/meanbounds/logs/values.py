@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,8 +16,9 @@ from meanbounds.logs.errors import LogError
 from meanbounds.support.checks import shown, unknown
 from meanbounds.support.texts import COMMA, MISSING, THOUSANDS, WORDS, number
 
-__all__ = ["WORDS", "arm_names", "in_order", "labels", "natural_order", "numbers", "similar", "uses_commas"]
+__all__ = ["WORDS", "arm_names", "each", "in_order", "labels", "natural_order", "numbers", "similar", "uses_commas"]
 
+T = TypeVar("T")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
 _VALUE = re.compile(r"[+-]?\d+(\.\d+)?")
 _MIDNIGHT = " 00:00:00"
@@ -30,28 +31,21 @@ def numbers(written: Sequence[str | None], *, commas: bool = False) -> list[floa
 
     None stands for NULL. The words True, yes, T and Y are 1, and False, no, F and N are 0, in small letters or large.
     With `commas` 0,5 is a half, and a text with a point is no number: see `uses_commas`.
-
-    Examples
-    --------
-    >>> from meanbounds.logs.values import numbers
-    >>> numbers(["1", " .5 ", "1e-3", "TRUE", "no", "", "NA", None, "-inf", "fine", "1_0"])
-    [1.0, 0.5, 0.001, 1.0, 0.0, None, None, None, -inf, nan, nan]
-    >>> numbers(["0,5", "1"], commas=True)
-    [0.5, 1.0]
     """
     return [number(text, commas) for text in written]
+
+
+def each(texts: Sequence[str | None], judge: Callable[[list[str | None]], Sequence[T]]) -> list[T]:
+    """What every text is; the different ones are judged once and together."""
+    distinct = list(dict.fromkeys(texts))
+    found = dict(zip(distinct, judge(distinct), strict=True))
+    return [found[text] for text in texts]
 
 
 def uses_commas(written: Iterable[str | None]) -> bool:
     """Whether a column writes fractions with a comma: some are, and none with a point.
 
     If each comma may as well separate thousands, as in 1,000, nobody can tell, and the answer is no.
-
-    Examples
-    --------
-    >>> from meanbounds.logs.values import uses_commas
-    >>> uses_commas(["0,5", "1", None]), uses_commas(["0,5", "0.5"]), uses_commas(["1,000", "2,500"])
-    (True, False, False)
     """
     texts = [text.strip() for text in written if text is not None]
     found = [text for text in texts if COMMA.fullmatch(text)]
@@ -99,31 +93,12 @@ def _plain_number(text: str) -> str:
 
 
 def arm_names(names: Sequence[str]) -> list[Arm]:
-    """Names of arms, as whole numbers if all of them are written like one.
-
-    Examples
-    --------
-    >>> from meanbounds.logs.values import arm_names
-    >>> arm_names(["0", "-12"]), arm_names(["0", "b"]), arm_names(["7", "007"])
-    ([0, -12], ['0', 'b'], ['7', '007'])
-    """
+    """Names of arms, as whole numbers if all of them are written like one."""
     return [int(name) for name in names] if all(map(_WHOLE.fullmatch, names)) else [*names]
 
 
 def in_order(found: Iterable[str], listed: Sequence[Any] | None) -> list[str]:
-    """Names of arms in the order that a user listed, those without rows included; else in natural order.
-
-    Examples
-    --------
-    >>> from meanbounds.logs.values import in_order
-    >>> in_order(["high", "low"], ["low", "medium", "high"])
-    ['low', 'medium', 'high']
-    >>> in_order(["10", "9"], None)
-    ['9', '10']
-    >>> in_order(["Low", "high"], ["low", "high"])
-    Traceback (most recent call last):
-    meanbounds.logs.errors.LogError: arms= must list every arm of the log: unknown arm 'Low', did you mean 'low'? ...
-    """
+    """Names of arms in the order that a user listed, those without rows included; else in natural order."""
     names = set(found)
     if listed is None:
         return sorted(names, key=natural_order)
@@ -140,14 +115,7 @@ def in_order(found: Iterable[str], listed: Sequence[Any] | None) -> list[str]:
 
 
 def similar(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Pairs of names that differ only in blanks or in small and large letters.
-
-    Examples
-    --------
-    >>> from meanbounds.logs.values import similar
-    >>> similar(["a", "b", "a ", "B"])
-    [('a', 'a '), ('b', 'B')]
-    """
+    """Pairs of names that differ only in blanks or in small and large letters."""
     first: dict[str, str] = {}
     pairs = ((first.setdefault(" ".join(name.split()).casefold(), name), name) for name in names)
     return [(one, other) for one, other in pairs if one != other]
