@@ -20,18 +20,7 @@ from meanbounds.logs.pictures import Branch, Row, bars, branches, pins, swings
 from meanbounds.logs.read import LOUD
 from meanbounds.logs.start import Start, start
 from meanbounds.logs.tipping import Tip, tipping
-from meanbounds.logs.words import (
-    Words,
-    amount,
-    assumptions,
-    cautions,
-    condition,
-    listed,
-    name_of,
-    quantity,
-    quoted,
-    some,
-)
+from meanbounds.logs.words import Words, amount, cautions, condition, listed, name_of, quantity, quoted, some
 from meanbounds.support.optional import import_optional
 from meanbounds.support.saving import write_atomically
 from meanbounds.support.version import __version__
@@ -121,7 +110,7 @@ class _Parts:
             "start": found,
             "words": self.words,
             "conclusion": found.in_words().removesuffix("."),
-            "assumed": assumptions(counts, "" if found.experts == ANYONE else found.experts.in_words()),
+            "assumed": found.assumed,
             "added": self._added(),
             "trees": self._trees(),
             "differ": self._differ(),

@@ -56,7 +56,7 @@ def grow(
     features = [_Feature.of(name, values) for name, values in columns.items()]
     found: list[tuple[float, int, Split, Booleans]] = []
     rows: dict[int, Integers] = {}
-    children: dict[int, tuple[Split, int, int]] = {}
+    nodes: list[Split | int] = [0]  # in reading order; leaves by their numbers
 
     def add(node: int, own: Integers) -> None:
         rows[node] = own
@@ -68,19 +68,13 @@ def grow(
             heapq.heappush(found, (-best[0], node, *best[1:]))
 
     add(0, np.arange(len(arms)))
-    while found and len(children) + 1 < leaves:
+    while found and len(rows) < leaves:
         _, node, split, left = heapq.heappop(found)
-        own = rows.pop(node)
-        children[node] = split, len(children) * 2 + 1, len(children) * 2 + 2
-        add(children[node][1], own[left])
-        add(children[node][2], own[~left])
-    nodes: list[Split | None] = []
-    waiting = [0]
-    while waiting:
-        node = waiting.pop()
-        nodes.append(children[node][0] if node in children else None)
-        waiting += children[node][:0:-1] if node in children else []
-    return Tree(tuple(nodes))
+        own, place, first = rows.pop(node), nodes.index(node), len(nodes)
+        nodes[place : place + 1] = [split, first, first + 1]
+        add(first, own[left])
+        add(first + 1, own[~left])
+    return Tree(tuple(node if isinstance(node, Split) else None for node in nodes))
 
 
 @dataclass(frozen=True, eq=False)

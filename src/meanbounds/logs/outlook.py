@@ -20,7 +20,7 @@ from meanbounds.logs.log_agent import FEWEST, LEAST_SHARE, OF_BOUNDS, OF_GUARD, 
 from meanbounds.logs.log_bounds import value
 from meanbounds.logs.words import Words, allowed, assumptions, quantity, quoted
 from meanbounds.policies import Guarded, Promise
-from meanbounds.support.types import Booleans, Floats, Integers
+from meanbounds.support.types import Floats, Integers
 
 __all__ = ["CONCLUSIONS", "Conclusion", "Limits", "Option", "Outlook"]
 
@@ -131,28 +131,16 @@ class Outlook:
         return dict(plain(found))
 
 
-@dataclass(frozen=True, eq=False)
 class Limits:
-    """What each option can gain and lose in each context, arrays (contexts, arms), in reward units."""
+    """What each option can gain and lose in each context, arrays (contexts, arms), in reward units.
 
-    counts: Counts
-    assumed: Assumed
-    agent: Agent
-    lower: Floats
-    upper: Floats
-    gain: Floats
-    loss: Floats
-    value: Floats  # what the experts earned less the cost, and limits on it, (contexts,)
-    least: Floats
-    most: Floats
-    free: Floats  # what the promise may cost in a decision, (contexts,)
-    playable: Booleans
+    `value` is what the experts earned less the cost, `least` and `most` limit it, and `free` is what the promise may
+    cost in a decision, (contexts,). The agent says which shares of the error these limits have.
+    """
 
-    @classmethod
-    def of(
-        cls, counts: Counts, experts: Experts, made: Agent, promise: Promise | None, given: Mapping[str, float]
-    ) -> Limits:
-        """Compute the limits, with the shares of the error that the agent gives to them."""
+    def __init__(
+        self, counts: Counts, experts: Experts, made: Agent, promise: Promise | None, given: Mapping[str, float]
+    ) -> None:
         error, shift, cost = 1.0 - given["confidence"], given["shift"], given["cost"]
         width = counts.high - counts.low
         names = [arm for arm in made.arms if arm is not EXPERT]
@@ -163,10 +151,8 @@ class Limits:
         nats, others = as_nats(OF_GUARD * error / (2 * len(names))), 1.0 - np.eye(len(names))
         failed, worked, more = assumed.cells.sides(nats)
         rows, total, squares = (part @ others for part in (failed.rows, failed.total, failed.squares))
-        failures, successes = (
-            (rows - total, rows - 2.0 * total + squares),
-            (worked.total @ others, worked.squares @ others),
-        )
+        failures = rows - total, rows - 2.0 * total + squares
+        successes = worked.total @ others, worked.squares @ others
         size = assumed.cells.chosen.sum(axis=1, keepdims=True)
         gain, loss = (
             width * (upper_limit(size, np.maximum(part, 0.0), np.maximum(square, 0.0), nats + more) + 2.0 * shift)
@@ -175,14 +161,12 @@ class Limits:
         errors, lost, _, gap, *_ = assumed.table[:, :, None] * width
         gain = np.minimum(gain, np.minimum(lost, errors * gap / width) + 2.0 * shift * width)
         loss = np.minimum(loss, gap + 2.0 * shift * width)
-        gain = np.minimum(gain, upper - least[:, None]) + cost
-        loss = np.minimum(loss, most[:, None] - lower) - cost
+        self.gain = np.minimum(gain, upper - least[:, None]) + cost
+        self.loss = np.minimum(loss, most[:, None] - lower) - cost
         out = np.array([[arm in never for arm in names] for never in map(made.forbidden, counts.contexts)])
-        earned = counts.value
-        free = allowed(promise, np.where(earned == earned, earned, counts.low), counts)
-        return cls(
-            counts, assumed, made, lower, upper, gain, loss, earned - cost, least - cost, most - cost, free, ~out
-        )
+        self.counts, self.agent, self.assumed, self.lower, self.upper = counts, made, assumed, lower, upper
+        self.value, self.least, self.most, self.playable = counts.value - cost, least - cost, most - cost, ~out
+        self.free = allowed(promise, np.where(np.isnan(counts.value), counts.low, counts.value), counts)
 
     @cached_property
     def concluded(self) -> Integers:
@@ -205,7 +189,7 @@ class Limits:
         options = tuple(map(Option, self.assumed.arms, whole, averages.tolist(), *columns))
         order = [own for own in options if own.played]
         best = max(order, key=lambda own: (conclusion > 0) * own.gain - own.loss, default=None)
-        first, wanted = made.arms[int(made.probabilities(context).argmax())], self._wanted(context)
+        first, wanted = (own.arms[int(own.probabilities(context).argmax())] for own in (made, self._free))
         reason: Literal["guard", "policy", "support"] = "policy"
         if first is EXPERT:
             reason = "support" if not order else "policy" if wanted is EXPERT else "guard"
@@ -232,10 +216,6 @@ class Limits:
         """What the experts earn in each context, drawn towards what they earn in all."""
         rows, known = self.assumed.cells.chosen.sum(axis=1), np.nan_to_num(self.value)
         return (rows * known + FEWEST * (rows @ known) / rows.sum()) / (rows + FEWEST)
-
-    def _wanted(self, context: Context) -> Arm:
-        """What the agent's policy would play first without a guard."""
-        return self.agent.arms[int(self._free.probabilities(context).argmax())]
 
     @cached_property
     def _free(self) -> Agent:

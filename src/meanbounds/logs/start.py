@@ -23,13 +23,7 @@ from meanbounds.support.checks import as_whole
 __all__ = ["Start", "start"]
 
 _PRINTED, _WITH_TREE = 6, 2  # contexts in the text for a terminal, and below a tree
-_HEAD = (
-    "found on other rows",
-    "     rows",
-    "experts choose",
-    "earn",
-    "agent would try",
-)  # of the columns beside the tree
+_HEAD = ["found on other rows", "     rows", "experts choose", "earn", "agent would try"]  # of the tree's columns
 _SIZES = 80, 12, 18, 12, 15  # the characters of all columns, and at most of each
 
 
@@ -93,6 +87,11 @@ class Start:
         return isinstance(self.agent.policy, Guarded) and self.agent.policy.pooled
 
     @property
+    def assumed(self) -> str:
+        """What is assumed of the log and of the experts, in words; empty if it is nothing."""
+        return assumptions(self.counts, "" if self.experts == ANYONE else self.experts.in_words())
+
+    @property
     def _earned(self) -> dict[Context, float]:
         """What the experts earn before the cost of asking, wherever a promise compares with it."""
         if self._pooled:
@@ -127,11 +126,10 @@ class Start:
     def __str__(self) -> str:
         words, counts = Words.of(self.counts), self.counts
         sizes = (counts.rows, "row"), (sum(self.concluded.values()), "context"), (len(counts.arms), "option")
-        assumed = assumptions(counts, "" if self.experts == ANYONE else self.experts.in_words())
         said = ", ".join(quantity(*size) for size in sizes)
         if counts.missing is not None:
             said += f", and {quantity(float(counts.missing.sum()), 'row')} without {name_of(counts.reward)}"
-        lines = [f"{said}; {assumed or self.experts.in_words()}"]
+        lines = [f"{said}; {self.assumed or self.experts.in_words()}"]
         lines += [self.promised(), *(f"Warning: {said}" for said in self.warnings()), *self._drawn()]
         printed = self.outlooks[: _WITH_TREE if self.outline[1:] else _PRINTED]
         for one in printed:
@@ -154,7 +152,7 @@ class Start:
         outline, words = self.outline, Words.of(self.counts)
         if len(outline) < 2:
             return []
-        step, lines = 2 if max(depth for depth, *_ in outline) < 7 else 1, [[*_HEAD]]
+        step, lines = 2 if max(depth for depth, *_ in outline) < 7 else 1, [_HEAD]
         for depth, answer, one in outline:
             said = [" " * step * depth + name_of(answer), *[""] * 4]
             if one is not None:
@@ -231,7 +229,7 @@ def start(
     promise = as_promised(counts, promise, expert)
     given: dict[str, Any] = {"confidence": confidence, "shift": shift, "cost": cost}
     made = agent(counts, experts, **given, promise=promise, expert=expert, arms=arms, **options)
-    limits = Limits.of(counts, experts, made, promise, given)
+    limits = Limits(counts, experts, made, promise, given)
     rows, size = counts.count.sum(axis=1), as_whole("most", most)
     shown = np.argsort(-rows, kind="stable")[: np.count_nonzero(rows)]
     found = [limits.outlook(place) for place in shown[: None if counts.tree else size].tolist()]
