@@ -31,11 +31,9 @@ class Split:
 
     Parameters
     ----------
-    column
-        The column.
-    below
-        Numbers below this go left, others right. None for categories, or if the question is only whether the number is
-        missing.
+    column, below
+        Numbers in this column below this go left, others right. None for categories, or if the question is only whether
+        the number is missing.
     left, right
         The categories that go left and right; empty for numbers.
     missing
@@ -166,14 +164,7 @@ class Tree(Saved):
         return tuple(name if names.count(name) == 1 else f"{name} [{k + 1}]" for k, name in enumerate(names))
 
     def outline(self) -> list[tuple[int, str, str | None]]:
-        """The nodes below the root in reading order: depth from 0, the answer that leads there, and the leaf's name.
-
-        Examples
-        --------
-        >>> from meanbounds.agents.tree import Split, Tree
-        >>> Tree([Split("severity", left=["high"], right=["low"]), None, None]).outline()
-        [(0, 'severity = high', 'severity = high'), (0, 'severity = low', 'severity = low')]
-        """
+        """The nodes below the root in reading order: depth from 0, the answer that leads there, and the leaf's name."""
         lines, waiting, leaves = [], [(0, "all cases")], iter(self._leaves)
         for node in self.nodes:
             depth, words = waiting.pop()

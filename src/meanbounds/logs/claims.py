@@ -122,17 +122,6 @@ def claimed(cells: Cells, table: Floats, nats: float) -> tuple[Floats, Floats, I
     The rows of `table` are as `Experts.numbers` returns them. `nats` are minus the logarithm of the probability with
     which the bounds of one arm in one context may fail; `EXACT` takes the log as infinite. Bounds are in units of the
     range, and can lie outside [0, 1] or cross. The last array is `GAP_LOW` or `WEIGHTS` where a check fails, else 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import meanbounds as mb
-    >>> from meanbounds.logs.claims import EXACT, Cells, claimed
-    >>> share, part = np.array([[0.75, 0.25]]), np.array([[0.6, 0.2]])
-    >>> table = mb.logs.Experts(errors=0, gap_low=0.2, gap_high=0.4).numbers([None], 1.0)
-    >>> lower, upper, _ = claimed(Cells(share, part, part), table, EXACT)
-    >>> lower.round(3), upper.round(3)
-    (array([[0.7, 0.5]]), array([[0.75, 0.65]]))
     """
     arms = cells.rows.shape[1]
     size = max(1, _AT_ONCE // (arms * (arms + 1)))
@@ -299,13 +288,6 @@ def nearest(reached: Callable[[Floats], Booleans], start: Floats, end: Floats) -
     """For each entry the number nearest to the start, on the way to the end, at which something is reached.
 
     It is reached at the end and, once it is, everywhere beyond. It is reached at the number that is returned.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from meanbounds.logs.claims import nearest
-    >>> nearest(lambda x: x**2 <= 2.0, np.array([2.0]), np.array([0.0])).round(6)
-    array([1.414214])
     """
     for _ in range(30):
         middle = 0.5 * (start + end)

@@ -25,13 +25,6 @@ class BadRows:
         The smallest and the largest reward in the log, in the range or not; None if no reward is a number.
     low, high
         The range that rewards were expected in.
-
-    Examples
-    --------
-    >>> from meanbounds.logs import BadRows
-    >>> bad = BadRows(200, {"reward above range": 150, "missing arm": 10}, seen=(1.0, 5.0))
-    >>> bad.number, bad.share
-    (160, 0.8)
     """
 
     rows: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import inf
@@ -20,15 +21,14 @@ __all__ = ["ANYONE", "ByContext", "Experts", "where"]
 ByContext = float | Mapping[Context, float]
 """One number for all contexts, or one for each."""
 
-_ENDS = {"errors": (0.0, 1.0), "loss": (0.0, inf), "gap_low": (0.0, inf), "gap_high": (0.0, inf), "odds": (1.0, inf)}
-_MEANINGS = {
-    "errors": "a share of cases, from 0 to 1",
-    "loss": "an average loss in reward units, at least 0",
-    "gap_low": "a difference of mean rewards, finite and at least 0",
-    "gap_high": "a difference of mean rewards, at least 0",
-    "odds": "a factor of at least 1, such as 1.5",
-}
 _VACUOUS = {"errors": 1.0, "loss": inf, "gap_low": 0.0, "gap_high": inf, "odds": inf}
+_MEANINGS = {  # the ends of each field, and what it is
+    "errors": (0.0, 1.0, "a share of cases, from 0 to 1"),
+    "loss": (0.0, inf, "an average loss in reward units, at least 0"),
+    "gap_low": (0.0, sys.float_info.max, "a difference of mean rewards, finite and at least 0"),
+    "gap_high": (0.0, inf, "a difference of mean rewards, at least 0"),
+    "odds": (1.0, inf, "a factor of at least 1, such as 1.5"),
+}
 
 
 @dataclass(frozen=True)
@@ -96,16 +96,7 @@ class Experts(Saved):
         return Experts(**{name: _stronger(name, value, getattr(other, name)) for name, value in vars(self).items()})
 
     def in_words(self) -> str:
-        """The assumption as a sentence that someone who knows the field can judge.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> mb.logs.Experts().in_words()
-        'nothing is assumed of the experts'
-        >>> mb.logs.Experts(errors=0).in_words()
-        'the experts always chose the best option'
-        """
+        """The assumption as a sentence that someone who knows the field can judge."""
         said = []
         if self.errors == 0.0:
             said.append("the experts always chose the best option")
@@ -146,12 +137,6 @@ class Experts(Saved):
         """The fields that assume something, as JSON can hold them; `from_dict` is the inverse.
 
         A field by context is a list of pairs; None in it assumes nothing.
-
-        Examples
-        --------
-        >>> import meanbounds as mb
-        >>> mb.logs.Experts(errors=0.05, loss={"north": 0.1}).to_dict()
-        {'errors': 0.05, 'loss': [['north', 0.1]]}
         """
         data: dict[str, Any] = {}
         for name, value in vars(self).items():
@@ -193,13 +178,13 @@ def _read(name: str, given: Any) -> ByContext:
 
 
 def _number(said: str, name: str, given: Any) -> float:
-    low, high = _ENDS[name]
+    low, high, meaning = _MEANINGS[name]
     try:
         value = as_float(said, given, error=BoundsError)
     except BoundsError:
-        raise BoundsError(f"{said} must be {_MEANINGS[name]}, or such numbers by context; got {shown(given)}") from None
-    if isinstance(given, bool) or not low <= value <= high or (name == "gap_low" and value == inf):
-        raise BoundsError(f"{said} must be {_MEANINGS[name]}; got {shown(given)}")
+        raise BoundsError(f"{said} must be {meaning}, or such numbers by context; got {shown(given)}") from None
+    if isinstance(given, bool) or not low <= value <= high:
+        raise BoundsError(f"{said} must be {meaning}; got {shown(given)}")
     return value
 
 
@@ -217,11 +202,8 @@ def _stronger(name: str, one: ByContext, two: ByContext) -> ByContext:
     if not isinstance(one, Mapping) and not isinstance(two, Mapping):
         return stronger(one, two)
     contexts = dict.fromkeys(context for given in (one, two) if isinstance(given, Mapping) for context in given)
-    return {c: stronger(_of(name, one, c), _of(name, two, c)) for c in contexts}
-
-
-def _of(name: str, given: ByContext, context: Context) -> float:
-    return given.get(context, _VACUOUS[name]) if isinstance(given, Mapping) else given
+    sides = ([own.get(c, _VACUOUS[name]) if isinstance(own, Mapping) else own for c in contexts] for own in (one, two))
+    return dict(zip(contexts, map(stronger, *sides), strict=True))
 
 
 def _amount(given: ByContext, times: float = 1.0) -> str:

@@ -28,17 +28,7 @@ _LONGEST = 1_000_000  # bytes of a line of names
 
 @dataclass(frozen=True)
 class Files:
-    r"""Files of one format: parquet, csv or json.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from meanbounds.logs.files import find_files
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "log.csv"
-    >>> _ = path.write_text("age;dose, mg;reward\n")
-    >>> find_files(str(path)).header(["age", "reward"])
-    (';', ['age', 'dose, mg', 'reward'])
-    """
+    """Files of one format: parquet, csv or json."""
 
     format: str
     paths: tuple[str, ...]
@@ -76,34 +66,12 @@ class Files:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an address on the network rather than a local path.
-
-    Examples
-    --------
-    >>> from meanbounds.logs.files import is_address
-    >>> [is_address(text) for text in ("s3://clinic/log.parquet", "C:/log.csv", "log.csv")]
-    [True, False, False]
-    """
+    """Whether a text is an address on the network rather than a local path."""
     return _ADDRESS.match(text) is not None and not os.path.lexists(text)
 
 
 def find_files(text: str) -> Files | None:
-    """Find the files that a path, a folder or a pattern names; None if the text does not look like any of these.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from meanbounds.logs.files import find_files
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> _ = (folder / "a.csv").write_text("arm,reward")
-    >>> find_files(str(folder / "*.csv")) == find_files(str(folder)) == find_files(str(folder / "a.csv"))
-    True
-    >>> find_files("visits") is None
-    True
-    >>> find_files("visits.csv")
-    Traceback (most recent call last):
-    FileNotFoundError: there is no file, folder or match of a pattern 'visits.csv'
-    """
+    """Find the files that a path, a folder or a pattern names; None if the text does not look like any of these."""
     if is_address(text):
         return Files(_format(text), (text,))
     path = Path(text).expanduser()

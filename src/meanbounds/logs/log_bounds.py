@@ -27,14 +27,8 @@ class Bounds(dict[Context, MeanBounds], Saved):
 
     Attributes
     ----------
-    experts
-        What is assumed of the experts.
-    confidence
-        The probability with which all bounds hold at once, if what is assumed is true.
-    shift
-        How far hidden cases may have changed since the log was written, as a total variation distance.
-    rows
-        How many rows of the log were counted.
+    experts, confidence, shift, rows
+        What they were made with, and how many rows of the log were counted.
     value
         For each context a lower and an upper limit on the experts' mean reward, in reward units. They hold at once with
         the same confidence, apart from the bounds.

@@ -27,14 +27,11 @@ class Tip:
 
     Attributes
     ----------
-    context
-        The context.
-    field
-        The field of `Experts` that moves, or ``"shift"``.
-    value
-        The nearest value at which the options that can be best are others; in the units of the field.
-    weaker
-        Whether this value assumes less. Beyond it, away from what is assumed, the options stay others.
+    context, field
+        The context, and the field of `Experts` that moves, or ``"shift"``.
+    value, weaker
+        The nearest value at which the options that can be best are others, in the units of the field, and whether it
+        assumes less. Beyond it, away from what is assumed, the options stay others.
     enter, leave
         Options that can be best at this value and not under what is assumed; options that no longer can.
     """
@@ -77,7 +74,7 @@ def tipping(
     Parameters
     ----------
     counts, experts, confidence, shift, arms
-        As for `meanbounds.logs.bounds`. `shift` moves like a field of `experts`.
+        As for `meanbounds.logs.bounds`, with the same errors. `shift` moves like a field of `experts`.
     contexts
         Look at these contexts alone; the confidence is still that of all contexts at once. All by default.
 
@@ -85,11 +82,6 @@ def tipping(
     -------
     A tuple of `Tip` for each context, first those of weaker assumptions; empty if no value of any field changes which
     options can be best.
-
-    Raises
-    ------
-    BoundsError
-        If the log contradicts what is assumed.
 
     Examples
     --------

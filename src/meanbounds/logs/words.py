@@ -60,13 +60,7 @@ def quoted(name: Context | Arm) -> str:
 
 
 def some(names: Sequence[str], most: int = 10) -> str:
-    """Names in a row.
-
-    Examples
-    --------
-    >>> some(["a", "b", "c"]), some(["a"]), some(["a", "b", "c"], most=1)
-    ('a, b and c', 'a', 'a and 2 more')
-    """
+    """Names in a row."""
     parts = [*names[:most], f"{len(names) - most:,} more"] if len(names) > most else list(names)
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
@@ -83,15 +77,7 @@ def quantity(size: float, word: str) -> str:
 
 @dataclass(frozen=True)
 class Words:
-    """How texts about one log write its rewards.
-
-    Examples
-    --------
-    >>> import meanbounds as mb
-    >>> words = Words.of(mb.logs.Counts([None], ["a"], [[4]], [[3]], [[3]], reward="recovered"))
-    >>> words.reward(0.75), words.sum(31.2), words.unit
-    ('0.75', '31', 'successes')
-    """
+    """How texts about one log write its rewards."""
 
     decimals: int  # of a mean reward
     unit: str  # what a sum of rewards counts
@@ -118,15 +104,7 @@ class Words:
 
 
 def assumptions(counts: Counts, *more: str) -> str:
-    """What was assumed when the log was read, of missing outcomes and of an instrument, then more; empty for nothing.
-
-    Examples
-    --------
-    >>> import meanbounds as mb
-    >>> counts = mb.logs.Counts([None], ["a"], [[4]], [[3]], [[3]])
-    >>> assumptions(counts), assumptions(counts, "they know best")
-    ('', 'they know best')
-    """
+    """What was assumed when the log was read, of missing outcomes and of an instrument, then more; perhaps nothing."""
     found, reward = [said for said in more if said], quoted(counts.reward)
     if counts.apart == 0.0:
         found.append(f"whether {reward} is missing was chance for cases of a context with the same option")
@@ -139,14 +117,7 @@ def assumptions(counts: Counts, *more: str) -> str:
 
 
 def cautions(counts: Counts) -> list[str]:
-    """What makes a log say little, and what to do, each in a sentence or two.
-
-    Examples
-    --------
-    >>> import meanbounds as mb
-    >>> cautions(mb.logs.Counts([None], ["a", "a "], [[1, 0]], [[1, 0]], [[1, 0]]))[0]
-    'The log has 1 row, which says next to nothing: is this the whole log?'
-    """
+    """What makes a log say little, and what to do, each in a sentence or two."""
     found, contexts, tree = list[str](), len(counts.contexts), counts.tree
     if counts.rows == 1:
         found.append("The log has 1 row, which says next to nothing: is this the whole log?")
