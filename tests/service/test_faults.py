@@ -3,14 +3,13 @@
 1, tokens that cannot be read at the start: here, test_access.py and test_hostile.py. 2, one command that fails those
 of others: here. 3, names and lists without limit: here and test_http.py. 4, a restore beside files that a crash left:
 here and test_copies.py. 5, slow clients: here and test_serving.py. 6, what a token may not see: test_hostile.py and
-test_http.py. 7, names in the log: here, test_hostile.py and test_http.py. 8, `verify`: test_damage.py. 9, the edges of
-HTTP: here, test_serving.py and test_http.py; the clock: test_store.py and test_together.py. 10, two services on one
-database: test_together.py.
+test_http.py. 7, names in the log: test_hostile.py, test_http.py and test_serving.py. 8, `verify`: test_damage.py. 9,
+the edges of HTTP: test_serving.py and test_http.py; the clock: test_together.py. 10, two services on one database:
+test_together.py and test_sequences.py.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import threading
@@ -35,7 +34,7 @@ from tests.service.attack import SITUATIONS
 from tests.service.databases import execute
 from tests.service.hostile import AGENT, BOUNDS
 from tests.service.test_serving import served
-from tests.service.wire import SERVE, ask, good, memory, receive, request
+from tests.service.wire import SERVE, ask, good, memory, request
 
 HERE = "/v1/agents/clinic"
 IMPATIENT = SITUATIONS["store locked"] + SERVE
@@ -217,24 +216,3 @@ def test_5_slow_clients(on_file: Service) -> None:
         for number in range(20):
             assert on_file.decide(str(number))[0] == 200
     assert memory(on_file.process) < before + 60.0
-
-
-def test_7_every_line_is_json_without_names(on_file: Service) -> None:
-    for number in range(40):  # against the bounds: the agent warns
-        case = {"id": f"visit {number}", "context": "south", "arm": "b", "reward": 1}
-        assert on_file.ask("POST", f"{HERE}/observations", case)[0] == 200
-    on_file.ask("GET", f"{HERE}/decisions/visit%2047")
-    execute(on_file.address, "UPDATE tokens SET sum = '' ")
-    until(lambda: on_file.decide("visit 48", "south")[0] == 503)
-    said = on_file.errors.read_text()
-    assert {json.loads(line)["event"] for line in said.splitlines()} >= {"request", "tokens cannot be read"}
-    assert not any(name in said for name in ("visit", "south", "ward-3", "mb_", "clinic.db", "/meanbounds/"))
-
-
-@pytest.mark.parametrize("rest", [b"\x16\x03\x01garbage\r\n\r\n", b"GET / HTTP/1.1\r\nA: " + b"a" * 20_000, b"POST /"])
-def test_9_what_follows_a_request_does_not_change_its_answer(on_file: Service, rest: bytes) -> None:
-    whole = request("POST", f"{HERE}/decisions", {"id": "1", "context": "north"}, on_file.token)
-    with socket.create_connection(("127.0.0.1", on_file.port)) as connection:
-        connection.sendall(whole + rest)
-        assert receive(connection, 1)[0].status == 200
-    assert b'"repeated":true' in on_file.decide("1")[1]
