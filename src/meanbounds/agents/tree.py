@@ -145,35 +145,34 @@ class Tree(Saved):
         return tuple(places)
 
     @cached_property
+    def _walked(self) -> list[tuple[int, str, dict[str, _Part]]]:
+        """For each node its depth, the answer that leads there, and what all answers so far say, column by column."""
+        known: dict[str, frozenset[str]] = {}
+        for split in filter(None, self.nodes):
+            known[split.column] = known.get(split.column, frozenset()).union(split.left, split.right)
+        found, waiting = [], [(0, "all cases", dict[str, _Part]())]
+        sides: tuple[Side, Side] = ("right", "left")
+        for node in self.nodes:
+            depth, _, parts = step = waiting.pop()
+            found.append(step)
+            for side in sides if node else ():
+                column, own = node.column, frozenset((*node.left, *node.right))
+                words = _Part(own, own).narrowed(node, side).words(column)
+                part = parts.get(column, _Part(known[column], known[column])).narrowed(node, side)
+                waiting.append((depth + 1, words, {**parts, column: part}))
+        return found
+
+    @cached_property
     def _leaves(self) -> tuple[str, ...]:
         """The name of each leaf: what the splits above it say, column by column."""
-        known: dict[str, set[str]] = {}
-        for node in self.nodes:
-            if node and not node.numeric:
-                known.setdefault(node.column, set()).update(node.left, node.right)
-        names, above = [], {0: dict[str, _Part]()}
-        for place, node in enumerate(self.nodes):
-            parts = above.pop(place)
-            if node is None:
-                words = [part.words(column, known.get(column, set())) for column, part in parts.items()]
-                names.append(" and ".join(words) or "all cases")
-                continue
-            part = parts.get(node.column, _Part(names=frozenset(known.get(node.column, ()))))
-            above[place + 1] = {**parts, node.column: part.narrowed(node, "left")}
-            above[self.right[place]] = {**parts, node.column: part.narrowed(node, "right")}
+        above = [parts for node, (_, _, parts) in zip(self.nodes, self._walked, strict=True) if node is None]
+        names = [" and ".join(part.words(column) for column, part in parts.items()) or "all cases" for parts in above]
         return tuple(name if names.count(name) == 1 else f"{name} [{k + 1}]" for k, name in enumerate(names))
 
     def outline(self) -> list[tuple[int, str, str | None]]:
         """The nodes below the root in reading order: depth from 0, the answer that leads there, and the leaf's name."""
-        lines, waiting, leaves = [], [(0, "all cases")], iter(self._leaves)
-        for node in self.nodes:
-            depth, words = waiting.pop()
-            lines.append((depth - 1, words, None if node else next(leaves)))
-            if node:
-                known = {*node.left, *node.right}
-                part = _Part(names=frozenset(known))
-                sides: tuple[Side, Side] = ("right", "left")
-                waiting += [(depth + 1, part.narrowed(node, side).words(node.column, known)) for side in sides]
+        leaves, nodes = iter(self._leaves), zip(self.nodes, self._walked, strict=True)
+        lines = [(depth - 1, words, None if node else next(leaves)) for node, (depth, words, _) in nodes]
         return lines[1:] or [(0, *lines[0][1:])]
 
     def leaf(self, values: Mapping[str, Any]) -> str:
@@ -241,9 +240,10 @@ class Tree(Saved):
 class _Part:
     """What the splits on the way to a leaf say about one column."""
 
-    low: float | None = None
-    high: float | None = None
-    names: frozenset[str] = frozenset()
+    known: frozenset[str]  # all categories of the column, and those that come here
+    names: frozenset[str]
+    low: float = -math.inf
+    high: float = math.inf
     missing: bool = True  # whether missing values come here
     present: bool = True  # whether others do
 
@@ -255,32 +255,25 @@ class _Part:
         if node.below is None:
             return replace(self, missing=missing, present=self.present and side == "right")
         if side == "left":
-            return replace(self, missing=missing, high=node.below if self.high is None else min(self.high, node.below))
-        return replace(self, missing=missing, low=node.below if self.low is None else max(self.low, node.below))
+            return replace(self, missing=missing, high=min(self.high, node.below))
+        return replace(self, missing=missing, low=max(self.low, node.below))
 
-    def words(self, column: str, known: set[str]) -> str:
-        """The part as words; `known` are all categories of the column."""
+    def words(self, column: str) -> str:
         name, or_missing = _plain(column), " (or missing)" * self.missing
         if not self.present:
             return f"{name} missing"
-        if known:
-            rest = known - self.names
+        if self.known:
+            rest = self.known - self.names
             others = 0 < len(rest) < len(self.names) > 1
             listed = sorted(rest if others else self.names)
             text = ", ".join(map(_plain, listed if len(listed) <= _LISTED else listed[: _LISTED // 2]))
             text += f" and {len(listed) - _LISTED // 2} more" * (len(listed) > _LISTED)
             sign = ("not" if others else "=") if len(listed) == 1 else "not in" if others else "in"
             return f"{name} {sign} {text}{or_missing}" if rest else f"{name} known"
-        low, high = (None if end is None else _short(end) for end in (self.low, self.high))
-        if low is not None and high is not None:
+        low, high = (repr(end).removesuffix(".0") if math.isfinite(end) else "" for end in (self.low, self.high))
+        if low and high:
             return f"{low} <= {name} < {high}{or_missing}"
-        return (
-            f"{name} known" if low == high else f"{name} " + (f"< {high}" if low is None else f">= {low}") + or_missing
-        )
-
-
-def _short(value: float) -> str:
-    return repr(value).removesuffix(".0")
+        return f"{name} {f'>= {low}' if low else f'< {high}'}{or_missing}" if low or high else f"{name} known"
 
 
 def _plain(name: str) -> str:
