@@ -1,7 +1,5 @@
 """Arms with features of many kinds, and an independent solver for what can be said of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -4,8 +4,6 @@ Where the environment says CI=true, programs that are missing are installed; els
 skipped, and say how to get them.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pwd

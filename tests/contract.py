@@ -4,8 +4,6 @@ It takes a second or two, and an AssertionError says what is wrong. Tests of fre
 fixed seeds; a right policy fails one with probability at most 1e-6.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Play a linear policy against rewards at the ends of the ranges."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

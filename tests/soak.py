@@ -17,8 +17,6 @@ Those about stores take as long as they take, 20 minutes together, and print fig
 - decisions: two million of 50 agents in 10,000 contexts, then kill -9 and a start; `--decisions` makes it shorter.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

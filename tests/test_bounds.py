@@ -1,7 +1,5 @@
 """Bounds: the proxies of arms that may be best, in one range and in several."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

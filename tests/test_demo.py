@@ -1,7 +1,5 @@
 """The demo: its page stands alone, the agent beside it decides, and bounds without a log still have their story."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """README and the pages of docs: their examples run (in test_road those that need a service), links lead somewhere."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """What importing the package costs, and what it does not need."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An agent without contexts: what it decides, what it is told, what it has."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import threading

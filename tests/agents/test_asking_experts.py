@@ -1,7 +1,5 @@
 """Agents that ask experts: what they were told, why they ask, a floor behind the guard, budgets that contexts share."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

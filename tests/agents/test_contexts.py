@@ -1,7 +1,5 @@
 """An agent with contexts: they are apart, come and go, and share evidence against what their bounds rest on."""
 
-from __future__ import annotations
-
 import copy
 import json
 import time

@@ -1,7 +1,5 @@
 """Every policy satisfies the contract, those of users included; broken ones do not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Guardrails: harmful options are stopped in time, harmless ones are not, and both survive being saved."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from typing import Any

@@ -1,7 +1,5 @@
 """An agent is whole after an interrupt at any place: as before the call, or as after it."""
 
-from __future__ import annotations
-
 import dis
 import functools
 import json

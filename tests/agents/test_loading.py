@@ -1,7 +1,5 @@
 """Saved agents: what is read continues as it was, and what was tampered with is refused by name."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

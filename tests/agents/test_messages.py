@@ -1,7 +1,5 @@
 """What a beginner does wrong, and what the message says."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Contexts that learn from each other: the exact posterior, agents that continue as they were, and what it is worth."""
 
-from __future__ import annotations
-
 import copy
 import json
 import time

@@ -1,7 +1,5 @@
 """Trees: what each case is called, what is refused, and what is saved."""
 
-from __future__ import annotations
-
 import json
 import math
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Verdicts: against draws from the posterior, and where bounds, experts or single arms decide."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

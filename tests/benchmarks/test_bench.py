@@ -1,7 +1,5 @@
 """The benchmark: a library answers from its own process, limits are scaled, the page names what is missing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from benchmarks.contest import Contest, Times

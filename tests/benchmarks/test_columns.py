@@ -1,7 +1,5 @@
 """The worlds in which columns are measured: agents side by side decide as agents do, and a tiny run gives tables."""
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bounds from logs whose answer is known: they contain it, and plain averages do not."""
 
-from __future__ import annotations
-
 from math import inf
 from pathlib import Path
 

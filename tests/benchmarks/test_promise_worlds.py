@@ -1,7 +1,5 @@
 """The worlds in which promises are measured: experts are what they are called, and tiny runs give a table."""
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rivals satisfy the contract of policies, and decide as computed by hand in small cases."""
 
-from __future__ import annotations
-
 from math import e, log
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Agents in the place of the experts of trials: the page, what is left out, and rewards that come late."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

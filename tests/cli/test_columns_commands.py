@@ -1,7 +1,5 @@
 """Commands on a log with raw columns: from a tree of the log to decisions and what they earned."""
 
-from __future__ import annotations
-
 import csv
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line: what it writes, its messages on one line, its exit codes, what it costs."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import os

@@ -1,7 +1,5 @@
 """Commands about a store, from a log to a backup: what they print, keep and refuse, and their exit codes."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """The watch finds contradicted bounds: once, at the right reward, rarely by mistake."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Drift: false alarms at their level, changes that are found, and what is forgotten then."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

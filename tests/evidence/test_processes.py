@@ -1,7 +1,5 @@
 """E-processes and confidence sequences: exact values, and guarantees for any law of the rewards."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

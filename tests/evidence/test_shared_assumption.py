@@ -1,7 +1,5 @@
 """Evidence against one assumption: shared by contexts, rarely wrong, and what it leaves of the trust."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The invented clinic: what its page says is true of its numbers, and of the log."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the examples follow is what agents do: the same decisions, and the gains that the means give."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from examples.follow import CHUNK, Draw, Followed, averages, follow, follow_all, rule

@@ -1,7 +1,5 @@
 """The stroke trial: the extract, its attribution, and what its page says."""
 
-from __future__ import annotations
-
 import csv
 import re
 

@@ -1,7 +1,5 @@
 """Confidence sets and bets, where an adversary tries to break them; and the sum of widths behind Theorem 4."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Feasible sets, tight bounds and the cone, against another solver, exact arithmetic and sampled parameters."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

@@ -1,7 +1,5 @@
 """LinearAgent: decisions, candidates, evidence, saving."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import threading

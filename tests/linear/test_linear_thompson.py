@@ -1,7 +1,5 @@
 """LinearThompson: the law of its points, expectations, probabilities and priors, against independent samplers."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest

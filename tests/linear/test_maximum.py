@@ -1,7 +1,5 @@
 """Exact indices against another solver, and against solving for every arm."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

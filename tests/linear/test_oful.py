@@ -1,7 +1,5 @@
 """OFUL and what all linear policies share, against their definitions in plain numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

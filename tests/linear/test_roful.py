@@ -1,7 +1,5 @@
 """R-OFUL: tightening, the three indices, bounds that contradict the rewards, bounds that may be wrong."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

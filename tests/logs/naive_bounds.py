@@ -1,7 +1,5 @@
 """Bounds from a log by loops over rows and sets: slow, and written apart from `meanbounds.logs.claims`."""
 
-from __future__ import annotations
-
 import itertools
 from math import comb, inf, log, sqrt
 

@@ -1,7 +1,5 @@
 """Count a log row by row in plain Python: what every engine has to agree with."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Agents that start from a log of raw columns: what they pool, promise and leave out."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

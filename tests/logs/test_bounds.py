@@ -1,7 +1,5 @@
 """Bounds from logs: by loops over rows and sets, by linear programs, and what holds of all of them."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from math import inf, log, sqrt

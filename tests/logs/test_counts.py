@@ -1,7 +1,5 @@
 """Counts: checked when they are made, saved, added and selected without loss."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Bounds from finite logs contain the true means as often as they say, also where the truth is at a bound."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One table of dirty logs: DuckDB, PostgreSQL and Spark count the same rows, and refuse the same ones."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import warnings

@@ -1,7 +1,5 @@
 """What evaluate says of decisions: naive formulas, coverage where probabilities follow rewards, words, refusals."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What can be assumed of experts: fields are read, joined, said in words and saved; what cannot be is refused."""
 
-from __future__ import annotations
-
 from math import inf
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page: its first screen concludes, everything is escaped, nothing is said twice, many contexts are summed up."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 from pathlib import Path

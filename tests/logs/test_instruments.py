@@ -1,7 +1,5 @@
 """Bounds by an instrument: equal to those of another program, true as often as they say, and refused where refuted."""
 
-from __future__ import annotations
-
 import itertools
 from functools import cache
 from math import inf

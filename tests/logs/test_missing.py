@@ -1,7 +1,5 @@
 """Rows without a reward: engines count them alike, and bounds hold whatever their rewards were, within what is said."""
 
-from __future__ import annotations
-
 from collections import Counter
 from math import inf, nan
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Trees that grow on half of a log, and counts of the other half: the same in all engines, and never dishonest."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from decimal import Decimal

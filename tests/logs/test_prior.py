@@ -1,7 +1,5 @@
 """The prior of a log: by hand, with few rows, in any range, and never outside the bounds for any expert."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any
 

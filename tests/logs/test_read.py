@@ -1,7 +1,5 @@
 """Reading logs from files and tables in memory; `test_engines` compares engines."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import json

@@ -1,7 +1,5 @@
 """`start`: the conclusion is right, its limits hold, and it says what can be lost."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tipping values: by a search with `bounds` alone, and in words."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any
 

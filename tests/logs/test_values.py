@@ -1,7 +1,5 @@
 """What texts in a log mean."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

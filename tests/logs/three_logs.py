@@ -1,7 +1,5 @@
 """Logs of experts who are good, bad and hard to tell, of 6,000 rows each; what the truth is stands beside them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import meanbounds as mb

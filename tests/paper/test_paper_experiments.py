@@ -1,7 +1,5 @@
 """Experiments that simulate, in tiny sizes: files are written, exact claims get their verdicts, helpers are right."""
 
-from __future__ import annotations
-
 import csv
 import math
 from pathlib import Path

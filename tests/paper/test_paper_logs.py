@@ -1,7 +1,5 @@
 """Experiments that start from a log, in tiny sizes, and what they are built of: completion, ratings, finite logs."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import sys

@@ -1,7 +1,5 @@
 """The figures and tables of the paper that need no simulation: files are written, claims get the right verdicts."""
 
-from __future__ import annotations
-
 import csv
 import sys
 from importlib import import_module

@@ -1,7 +1,5 @@
 """BIMED and settling against their definitions, written with plain loops."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

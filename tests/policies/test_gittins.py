@@ -1,7 +1,5 @@
 """The optimistic Gittins index against its equation, solved by scipy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

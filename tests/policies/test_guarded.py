@@ -1,7 +1,5 @@
 """The guard: its rule against a slow one, its guarantee at its level, and what it refuses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from math import log
 from typing import Any

@@ -1,7 +1,5 @@
 """Information-directed sampling against slow integrals, without and with its cache."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

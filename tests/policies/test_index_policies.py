@@ -1,7 +1,5 @@
 """Indices by hand and by definition, ties, settling, and bounds that may be wrong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A prior that is learned: its weights and laws against brute force, what it is worth, and that it is kept."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

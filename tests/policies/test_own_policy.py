@@ -1,7 +1,5 @@
 """Policies of a user's own: what they may return, and what is said of mistakes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Thompson sampling: probabilities against scipy's distributions and against the frequencies of decisions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A service in this process, asked by the messages that a server would send it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

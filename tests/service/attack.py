@@ -3,8 +3,6 @@
 python -m tests.service.attack --write SECURITY.md asks every operation, of services on SQLite that it starts.
 """
 
-from __future__ import annotations
-
 import re
 import sqlite3
 import sys

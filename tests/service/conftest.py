@@ -1,7 +1,5 @@
 """Stores for the tests of the service."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ everything once and forks a service for each life, so that a life costs millisec
 is answered, with the same id; every third one asks for units, which it shares with others.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

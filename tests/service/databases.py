@@ -1,7 +1,5 @@
 """What the tests of databases write, read and break."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing

@@ -3,8 +3,6 @@
 They are made from the table of operations, so that a new operation is covered by itself.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import socket

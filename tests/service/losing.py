@@ -1,7 +1,5 @@
 """Kill PostgreSQL without warning while a service writes to it, again and again, and look whether anything was lost."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -4,8 +4,6 @@ python -m tests.service.soaking PATH DECISIONS makes that many decisions and say
 it goes on until it is killed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Who is admitted: by which token, from where, and what happens while that cannot be looked up."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

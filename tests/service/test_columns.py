@@ -1,7 +1,5 @@
 """An agent with a tree in a store: raw columns find the context, and go no further."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import closing

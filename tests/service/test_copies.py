@@ -1,7 +1,5 @@
 """Copies are whole, replace nothing, and damage to a store is found."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

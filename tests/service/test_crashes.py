@@ -1,7 +1,5 @@
 """Nothing that was acknowledged is lost or counted twice: kill -9 of the service or of PostgreSQL, SIGTERM, syncs."""
 
-from __future__ import annotations
-
 import re
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever damage to a file changes what a reader sees, `verify` reports, and says where."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Both databases keep what they are given, whole or not at all."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The unit file for systemd says what systemd and the program understand."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -8,8 +8,6 @@ the edges of HTTP: test_serving.py and test_http.py; the clock: test_together.py
 test_together.py and test_sequences.py.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

@@ -1,7 +1,5 @@
 """A disk that is full, or can only be read: refused with the reason, nothing half-written, and it works again."""
 
-from __future__ import annotations
-
 import resource
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Tampered requests, and every operation asked by those who may not or while the store cannot be used."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The service over HTTP: what is answered, who may ask, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The page of the service, in a real browser, on a phone and on a desktop."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

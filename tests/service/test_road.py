@@ -1,7 +1,5 @@
 """Pages about the service from their first line to their last: commands, requests and programs, as written."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

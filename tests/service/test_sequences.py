@@ -1,7 +1,5 @@
 """Any sequence of commands, by several stores on one database, does what dictionaries and a plain agent say."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable
 from contextlib import closing

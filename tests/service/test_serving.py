@@ -1,7 +1,5 @@
 """The server stands clients that keep it waiting, and ends as it should."""
 
-from __future__ import annotations
-
 import json
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Units keep what was decided for them, exactly once; outcomes stop options; agents say whether they are done."""
 
-from __future__ import annotations
-
 import threading
 import time
 import warnings

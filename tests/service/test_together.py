@@ -1,7 +1,5 @@
 """Several processes on one store give the figures of one, and the clock cannot lead them astray."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

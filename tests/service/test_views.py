@@ -1,7 +1,5 @@
 """What people see of the agents in a store is what the agents themselves say."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

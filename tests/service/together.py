@@ -4,8 +4,6 @@ python -m tests.service.together ADDRESS WORKER GROUPS makes or opens the store,
 acknowledged, and a digest of all agents as they are then in this process, as JSON.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess

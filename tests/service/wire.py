@@ -1,7 +1,5 @@
 """Requests as bytes to a service in a process of its own, and the answers that come back."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

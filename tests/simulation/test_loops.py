@@ -1,7 +1,5 @@
 """Compiled loops play as the policies do, play for play."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

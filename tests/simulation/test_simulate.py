@@ -1,7 +1,5 @@
 """Simulations: pairing, prefixes, delays, objects that are not policies, blocks that resume, messages."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """Numbers that a caller gives: what is read, and what is refused with which words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path

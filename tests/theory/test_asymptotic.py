@@ -1,7 +1,5 @@
 """Table 1, the lower bound and what becomes of each arm: by hand, as theorems, and against linear programs."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

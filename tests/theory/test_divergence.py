@@ -1,7 +1,5 @@
 """The divergence of Bernoulli rewards and its inverse, with 50 digits."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

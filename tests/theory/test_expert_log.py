@@ -1,7 +1,5 @@
 """Theorems 7 and 9: worlds with hidden contexts, the worlds that attain the bounds, and the printed forms."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Theorem 6 and Corollary 6.1 after n rounds: against the printed symbols, exact lemmas and simulated runs."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

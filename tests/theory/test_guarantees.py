@@ -1,7 +1,5 @@
 """The theorem that applies to each policy of a simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

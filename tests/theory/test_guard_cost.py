@@ -1,7 +1,5 @@
 """How often a guard overrules its policy: the bound against simulations."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Theorem 4: the sum behind it, the regret of every round and of every run, and where the printed form fails."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

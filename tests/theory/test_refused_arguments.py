@@ -1,7 +1,5 @@
 """Every function of the theory names what is wrong with its arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

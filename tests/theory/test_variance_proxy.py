@@ -1,7 +1,5 @@
 """Theorem 3 and Corollary 3.1: the closed form, its coverage, and where the printed search for it fails."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest
