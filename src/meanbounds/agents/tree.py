@@ -155,8 +155,10 @@ class Tree(Saved):
         for node in self.nodes:
             depth, _, parts = step = waiting.pop()
             found.append(step)
-            for side in sides if node else ():
-                column, own = node.column, frozenset((*node.left, *node.right))
+            if node is None:
+                continue
+            column, own = node.column, frozenset((*node.left, *node.right))
+            for side in sides:
                 words = _Part(own, own).narrowed(node, side).words(column)
                 part = parts.get(column, _Part(known[column], known[column])).narrowed(node, side)
                 waiting.append((depth + 1, words, {**parts, column: part}))

@@ -165,10 +165,8 @@ class Memory:
     @classmethod
     def from_dict(cls, drift: Drift, arms: int, data: Mapping[str, Any]) -> Self:
         """Make the row that `to_dict` described."""
-        saved, self = (
-            Entries("Memory", data, (*_SUMS, "age", "restarts", "since", "number", "marks")),
-            cls(drift, 1, arms),
-        )
+        saved = Entries("Memory", data, (*_SUMS, "age", "restarts", "since", "number", "marks"))
+        self = cls(drift, 1, arms)
         self._recent[:, 0] = [saved.numbers(name, (arms,)) for name in _SUMS]
         self.age[0], self.restarts[0] = saved.whole("age", most=2**53), saved.whole("restarts", most=2**53)
         self._sums[0], self._number[0] = saved.numbers("since", (arms, len(_SUMS))), saved.wholes("number", (arms,))
@@ -176,9 +174,8 @@ class Memory:
             raise saved.wrong("marks must have an entry for each arm")
         for arm, number in enumerate(self._number[0].astype(np.int64).tolist()):
             size = min(number, _MARKS)
-            marks = Entries("Memory", {"marks": saved.list("marks")[arm]}, ("marks",)).numbers(
-                "marks", (size, len(_SUMS))
-            )
+            own = Entries("Memory", {"marks": saved.list("marks")[arm]}, ("marks",))
+            marks = own.numbers("marks", (size, len(_SUMS)))
             if size:
                 places = np.arange(size)
                 ordinal = places + _MARKS * ((number - 1 - places) // _MARKS)
