@@ -92,20 +92,16 @@ class Counts(Saved):
         The columns that were counted: those of the context, the arm's and the reward's.
     dropped
         How many rows were left out, for each kind of bad row.
-    weighted
+    weighted, least
         With w = 1/propensity and Y = (reward - low) / (high - low), the sums of w, wY, w^2, w^2 Y and w^2 Y^2, an array
-        5 x contexts x arms; None if the log has no propensities.
-    least
-        The least propensity that is possible; None if the user gave none.
-    missing
-        Array, contexts x arms: rows without a reward, which `count` leaves out; None if they are not counted.
-    apart
-        How far the mean reward of the rows without one can be from that of those with one, within a context and arm, in
-        reward units; inf, whatever they were, if `missing` is given alone.
-    instrument
-        The sums by what partly decided by chance, an `Instrument`; None if there is no such column.
-    tree
-        The tree whose contexts these are, in its order; None if contexts are names in a column.
+        5 x contexts x arms, and the least propensity that is possible; None if there are none.
+    missing, apart
+        Array, contexts x arms: rows without a reward, which `count` leaves out; None if they are not counted. And how
+        far their mean reward can be from that of the others with the same context and arm, in reward units; inf,
+        whatever they were, if `missing` is given alone.
+    instrument, tree
+        The sums by what partly decided by chance, an `Instrument`, and the tree whose contexts these are, in its order;
+        None if there is no such column, and if contexts are names in columns.
 
     Examples
     --------

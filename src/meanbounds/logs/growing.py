@@ -40,10 +40,8 @@ def grow(
         Numbers, with nan where they are missing; or a list of texts, with None where they are missing.
     arms, rewards
         What each row chose, as whole numbers from 0, and its reward from 0 to 1.
-    leaves, rows_per_leaf
-        The most leaves, and the fewest rows in each.
-    p
-        The share of logs that are split although the columns say nothing; inf for splits whatever they are worth.
+    leaves, rows_per_leaf, p
+        As for `meanbounds.logs.partition`.
 
     Examples
     --------

@@ -63,10 +63,8 @@ def partition(
     p
         The share of logs that get more than one context although the columns say nothing; inf for as many contexts as
         there can be.
-    sample
-        How many rows of the first half the tree grows on, at most.
-    seed
-        Other seeds make other halves.
+    sample, seed
+        How many rows of the first half the tree grows on, at most. Other seeds make other halves.
     reading
         Further arguments of `read`, such as ``arm=``, ``reward=`` or ``on_bad=``.
 

@@ -81,10 +81,8 @@ def read(
     arms
         All arms, in the order you want; those that the log never played have 0 rows. By default the categories of an
         ordered categorical of pandas, or else the arms of the log in natural order ("arm 2" before "arm 10").
-    propensity
-        Column of the probability with which the arm of the row was chosen, if it is known.
-    least
-        The least propensity that was possible, if it is known.
+    propensity, least
+        Column of the probability with which the arm of the row was chosen, and the least that was possible, if known.
     on_bad
         What to do about rows with a missing field, or a reward that is not a number in the range: ``"error"`` lists
         them by kind, ``"drop"`` leaves them out and keeps how many in `Counts.dropped`, with a warning if they are more
