@@ -53,8 +53,8 @@ class Guarded(Policy):
         log that is no longer true cannot break the promise.
     pooled
         Whether the contexts of an agent share one budget: losses in one may then be paid for by gains in another. The
-        upper bounds on the experts' values must hold in all contexts at once. Where means may move (`Agent`'s `drift`)
-        they are taken as they are.
+        upper bounds on the experts' values must hold in all contexts at once, and for `Promise`'s `at_least` the lower
+        ones, too. Where means may move (`Agent`'s `drift`) they are taken as they are.
 
     Notes
     -----
