@@ -223,10 +223,9 @@ class Outcomes:
         if not ((seen[:, 1] >= 0.0) & (seen[:, 1] <= seen[:, 0] * (1.0 + 1e-9))).all():
             raise saved.wrong("no values in the range give these sums")
         for stop in saved.list("stops"):
-            fine = isinstance(stop, list) and len(stop) == len(Stop._fields) and stop[0] in contexts.arms
-            if not (
-                fine and stop[1] in self.guardrails and all(within(own, -1e300, 1e300) is not None for own in stop[2:])
-            ):
+            fine = isinstance(stop, list) and len(stop) == len(Stop._fields)
+            fine = fine and stop[0] in contexts.arms and stop[1] in self.guardrails
+            if not fine or any(within(own, -1e300, 1e300) is None for own in stop[2:]):
                 raise saved.wrong(f"stops must list arm, outcome, cases, mean, limit and log_e; got {shown(stop)}")
             self.stops.append(Stop(*stop))
         return self
