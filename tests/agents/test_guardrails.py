@@ -109,6 +109,8 @@ def test_nonsense_is_refused() -> None:
     for wrong in ({"worse": -0.1}, {"level": 2.0}, {"low": 1.0}, {"error": 0.0}, {"outcome": ""}):
         with pytest.raises(ValueError, match=r"worse is|level is|low must|error must|outcome is"):
             mb.Guardrail(**given | wrong)
+    with pytest.raises(ValueError, match="no level for the context 'ill'"):
+        an_agent(level={"well": 0.05, "Ill": 0.3})
     data = agent.to_dict()
     data["outcomes"]["stops"] = [["nobody", "bleeding", 1, 1, 1, 1]]
     with pytest.raises(ValueError, match="stops must list"):

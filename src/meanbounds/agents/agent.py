@@ -145,6 +145,12 @@ class Agent(BaseAgent):
         lacks = [] if tree is None else [name for name in tree.contexts if name not in given]
         if lacks:
             raise ValueError(f"the tree has the context {lacks[0]!r}, of which nothing is known: name it in `known`")
+        for rail in self._outcomes.guardrails.values():
+            lacks = [name for name in given if isinstance(rail.level, Mapping) and name not in rail.level]
+            if lacks:
+                raise ValueError(
+                    f"the guardrail on {rail.outcome!r} has no level for the context {lacks[0]!r}: give one"
+                )
         for own in given.values():
             self.policy.check_known(own)
         contexts.know(given)
@@ -467,7 +473,8 @@ class Agent(BaseAgent):
     def forget_context(self, context: Where) -> None:
         """Erase a context with all that is known and was seen of it, for example when a person asks for it.
 
-        What it lost against the experts is erased, too: a promise does not cover contexts that were forgotten.
+        What it lost against the experts is erased, too: a promise does not cover contexts that were forgotten. Forget
+        none because of how it went: what is said of the others would be biased.
         """
         with self._lock:
             own = self._find(context)

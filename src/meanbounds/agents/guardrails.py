@@ -44,8 +44,8 @@ class Guardrail:
     worse
         By how much an option's mean may be worse, in units of the outcome.
     level
-        The mean to compare with: one number, or one for each context, such as the experts' in a log. None compares with
-        what the experts have when the agent asks them.
+        The mean to compare with: one number, or one for each context, such as the experts' in a log; in contexts that
+        are added later without one nothing is said. None compares with what experts have when the agent asks them.
     low, high
         The range of the outcome.
     error
