@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-GUIDE = ["logs", "columns", "promise", "trials", "service", "start", "which_policy", "trust", "own_policy"]
+GUIDE = ["logs", "columns", "promise", "trials", "service", "live", "start", "which_policy", "trust", "own_policy"]
 GUIDE += ["own_environment", "linear", "theorems", "paper", "fast"]
 BESIDE = ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/RESULTS.md"]
 LINKED = ["src", "tests", "paper", "LICENSE"]  # what pages may link to
