@@ -54,16 +54,6 @@ def test_against_arbitrary_precision(n: int, wins: float, squares: float, u: flo
     assert log_e(n, wins, upper=u, squares=squares) == pytest.approx(right, rel=1e-9, abs=1e-9 + 1e-11 * n)
 
 
-@pytest.mark.parametrize("u", [1e-4, 0.03, 0.5, 0.9, 0.999])
-@pytest.mark.parametrize("n", [1, 7, 60])
-def test_expectation_is_one_at_the_bound(u: float, n: int) -> None:
-    """With rewards of 0 and 1 and a mean equal to the bound, the e-process is a martingale."""
-    wins = np.arange(n + 1)
-    for side in ("upper", "lower"):
-        e = np.exp(log_e(np.full(n + 1, n), wins, **{side: u}))
-        assert float(stats.binom.pmf(wins, n, u) @ e) == pytest.approx(1.0, abs=1e-9)
-
-
 @given(REWARDS, st.lists(UNIT, min_size=1, max_size=5), st.randoms(use_true_random=False), INSIDE)
 def test_falls_on_average_if_the_bound_holds(past: list[float], values: list[float], random: Any, slack: float) -> None:
     """For any law of the next reward: here on up to five values, with the bound at its mean or above."""

@@ -87,22 +87,3 @@ def test_a_share_of_the_contexts_plays_without_the_bounds(trust: float, share: f
     assert np.count_nonzero(controls) == pytest.approx(share * controls.size, abs=2)
     assert log_n[~controls] == pytest.approx(doubt)
     assert not controls[0]  # an agent without contexts is none
-
-
-def test_false_alarms_are_as_rare_as_they_should_be() -> None:
-    """Means at their bounds, four contexts, 120 rewards: E reaches 10 in at most a tenth of 400 runs.
-
-    If it did so with probability 0.1, there would be 74 alarms or more with a probability below 1e-6.
-    """
-    rng, alarms, upper = np.random.default_rng(3), 0, np.array([0.8, 0.6])
-    known = of(*[mb.MeanBounds([0.0, 0.0], upper)] * 4)
-    for _ in range(400):
-        seen, highest = Seen.empty(4, 2), 0.0
-        for _ in range(30):
-            arms, late = rng.integers(2, size=4), rng.random(4)
-            seen.add(np.arange(4), arms, np.asarray(rng.random(4) < upper[arms], dtype=np.float64), late)
-            ledger = Ledger("a", 2)
-            ledger.enter(known, seen)
-            highest = max(highest, ledger.log_e)
-        alarms += highest >= math.log(10.0)
-    assert alarms < 74

@@ -104,21 +104,6 @@ def test_the_printed_form_fails_in_the_first_round() -> None:
     assert linear_regret(policy, arms.features, arms.bounds, [1])[0] >= 2.0
 
 
-def test_the_worst_arm_of_the_cone() -> None:
-    """The least <a, theta> with |theta| <= 1 and <e1, theta> >= l is cos(min(angle + alpha, pi)), alpha = arccos l.
-
-    With l = 0.2, alpha is 78 degrees: an arm at 2 alpha from e1 has mean -1 at theta = -a, below cos(3 alpha) = -0.57.
-    """
-    theta = np.random.default_rng(5).normal(size=(100_000, 2))
-    theta /= np.maximum(1.0, np.linalg.norm(theta, axis=1))[:, None]
-    for least in (-0.5, 0.2, 0.6, 0.9):
-        alpha, fits = math.acos(least), theta[theta[:, 0] >= least]
-        for angle in (0.0, 0.5 * alpha, alpha, min(2 * alpha, math.pi)):
-            found = (fits @ [math.cos(angle), math.sin(angle)]).min()
-            assert -1e-9 <= found - math.cos(min(angle + alpha, math.pi)) < 0.01
-    assert math.cos(3 * math.acos(0.2)) == pytest.approx(-0.568, abs=1e-3)
-
-
 def test_smaller_factors_show() -> None:
     """A mean known to be at least 0.98 tightens the others; in the long run the bound goes with the largest factor."""
     features, bounds = [[1.0, 0.0], [0.96, 0.28]], mb.MeanBounds([0.98, 0.0], [1.0, 1.0])
