@@ -34,19 +34,9 @@ from meanbounds.simulation import Bernoulli, Uniform
 from tests.policies.test_guarded import HARD, broken
 from tests.service import soaking
 from tests.service.hostile import hostile
+from tests.simulation.test_loops import POLICIES as TESTED
 
-POLICIES = [
-    mb.UCB(),
-    mb.BUCB(),
-    mb.ImprovedUCB(),
-    mb.GLUE(),
-    mb.KLUCB(),
-    mb.BKLUCB(),
-    mb.BIMED(),
-    mb.ThompsonSampling(),
-    mb.OptimisticGittins(),
-    mb.IDS(),
-]
+POLICIES = [*TESTED, mb.IDS()]
 ODD: list[Any] = [None, True, -1, 0, 1, 0.5, 1e308, np.nan, np.inf, "", "a", b"a", [], [0], {}, (), object(), 2**70, 1j]
 
 

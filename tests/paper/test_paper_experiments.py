@@ -1,15 +1,14 @@
 """Experiments that simulate, in tiny sizes: files are written, exact claims get their verdicts, helpers are right."""
 
-import csv
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from paper.output import HOLDS, Claim
+from tests.paper.reporting import Report, check_files, made
 
 import meanbounds as mb
-from paper import claims, compute, never_worse, panels, roful, verdicts
+from paper import compute, never_worse, panels, roful, verdicts
 
 TINY = {
     panels: panels.Sizes(300, 12),
@@ -20,15 +19,12 @@ TINY = {
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[Claim]]]:
-    """The folder with everything, and the claims of each module."""
-    out, found = tmp_path_factory.mktemp("reproduce"), {}
-    with pytest.MonkeyPatch.context() as patch:
-        for module, sizes in TINY.items():
-            patch.setattr(module, "QUICK", sizes)
-            found[module] = list(module.main(out, True))
-    claims.write(out, found, quick=True)
-    return out, {module.__name__.rpartition(".")[2]: own for module, own in found.items()}
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    return made(tmp_path_factory.mktemp("reproduce"), TINY)
+
+
+def test_files_and_report(report: Report) -> None:
+    check_files(report)
 
 
 def verdict_of(found: list[Claim], text: str) -> str:
@@ -36,18 +32,7 @@ def verdict_of(found: list[Claim], text: str) -> str:
     return verdict
 
 
-def test_files_and_report(report: tuple[Path, dict[str, list[Claim]]]) -> None:
-    out, found = report
-    text = (out / "claims.md").read_text(encoding="utf-8")
-    for name, own in found.items():
-        with (out / f"{name}.csv").open(encoding="utf-8") as file:
-            assert len({len(row) for row in csv.reader(file)}) == 1
-        assert text.count(f"]({name}") == len(list(out.glob(f"{name}*.png"))) >= 1
-        assert all(f"{claim.source}: {claim.text} | {claim.measured} | **{claim.verdict}** |" in text for claim in own)
-    assert all(path.stat().st_size > 10_000 for path in out.glob("*.png"))
-
-
-def test_exact_claims(report: tuple[Path, dict[str, list[Claim]]]) -> None:
+def test_exact_claims(report: Report) -> None:
     _, found = report
     for text in ("only clip", "below 1/2, ImprovedUCB and GLUE coincide", "Every arm is explored", "Arm 3", "Arm 2"):
         assert verdict_of(found["panels"], text) == HOLDS, text

@@ -1,6 +1,5 @@
 """Experiments that start from a log, in tiny sizes, and what they are built of: completion, ratings, finite logs."""
 
-import csv
 import itertools
 import sys
 from dataclasses import replace
@@ -8,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from paper.output import CORRECTED, FAILS, FOLDER, HOLDS, Claim
+from paper.output import CORRECTED, FAILS, FOLDER, HOLDS
 from scipy import sparse
 from scipy.optimize import linprog
 from scipy.stats import binom
+from tests.paper.reporting import Report, check_files, made
 
 import meanbounds as mb
 from meanbounds.theory import log_bounds
-from paper import claims, finite_log, movielens, output, ratings, soft_impute, theorem7, transfer
+from paper import finite_log, movielens, output, ratings, soft_impute, theorem7, transfer
 
 RECIPE = movielens.Recipe(penalties=(2.0, 1.0), rank=5, tolerance=1e-2, arms=6)
 TINY = {
@@ -26,31 +26,15 @@ TINY = {
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[Claim]]]:
-    """The folder with everything, and the claims of each module."""
-    out, found = tmp_path_factory.mktemp("reproduce"), {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv(FOLDER, raising=False)
-        for module, sizes in TINY.items():
-            patch.setattr(module, "QUICK", sizes)
-            found[module] = list(module.main(out, True))
-    claims.write(out, found, quick=True)
-    return out, {module.__name__.rpartition(".")[2]: own for module, own in found.items()}
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    return made(tmp_path_factory.mktemp("reproduce"), TINY)
 
 
-def test_files_and_report(report: tuple[Path, dict[str, list[Claim]]]) -> None:
-    out, found = report
-    text = (out / "claims.md").read_text(encoding="utf-8")
-    for name, own in found.items():
-        for path in out.glob(f"{name}*.csv"):
-            with path.open(encoding="utf-8") as file:
-                assert len({len(row) for row in csv.reader(file)}) == 1
-        assert text.count(f"]({name}") == len(list(out.glob(f"{name}*.png"))) >= 1
-        assert all(f"{claim.source}: {claim.text} | {claim.measured} | **{claim.verdict}** |" in text for claim in own)
-    assert all(path.stat().st_size > 10_000 for path in out.glob("*.png"))
+def test_files_and_report(report: Report) -> None:
+    check_files(report)
 
 
-def test_verdicts_that_do_not_depend_on_sizes(report: tuple[Path, dict[str, list[Claim]]]) -> None:
+def test_verdicts_that_do_not_depend_on_sizes(report: Report) -> None:
     _, found = report
     assert [claim.verdict for claim in found["theorem7"]] == [HOLDS, CORRECTED, HOLDS, HOLDS, HOLDS]
     assert found["transfer"][0].verdict == CORRECTED
