@@ -72,20 +72,8 @@ def test_the_module_runs_and_each_command_has_an_example() -> None:
 
 def test_options_reach_the_agent(log: Path, tmp_path: Path) -> None:
     path = tmp_path / "agent.json"
-    given = [
-        "--failures",
-        "0.14",
-        "--total",
-        "30",
-        "--ask",
-        "0.05",
-        "--forbid",
-        "watch",
-        "--cost",
-        "0.01",
-        "--confidence",
-        "0.9",
-    ]
+    options = {"failures": 0.14, "total": 30, "ask": 0.05, "forbid": "watch", "cost": 0.01, "confidence": 0.9}
+    given = [f"--{name}={value}" for name, value in options.items()]
     assert cli.main(["start", str(log), *COLUMNS, *given, "--shift", "0.05", "-o", str(path)]) == 0
     agent = mb.Agent.load(path)
     policy = agent.policy
