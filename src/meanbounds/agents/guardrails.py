@@ -173,7 +173,8 @@ class Outcomes:
         rows = np.flatnonzero(n)
         n, total, worse = n[rows], total[rows], rail.worse / (rail.high - rail.low)
         if rail.level is None:
-            log_e, level = _beside(n, total, *self.seen[place][:, rows, expert], worse)
+            asked, theirs = self.seen[place][:, rows, expert]
+            log_e, level = _beside(n, total, asked, theirs, worse)
         else:
             level = self._levels(rail, rows, contexts)
             log_e = float(_LOG_WEIGHT + np.logaddexp.reduce(_won(n, total, level + worse).sum(axis=1)))
@@ -191,8 +192,7 @@ class Outcomes:
         names: dict[int, Any] = {row: name for name, row in contexts.rows.items()}
         own = rail.level
         found = [own.get(names[row], rail.high) if isinstance(own, Mapping) else own for row in rows.tolist()]
-        levels: Floats = (np.array(found, dtype=np.float64) - rail.low) / (rail.high - rail.low)
-        return levels
+        return np.asarray((np.array(found, dtype=np.float64) - rail.low) / (rail.high - rail.low))
 
     def forget(self, row: int) -> None:
         """Forget a context."""
