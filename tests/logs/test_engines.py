@@ -1,9 +1,7 @@
 """One table of dirty logs: DuckDB, PostgreSQL and Spark count the same rows, and refuse the same ones."""
 
-import contextlib
 import math
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -16,18 +14,10 @@ import pytest
 
 from meanbounds import logs
 from meanbounds.logs import Counts, LogError, LogWarning
+from tests.logs.engines import in_engine
 from tests.logs.naive_counts import Naive, check_against
 
 NAN, INF = math.nan, math.inf
-TYPES = {  # in Spark and PostgreSQL; DuckDB has the latter
-    "text": ("STRING", "text"),
-    "float": ("DOUBLE", "double precision"),
-    "whole": ("BIGINT", "bigint"),
-    "boolean": ("BOOLEAN", "boolean"),
-    "decimal": ("DECIMAL(10,2)", "numeric(10,2)"),
-    "date": ("DATE", "date"),
-    "time": ("TIMESTAMP_NTZ", "timestamp"),
-}
 MANY = np.random.default_rng(5).random(600).tolist()
 
 
@@ -46,9 +36,9 @@ class Case:
     def rows(self) -> list[tuple[Any, ...]]:
         return list(zip(self.z[1], self.arm[1], self.reward[1], strict=True))
 
-    def columns(self, engine: int) -> str:
-        typed = {"z": self.z, "arm": self.arm, "reward": self.reward}
-        return ", ".join(f"{name} {TYPES[kind][engine]}" for name, (kind, _) in typed.items())
+    @property
+    def types(self) -> dict[str, str]:
+        return {"z": self.z[0], "arm": self.arm[0], "reward": self.reward[0]}
 
 
 Z, ARM = ("text", ["old", "young"] * 3), ("text", ["x", "x", "y"] * 2)
@@ -93,22 +83,6 @@ CASES = {
 }
 
 
-@contextlib.contextmanager
-def opened(case: Case, engine: str, where: Any) -> Iterator[tuple[Any, Any]]:
-    """A source and a connection with the log of a case."""
-    if engine == "spark":
-        yield where.createDataFrame(case.rows, case.columns(0)), None
-        return
-    connect: Any = duckdb if engine == "duckdb" else pytest.importorskip("psycopg")
-    with connect.connect(where) as connection:
-        mark = "?" if engine == "duckdb" else "%s"
-        connection.execute("DROP TABLE IF EXISTS a_log")
-        connection.execute(f"CREATE TABLE a_log ({case.columns(1)})")
-        connection.cursor().executemany(f"INSERT INTO a_log VALUES ({mark}, {mark}, {mark})", case.rows)
-        connection.commit()
-        yield "a_log", connection
-
-
 def check(case: Case, source: Any, connection: Any, *, refuse: bool = True) -> None:
     naive = Naive(case.rows, case.low, case.high, commas=case.commas)
     asked: dict[str, Any] = {"context": "z", "low": case.low, "high": case.high, "connection": connection}
@@ -127,8 +101,7 @@ def check(case: Case, source: Any, connection: Any, *, refuse: bool = True) -> N
 @pytest.mark.parametrize("engine", ["duckdb", "postgres", "spark"])
 @pytest.mark.parametrize("name", CASES)
 def test_engines_count_as_a_loop_does(name: str, engine: str, request: pytest.FixtureRequest) -> None:
-    where = ":memory:" if engine == "duckdb" else request.getfixturevalue(engine)
-    with opened(CASES[name], engine, where) as (source, connection):
+    with in_engine(engine, request, CASES[name].types, CASES[name].rows) as (source, connection):
         check(CASES[name], source, connection, refuse=engine != "spark")  # a query of Spark takes a while
         assert engine != "postgres" or connection.info.transaction_status == 0  # idle, as before
 
@@ -141,26 +114,18 @@ def log_with_propensities(rows: int, distinct: int) -> list[tuple[str, str, floa
 
 
 @pytest.mark.parametrize("distinct", [4, 1000])
-def test_engines_agree_on_propensities_and_conditions(distinct: int, spark: Any, postgres: str) -> None:
+def test_engines_agree_on_propensities_and_conditions(distinct: int, request: pytest.FixtureRequest) -> None:
     rows = log_with_propensities(700, distinct)
     asked: dict[str, Any] = {"context": ["z", "day"], "propensity": "p", "where": "day >= '2024-01-02' -- later ones"}
-    psycopg = pytest.importorskip("psycopg")
-    found: list[Counts] = []
-    for module, where, mark in ((duckdb, ":memory:", "?"), (psycopg, postgres, "%s")):
-        with module.connect(where) as connection:
-            connection.execute("DROP TABLE IF EXISTS a_log")
-            types = "z text, arm text, reward double precision, p double precision, day text"
-            connection.execute(f"CREATE TABLE a_log ({types})")
-            marks = ", ".join([mark] * 5)
-            connection.cursor().executemany(f"INSERT INTO a_log VALUES ({marks})", rows)
-            connection.commit()
-            found.append(logs.read("a_log", connection=connection, **asked))
-    found.append(logs.read("a_log", connection=postgres, **asked))
-    frame = spark.createDataFrame(rows, "z STRING, arm STRING, reward DOUBLE, p DOUBLE, day STRING")
-    found.append(logs.read(frame, **asked))
-    frame.createOrReplaceTempView("a_log")
-    found.append(logs.read("a_log", connection=spark, **asked))
-    spark.catalog.dropTempView("a_log")
+    columns, found = {"z": "text", "arm": "text", "reward": "float", "p": "float", "day": "text"}, list[Counts]()
+    for engine in ("duckdb", "postgres", "spark"):
+        with in_engine(engine, request, columns, rows) as (source, connection):
+            found.append(logs.read(source, connection=connection, **asked))
+            if engine == "spark":
+                source.createOrReplaceTempView("a_log")
+        if engine != "duckdb":  # by its address, or the session
+            found.append(logs.read("a_log", connection=request.getfixturevalue(engine), **asked))
+    request.getfixturevalue("spark").catalog.dropTempView("a_log")
     for counts in found:
         assert counts.weighted is not None
         assert counts.contexts == found[0].contexts

@@ -5,7 +5,6 @@ from math import inf, nan
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -13,6 +12,7 @@ from scipy.stats import binom
 import meanbounds as mb
 from meanbounds.logs import Counts, Experts, LogError, bounds, value
 from meanbounds.support.types import Floats
+from tests.logs.engines import in_engine
 
 table: Any = Counts  # from lists
 pytestmark = pytest.mark.filterwarnings("ignore::meanbounds.logs.LogWarning")  # that rewards are missing
@@ -21,7 +21,7 @@ ERROR, UNLIKELY = 0.05, 1e-6  # `UNLIKELY` is how often a test fails although bo
 
 @pytest.mark.parametrize("distinct", [2, 1000])
 def test_engines_count_rows_without_a_reward_and_values_of_an_instrument(
-    distinct: int, spark: Any, postgres: str
+    distinct: int, request: pytest.FixtureRequest
 ) -> None:
     random = np.random.default_rng(distinct)
     names = [random.choice(own, 900).tolist() for own in (["w2", "w10", "w1"], ["old", "young"], ["x", "y"])]
@@ -30,16 +30,10 @@ def test_engines_count_rows_without_a_reward_and_values_of_an_instrument(
     rewards = [(one, None, nan)[place] for one, place in zip(earned, lost, strict=True)]
     rows = list(zip(*names, rewards, strict=True))
     asked: dict[str, Any] = {"context": "z", "missing": 0.25, "instrument": "ward"}
-    found = []
-    for module, place, mark in ((duckdb, ":memory:", "?"), (pytest.importorskip("psycopg"), postgres, "%s")):
-        with module.connect(place) as connection:
-            connection.execute("DROP TABLE IF EXISTS a_log")
-            connection.execute("CREATE TABLE a_log (ward text, z text, arm text, reward double precision)")
-            marks = ", ".join([mark] * 4)
-            connection.cursor().executemany(f"INSERT INTO a_log VALUES ({marks})", rows)
-            connection.commit()
-            found.append(mb.logs.read("a_log", connection=connection, **asked))
-    found.append(mb.logs.read(spark.createDataFrame(rows, "ward STRING, z STRING, arm STRING, reward DOUBLE"), **asked))
+    columns, found = {"ward": "text", "z": "text", "arm": "text", "reward": "float"}, []
+    for engine in ("duckdb", "postgres", "spark"):
+        with in_engine(engine, request, columns, rows) as (source, connection):
+            found.append(mb.logs.read(source, connection=connection, **asked))
     number = Counter((*own[:3], own[3] is None or own[3] != own[3]) for own in rows)
     for counts in found:
         assert counts.instrument is not None

@@ -15,19 +15,18 @@ from meanbounds import logs
 from meanbounds.agents.tree import Split, Tree
 from meanbounds.logs import Counts, LogError, LogWarning
 from meanbounds.logs.growing import grow
+from tests.logs.engines import in_engine
 
 NAN, INF = math.nan, math.inf
-TYPES: dict[
-    str, tuple[str, str, list[Any]]
-] = {  # of columns in Spark and in the others, and values that are not as nice as they should be
-    "age": ("STRING", "text", ["75", " 80 ", "7.4e1", "74.999", "NA", "none", "", None, "yes", "old", "1_0", "-3"]),
-    "weight": ("DOUBLE", "double precision", [50.0, 49.999999999999993, 0.1, -0.0, NAN, INF, -INF, None, 1e300]),
-    "visits": ("BIGINT", "bigint", [0, 1, 2, 3, -1, 2**53 + 1, None]),
-    "dose": ("DECIMAL(10,2)", "numeric(10,2)", [Decimal("0.10"), Decimal("0.30"), Decimal("12.50"), None]),
-    "smoker": ("BOOLEAN", "boolean", [True, False, None]),
-    "clinic": ("STRING", "text", ["a", "A", "a ", "b'c", "d\\e", "d\\\\e", 'x"y`z', "ü%s", "NA", " ", "", None, "new"]),
-    "arm": ("STRING", "text", []),
-    "reward": ("DOUBLE", "double precision", []),
+TYPES: dict[str, tuple[str, list[Any]]] = {  # of columns, and values that are not as nice as they should be
+    "age": ("text", ["75", " 80 ", "7.4e1", "74.999", "NA", "none", "", None, "yes", "old", "1_0", "-3"]),
+    "weight": ("float", [50.0, 49.999999999999993, 0.1, -0.0, NAN, INF, -INF, None, 1e300]),
+    "visits": ("whole", [0, 1, 2, 3, -1, 2**53 + 1, None]),
+    "dose": ("decimal", [Decimal("0.10"), Decimal("0.30"), Decimal("12.50"), None]),
+    "smoker": ("boolean", [True, False, None]),
+    "clinic": ("text", ["a", "A", "a ", "b'c", "d\\e", "d\\\\e", 'x"y`z', "ü%s", "NA", " ", "", None, "new"]),
+    "arm": ("text", []),
+    "reward": ("float", []),
 }
 CLINICS = Split("clinic", left=("a", "d\\e", "ü%s"), right=("A", "b'c", 'x"y`z'), missing="right")
 TREE = Tree(
@@ -42,7 +41,7 @@ TREE = Tree(
 
 def dirty_rows(size: int) -> list[dict[str, Any]]:
     random = np.random.default_rng(7)
-    columns = {name: [own[k] for k in random.integers(0, len(own), size)] for name, (_, _, own) in TYPES.items() if own}
+    columns = {name: [own[k] for k in random.integers(0, len(own), size)] for name, (_, own) in TYPES.items() if own}
     columns |= {"arm": [f"arm {row}" for row in range(size)], "reward": [1.0] * size}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -50,20 +49,9 @@ def dirty_rows(size: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("engine", ["duckdb", "postgres", "spark"])
 def test_engines_find_the_leaves_that_the_tree_finds(engine: str, request: pytest.FixtureRequest) -> None:
     rows = dirty_rows(400)
-    where: Any = ":memory:" if engine == "duckdb" else request.getfixturevalue(engine)
     values = [tuple(row[name] for name in TYPES) for row in rows]
-    if engine == "spark":
-        columns = ", ".join(f"{name} {types[0]}" for name, types in TYPES.items())
-        counts = logs.read(where.createDataFrame(values, columns), context=TREE)
-    else:
-        module: Any = duckdb if engine == "duckdb" else pytest.importorskip("psycopg")
-        with module.connect(where) as connection:
-            connection.execute("DROP TABLE IF EXISTS a_log")
-            connection.execute(f"CREATE TABLE a_log ({', '.join(f'{name} {own[1]}' for name, own in TYPES.items())})")
-            marks = ", ".join(["?" if engine == "duckdb" else "%s"] * len(TYPES))
-            connection.cursor().executemany(f"INSERT INTO a_log VALUES ({marks})", values)
-            connection.commit()
-            counts = logs.read("a_log", connection=connection, context=TREE)
+    with in_engine(engine, request, {name: kind for name, (kind, _) in TYPES.items()}, values) as (source, connection):
+        counts = logs.read(source, connection=connection, context=TREE)
     assert counts.contexts == TREE.contexts
     assert counts.columns == TREE.columns
     assert counts.tree == TREE
@@ -189,29 +177,19 @@ def test_what_is_counted_never_moves_the_tree() -> None:
 def test_all_rows_of_a_unit_are_in_one_half(engine: str, request: pytest.FixtureRequest) -> None:
     rows = [(row % 300, row % 7, f"patient {row % 300}", row % 2) for row in range(1200)]
     asked: dict[str, Any] = {"columns": ["x"], "unit": "patient", "rows_per_leaf": 1200}
-    if engine == "spark":
-        spark = request.getfixturevalue("spark")
-        frame = spark.createDataFrame(rows, "patient INT, x INT, arm STRING, reward INT")
-        with pytest.raises(LogError, match="no numbers that stay: give unit="):
-            logs.partition(frame, ["x"])
-        counts = logs.partition(frame, **asked)
-    else:
-        where = ":memory:" if engine == "duckdb" else request.getfixturevalue("postgres")
-        module: Any = duckdb if engine == "duckdb" else pytest.importorskip("psycopg")
-        with module.connect(where) as connection:
-            connection.execute("DROP VIEW IF EXISTS a_view")
-            connection.execute("DROP TABLE IF EXISTS units")
-            connection.execute("CREATE TABLE units (patient int, x int, arm text, reward int)")
-            marks = ", ".join(["?" if engine == "duckdb" else "%s"] * 4)
-            connection.cursor().executemany(f"INSERT INTO units VALUES ({marks})", rows)
-            connection.execute("CREATE VIEW a_view AS SELECT * FROM units")
+    columns = {"patient": "whole", "x": "whole", "arm": "text", "reward": "whole"}
+    with in_engine(engine, request, columns, rows) as (source, connection):
+        view: Any = source
+        if engine != "spark":
+            view = "a_view"
+            connection.execute("CREATE VIEW a_view AS SELECT * FROM a_log")
             connection.commit()
-            with pytest.raises(LogError, match="no numbers that stay: give unit="):
-                logs.partition("a_view", ["x"], connection=connection)
-            counts = logs.partition("a_view", **asked, connection=connection)
-            by_row = logs.partition("units", ["x"], connection=connection, rows_per_leaf=1200)
-        assert 400 < by_row.rows < 800
-        assert set(by_row.count.sum(axis=0)) > {0, 4}
+            by_row = logs.partition(source, ["x"], connection=connection, rows_per_leaf=1200)
+            assert 400 < by_row.rows < 800
+            assert set(by_row.count.sum(axis=0)) > {0, 4}
+        with pytest.raises(LogError, match="no numbers that stay: give unit="):
+            logs.partition(view, ["x"], connection=connection)
+        counts = logs.partition(view, **asked, connection=connection)
     assert counts.contexts == ("all cases",)
     assert set(counts.count[0]) == {0, 4}
     assert counts.rows == 628  # the same in all engines
