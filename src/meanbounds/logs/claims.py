@@ -41,6 +41,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import log, log1p
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -82,10 +83,10 @@ class Cells:
 
     def at(self, places: slice | Integers) -> Cells:
         """The cells of some contexts; a place may come twice."""
-        weighted = None if self.weighted is None else self.weighted[:, places]
-        missing = None if self.missing is None else self.missing[places]
-        own = self.rows[places], self.total[places], self.squares[places]
-        return Cells(*own, weighted, self.least, missing, self.apart)
+        own: dict[str, Any] = {
+            name: part[..., places, :] for name, part in vars(self).items() if isinstance(part, np.ndarray)
+        }
+        return replace(self, **own)
 
     @property
     def chosen(self) -> Floats:

@@ -119,8 +119,8 @@ def agent(
     ('new',)
     """
     alone = not as_flag("expert", expert)
-    promise = as_promised(counts, promise, not alone)
-    if ask and (alone or promise is None):
+    promise = _promised(counts, promise, not alone)
+    if ask and promise is None:
         raise ValueError(f"ask={shown(ask)} belongs to a promise, and nothing is promised to the experts: leave it out")
     price = within(cost, 0.0, np.inf)
     if price is None or (alone and price):
@@ -128,7 +128,7 @@ def agent(
     if not counts.rows:
         raise LogError("the log has no rows: there is nothing to start from")
     plays: Policy = OptimisticGittins(f="t + 1000") if policy is None else policy
-    tree, promised = counts.tree, promise is not None and not alone
+    tree, promised = counts.tree, promise is not None
     pool = (tree is not None and plays.takes_prior) if pool is None else as_flag("pool", pool)
     pooled = (tree is not None and promised and not ask) if pooled is None else as_flag("pooled", pooled)
     if pooled and not promised:
@@ -139,7 +139,7 @@ def agent(
     expected = prior(counts, experts if assumes else Experts(errors=0.0), arms=arms)
     sure = (_TRUST if assumes else 1.0) if trust is None else trust
     least, most = value(counts, confidence=1.0 - OF_VALUE * error, joint=pooled, shift=shift)
-    if promise is not None and not alone:
+    if promise is not None:
         plays = Guarded(plays, promise, confidence=1.0 - OF_GUARD * error, ask=ask, pooled=pooled)
     names = found[counts.contexts[0]].arms
     known: dict[Context, Knowledge] = {}
@@ -172,7 +172,7 @@ def agent(
     return made
 
 
-def as_promised(counts: Counts, promise: Promise | None, expert: bool) -> Promise | None:
+def _promised(counts: Counts, promise: Promise | None, expert: bool) -> Promise | None:
     """The promise of an agent from this log: `PROMISE` in its range, and nothing without experts."""
     check_counts(counts)
     width = counts.high - counts.low

@@ -100,7 +100,9 @@ def _laws(assumed: Assumed, strongest: float, wait: float, correlation: float) -
     cells, rows = assumed.cells, _rows(assumed)
     lower, upper = assumed.exact_limits
     everyone = cells.chosen.sum(axis=1, keepdims=True)
-    least, most = _for_any_expert(assumed)
+    nothing = np.repeat(np.array(WEAKEST)[:, None], len(everyone), axis=1)
+    nothing[5] = assumed.table[5]
+    least, most = assumed.at(np.arange(len(everyone)), nothing).limits  # for any expert: no mean is outside
     inside = np.minimum(least, 1.0 - _INSIDE), np.maximum(most, _INSIDE)
     mean = np.clip((rows * 0.5 * (lower + upper) + 1.0) / (rows + 2.0), *inside)
     share = cells.chosen / np.maximum(everyone, 1.0)
@@ -126,10 +128,3 @@ def _rows(assumed: Assumed) -> Floats:
         return np.where(squares > 0.0, ones**2 / np.where(squares > 0.0, squares, 1.0), 0.0)
     own = cells.rows
     return np.where(assumed.table[4][:, None] > 0.0, own, own.sum(axis=1, keepdims=True))
-
-
-def _for_any_expert(assumed: Assumed) -> tuple[Floats, Floats]:
-    """The bounds without any assumption: an expected mean outside would contradict them."""
-    nothing = np.repeat(np.array(WEAKEST)[:, None], len(assumed.contexts), axis=1)
-    nothing[5] = assumed.table[5]
-    return assumed.at(np.arange(len(assumed.contexts)), nothing).limits

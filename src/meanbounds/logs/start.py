@@ -14,7 +14,7 @@ from meanbounds.agents import Agent
 from meanbounds.bounds import Arm
 from meanbounds.logs.counts import Context, Counts
 from meanbounds.logs.experts import ANYONE, Experts
-from meanbounds.logs.log_agent import PROMISE, agent, as_promised
+from meanbounds.logs.log_agent import PROMISE, agent
 from meanbounds.logs.outlook import CONCLUSIONS, Conclusion, Limits, Outlook
 from meanbounds.logs.words import TRIALS, Words, assumptions, cut, excess, listed, name_of, quantity, quoted, some
 from meanbounds.policies import Guarded, Promise
@@ -226,9 +226,9 @@ def start(
     >>> mb.logs.start(counts, mb.Experts(errors=0)).conclusion
     'keep your experts'
     """
-    promise = as_promised(counts, promise, expert)
     given: dict[str, Any] = {"confidence": confidence, "shift": shift, "cost": cost}
     made = agent(counts, experts, **given, promise=promise, expert=expert, arms=arms, **options)
+    promise = made.policy.promise if isinstance(made.policy, Guarded) else None
     limits = Limits(counts, experts, made, promise, given)
     rows, size = counts.count.sum(axis=1), as_whole("most", most)
     shown = np.argsort(-rows, kind="stable")[: np.count_nonzero(rows)]
