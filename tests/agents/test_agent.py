@@ -1,4 +1,4 @@
-"""An agent without contexts: what it decides, what it is told, what it has."""
+"""An agent without contexts: what it decides, what it is told, what it has; and verdicts, against draws."""
 
 import copy
 import pickle
@@ -15,6 +15,8 @@ from scipy import stats
 
 import meanbounds as mb
 from meanbounds.agents import Decision, Excluded
+from meanbounds.known import Known, Seen
+from meanbounds.posterior import posterior
 
 BOUNDS = mb.MeanBounds([0.7, 0.2, 0.4], [0.95, 0.9, 0.6], arms=["tPA", "medical", "watch"])
 VACUOUS = mb.MeanBounds.vacuous(3)
@@ -294,3 +296,40 @@ def test_another_policy_goes_on_from_what_was_seen() -> None:
     with pytest.raises(TypeError, match="not a name"):
         agent.follow(name)
     assert isinstance(agent.policy, mb.GLUE)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_verdict_says_what_draws_from_the_posterior_say(seed: int) -> None:
+    rng, arms = np.random.default_rng(seed), 2 + seed % 4
+    lower = rng.uniform(0.0, 0.4, arms)
+    bounds = mb.MeanBounds(lower, np.minimum(1.0, lower + rng.uniform(0.3, 0.9, arms)), low=-1.0, high=3.0)
+    one = mb.Agent(mb.OptimisticGittins(), mb.Knowledge(bounds, trust=0.9 if seed % 2 else 1.0), seed=1)
+    for _ in range(30):
+        one.update(int(rng.integers(arms)), float(rng.choice([-1.0, 3.0])), pulled=False)
+    found = one.verdict()
+    sums = [one.plays() * 1.0, (one.means() + 1.0) / 4.0 * one.plays()]
+    rows = [np.tile(np.nan_to_num(part), (100_000, 1)) for part in (sums[0], sums[1], sums[1], sums[1])]
+    known = Known.of([one.knowledge()])
+    drawn = posterior(known, Seen(*rows)).draw(rng.random((100_000, arms)))
+    drawn = drawn[:, known.possible[0]]
+    names = np.flatnonzero(known.possible[0])
+    assert names[drawn.mean(axis=0).argmax()] == found.arm
+    assert abs((names[drawn.argmax(axis=1)] == found.arm).mean() - found.probability) < 0.008
+    assert abs(drawn.max(axis=1).mean() - drawn.mean(axis=0).max() - found.worth) < 0.01
+
+
+def test_nothing_is_left_to_try_where_one_option_is_left() -> None:
+    one = mb.Agent(mb.UCB(), mb.MeanBounds([0.8, 0.1], [0.9, 0.5], arms=["a", "b"]), seed=1)
+    assert one.verdict() == ("a", 1.0, 0.0)
+    assert one.verdict().done()
+
+
+def test_experts_can_be_the_verdict() -> None:
+    bounds = mb.MeanBounds([0.0, 0.8], [1.0, 0.9], arms=["new", mb.EXPERT])
+    one = mb.Agent(mb.policies.Guarded(mb.OptimisticGittins(), mb.Promise(margin=0.1)), {"north": bounds}, seed=1)
+    first = one.verdict("north")
+    assert first.arm is mb.EXPERT
+    assert not first.done()
+    for _ in range(200):
+        one.update("new", 0.0, "north", pulled=False)
+    assert one.verdict("north").done()
