@@ -30,6 +30,7 @@ PROMISE = Promise(margin=0.01)
 FEWEST, LEAST_SHARE = 30, 0.02
 """An option with fewer rows in a context, or a smaller share of its choices, has too little support to be played."""
 
+_SEVERAL = 10  # contexts from which on they learn from each other: it pays where they are many
 _STRONGEST = 1e9  # rows that the experts' prior counts: more change nothing
 _TRUST = 0.99  # in bounds that rest on what is assumed of experts
 OF_BOUNDS, OF_VALUE, OF_GUARD = 0.25, 0.25, 0.5
@@ -100,8 +101,8 @@ def agent(
     arms
         All options, if the log lacks some.
     pool
-        Whether each context learns from the rewards of the others, too; see `Agent`. By default if the contexts are the
-        leaves of a tree, from `meanbounds.logs.partition`, and the policy takes a prior.
+        Whether each context learns from the rewards of the others, too; see `Agent`. By default if there are at least
+        10 contexts, or the leaves of a tree from `meanbounds.logs.partition`, and the policy takes a prior.
     pooled
         Whether the promise is one for all contexts together: then the gains of one pay for what another tries. By
         default if the contexts are the leaves of a tree and `ask` is 0.
@@ -129,7 +130,8 @@ def agent(
         raise LogError("the log has no rows: there is nothing to start from")
     plays: Policy = OptimisticGittins(f="t + 1000") if policy is None else policy
     tree, promised = counts.tree, promise is not None
-    pool = (tree is not None and plays.takes_prior) if pool is None else as_flag("pool", pool)
+    several = tree is not None or len(counts.contexts) >= _SEVERAL
+    pool = (several and plays.takes_prior) if pool is None else as_flag("pool", pool)
     pooled = (tree is not None and promised and not ask) if pooled is None else as_flag("pooled", pooled)
     if pooled and not promised:
         raise ValueError("pooled=True belongs to a promise, and nothing is promised to the experts: leave it out")
