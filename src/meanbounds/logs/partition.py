@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -103,84 +103,72 @@ def partition(
     if not names or not growing["p"] > 0.0:
         raise LogError(f"columns must be at least one name, and p above 0; got {shown(columns)} and {p!r}")
     sizes = as_whole("sample", sample, most=10_000_000), as_whole("seed", seed, least=0, most=_SIZE - 1)
-    asked = _Halves(names, unit, *sizes, growing).asked
+    asked = partial(_halved, names, unit, *sizes, growing)
     return read(source, context=Leaves(names if unit is None else (*names, unit), asked), **reading)
 
 
-@dataclass(frozen=True)
-class _Halves:
-    """How to count half of a log by the leaves of a tree that grows on the other half."""
+def _halved(
+    names: tuple[str, ...], unit: str | None, sample: int, seed: int, growing: Any, log: Log, question: Question
+) -> Question:
+    """A question without contexts as one about half of the rows by the leaves of a tree, which grows on the others."""
+    columns = [log.column(name) for name in names]
+    for column in columns:
+        if column.kind in ("time", "other"):
+            raise LogError(f"{column.name!r} is neither numbers nor texts: make it a number, such as the year")
+    dialect = question.dialect
+    question, text = _mixed(log, question, unit, seed)
+    where = f"COALESCE((\n{question.where}\n), FALSE)" if question.where else dialect.literal("") + " IS NOT NULL"
+    counted = dialect.name(unit) if unit else "1"
+    size, units = log.run(f"SELECT COUNT(*), COUNT({counted}) FROM {question.table} WHERE {where}")[0]
+    if size > units:
+        raise LogError(
+            f"{unit!r} is missing in {size - units:,} of {size:,} rows: a row that may be anyone's is in no half. "
+            "Leave such rows out with where="
+        )
 
-    names: tuple[str, ...]
-    unit: str | None
-    sample: int
-    seed: int
-    growing: Mapping[str, Any]
+    def below(end: int) -> str:
+        return f"{dialect.name(_MIXED)} < " + (f"'{end:08x}'" if text else str(end))
 
-    def asked(self, log: Log, question: Question) -> Question:
-        """A question without contexts as one that has the leaves of the tree, which this grows first."""
-        columns = [log.column(name) for name in self.names]
-        for column in columns:
-            if column.kind in ("time", "other"):
-                raise LogError(f"{column.name!r} is neither numbers nor texts: make it a number, such as the year")
-        dialect = question.dialect
-        question, text = self._mixed(log, question)
-        where = f"COALESCE((\n{question.where}\n), FALSE)" if question.where else dialect.literal("") + " IS NOT NULL"
-        unit = dialect.name(self.unit) if self.unit else "1"
-        size, units = log.run(f"SELECT COUNT(*), COUNT({unit}) FROM {question.table} WHERE {where}")[0]
-        if size > units:
-            raise LogError(
-                f"{self.unit!r} is missing in {size - units:,} of {size:,} rows: a row that may be anyone's is in no "
-                "half. Leave such rows out with where="
-            )
+    some = _SIZE // 2 + math.ceil(min(0.5, sample / max(size, 1)) * _SIZE)
+    kept = f"NOT {below(_SIZE // 2)}" + (f" AND {below(some)}" if some < _SIZE else "")
+    ends = [dialect.as_text(question.value(column)) for column in (question.keys[-1], question.reward)]
+    asked = [question.number(own) if own.kind in NUMERIC else dialect.as_text(question.value(own)) for own in columns]
+    found = log.run(f"SELECT {', '.join([*asked, *ends])} FROM {question.table} WHERE {where} AND {kept}")
+    rows = np.array(found, dtype=object).reshape(-1, len(asked) + 2)
+    arms, earned = Codes.of(rows[:, -2].tolist(), question.keys[-1].kind).codes, rows[:, -1].tolist()
+    rewards = (_numbers(earned, uses_commas({*earned})) - question.low) / (question.high - question.low)
+    good = (arms >= 0) & (rewards >= 0.0) & (rewards <= 1.0)
+    values = [_values(column, own.tolist()) for column, own in zip(columns, rows[good].T, strict=False)]
+    commas = frozenset(name for name, (_, commas) in zip(names, values, strict=True) if commas)
+    read = {name: own for name, (own, _) in zip(names, values, strict=True)}
+    tree = grow(read, arms[good], rewards[good], **growing)
+    return by_leaf(question, tree, [log.column(name) for name in tree.columns], commas, f"NOT {below(_SIZE // 2)}")
 
-        def below(end: int) -> str:
-            return f"{dialect.name(_MIXED)} < " + (f"'{end:08x}'" if text else str(end))
 
-        some = _SIZE // 2 + math.ceil(min(0.5, self.sample / max(size, 1)) * _SIZE)
-        kept = f"NOT {below(_SIZE // 2)}" + (f" AND {below(some)}" if some < _SIZE else "")
-        ends = [dialect.as_text(question.value(column)) for column in (question.keys[-1], question.reward)]
-        asked = [
-            question.number(column) if column.kind in NUMERIC else dialect.as_text(question.value(column))
-            for column in columns
-        ]
-        found = log.run(f"SELECT {', '.join([*asked, *ends])} FROM {question.table} WHERE {where} AND {kept}")
-        rows = np.array(found, dtype=object).reshape(-1, len(asked) + 2)
-        arms, earned = Codes.of(rows[:, -2].tolist(), question.keys[-1].kind).codes, rows[:, -1].tolist()
-        rewards = (_numbers(earned, uses_commas({*earned})) - question.low) / (question.high - question.low)
-        good = (arms >= 0) & (rewards >= 0.0) & (rewards <= 1.0)
-        values = [_values(column, own.tolist()) for column, own in zip(columns, rows[good].T, strict=False)]
-        commas = frozenset(name for name, (_, commas) in zip(self.names, values, strict=True) if commas)
-        read = {name: own for name, (own, _) in zip(self.names, values, strict=True)}
-        tree = grow(read, arms[good], rewards[good], **self.growing)
-        own_columns = [log.column(name) for name in tree.columns]
-        return by_leaf(question, tree, own_columns, commas, f"NOT {below(_SIZE // 2)}")
-
-    def _mixed(self, log: Log, question: Question) -> tuple[Question, bool]:
-        """The question with a column of mixed numbers, which say the halves, and whether these are texts."""
-        dialect, unit = question.dialect, None
-        table = question.table
-        if self.unit is not None:
-            unit = dialect.as_text(dialect.name(self.unit))
-        elif (numbered := log.numbered()) is None:
-            raise LogError("rows of this log have no numbers that stay: give unit=, a column such as the patient's")
-        else:
-            table, number = numbered
-            unit = number if dialect.engine != "DuckDB" else None
-        mixed = dialect.name(_MIXED)
-        if unit is not None:
-            rule = f"SUBSTR(MD5({unit} || {dialect.literal(f'/{self.seed}')}), 1, 8)"
-            return replace(question, table=f"(SELECT *, {rule} AS {mixed} FROM {table}) AS with_halves"), True
-        # Squares of an even sequence, twice: as good as random numbers, also for rows at any distance, and fast.
-        cut, once, twice = _SIZE - 1, *(dialect.name(f"{_MIXED}, {times}") for times in ("once", "twice"))
-        start = (self.seed * 2_654_435_761 + 12_345) % _SIZE
-        for rule, name in (
-            (f"(((CAST({number} AS UBIGINT) + {start}) & {cut}) * 2654435769) & {cut}", once),
-            (f"(({once} * {once}) >> 16) & {cut}", twice),
-            (f"((({twice} * {twice}) >> 16) + {once}) & {cut}", mixed),
-        ):
-            table = f"(SELECT *, {rule} AS {name} FROM {table}) AS with_halves"
-        return replace(question, table=table), False
+def _mixed(log: Log, question: Question, unit: str | None, seed: int) -> tuple[Question, bool]:
+    """The question with a column of mixed numbers, which say the halves, and whether these are texts."""
+    dialect, table, key = question.dialect, question.table, None
+    if unit is not None:
+        key = dialect.as_text(dialect.name(unit))
+    elif (numbered := log.numbered()) is None:
+        raise LogError("rows of this log have no numbers that stay: give unit=, a column such as the patient's")
+    else:
+        table, number = numbered
+        key = number if dialect.engine != "DuckDB" else None
+    mixed = dialect.name(_MIXED)
+    if key is not None:
+        rule = f"SUBSTR(MD5({key} || {dialect.literal(f'/{seed}')}), 1, 8)"
+        return replace(question, table=f"(SELECT *, {rule} AS {mixed} FROM {table}) AS with_halves"), True
+    # Squares of an even sequence, twice: as good as random numbers, also for rows at any distance, and fast.
+    cut, once, twice = _SIZE - 1, *(dialect.name(f"{_MIXED}, {times}") for times in ("once", "twice"))
+    start = (seed * 2_654_435_761 + 12_345) % _SIZE
+    for rule, name in (
+        (f"(((CAST({number} AS UBIGINT) + {start}) & {cut}) * 2654435769) & {cut}", once),
+        (f"(({once} * {once}) >> 16) & {cut}", twice),
+        (f"((({twice} * {twice}) >> 16) + {once}) & {cut}", mixed),
+    ):
+        table = f"(SELECT *, {rule} AS {name} FROM {table}) AS with_halves"
+    return replace(question, table=table), False
 
 
 def _numbers(texts: Sequence[str | None], commas: bool) -> Floats:

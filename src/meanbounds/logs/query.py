@@ -88,7 +88,7 @@ class Question:
     least: float = LEAST
     where: str | None = None
     commas: frozenset[str] = frozenset()  # the columns that write fractions with a comma
-    missing: bool = False  # whether rows without a reward count too
+    apart: float | None = None  # as for `Counts`, if rows without a reward count too
     instrument: bool = False  # whether the first key is an instrument, and not part of the context
     tree: Tree | None = None  # whose leaves are the last key but one, by their places
 

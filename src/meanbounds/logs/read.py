@@ -52,7 +52,7 @@ def read(
     missing: float | None = None,
     instrument: str | None = None,
 ) -> Counts:
-    r"""Count a log: rows, sum and sum of squares of the rewards for each context and arm.
+    """Count a log: rows, sum and sum of squares of the rewards for each context and arm.
 
     The rows stay in the engine, which groups them; all engines give the same counts.
 
@@ -130,15 +130,6 @@ def read(
       reward above range: 3 rows (75%), such as age='60-70', arm='watch', reward='2'.
     The rewards go from 1 to 5, and the range is 0 to 1. If 1 to 5 is their scale, give low=1, high=5.
     Otherwise correct the log, or leave such rows out with on_bad="drop".
-
-    From a file:
-
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "stars.csv"
-    >>> _ = path.write_text("user,movie,stars\nyoung,Heat,5\nold,Heat,2\nold,Big,4\n")
-    >>> counts = mb.logs.read(path, context="user", arm="movie", reward="stars", low=1, high=5)
-    >>> counts.contexts, counts.arms
-    (('old', 'young'), ('Big', 'Heat'))
     """
     columns, leaves = columns_of(context)
     first = () if instrument is None else (instrument,)
@@ -159,7 +150,7 @@ def read(
         chance = None if propensity is None else log.column(propensity)
         smallest = LEAST if least is None else check_least(least)
         question = Question(log.dialect, log.table, keys, earned, low, high, chance, smallest, where)
-        question = replace(question, missing=apart is not None, instrument=instrument is not None)
+        question = replace(question, apart=apart, instrument=instrument is not None)
         if leaves:
             question = leaves.asked(log, question)
         groups = count_groups(log, question)
@@ -172,7 +163,7 @@ def read(
         raise LogError(f"the log has no rows{why}".rstrip(), bad=bad if bad.rows else None)
     if arms is None:
         arms = _categories(source, arm)
-    counts = groups.counts(question, columns, arms, least, dict(bad.kinds), apart)
+    counts = groups.counts(question, columns, arms, least, dict(bad.kinds))
     if not counts.rows:
         raise LogError(f"no row has a reward: is {reward!r} the right column?")
     if said := [*_losses(groups, bad), *cautions(counts)]:

@@ -106,13 +106,7 @@ class Groups:
         return BadRows(total, {k: kinds[k] for k in order}, examples, self.seen, question.low, question.high)
 
     def counts(
-        self,
-        question: Question,
-        columns: tuple[str, ...],
-        arms: Any,
-        least: float | None,
-        dropped: dict[str, int],
-        apart: float | None = None,
+        self, question: Question, columns: tuple[str, ...], arms: Any, least: float | None, dropped: dict[str, int]
     ) -> Counts:
         """Put the good groups in the order of contexts and arms."""
         good = np.array([not kind for kind in self.kind], dtype=np.bool_)
@@ -138,13 +132,13 @@ class Groups:
             return wide
 
         sums = np.array([added(own, ~self.absent) for own in (self.rows, *self.sums)])
-        without = added(self.rows, self.absent) if question.missing else None
+        without = added(self.rows, self.absent) if question.apart is not None else None
         count, total, squares, *weighted = sums.sum(axis=1)
         names, ends = (question.keys[-1].name, question.reward.name), (question.low, question.high)
         known, arms = np.array(weighted) if weighted else None, tuple(arm_names(order))
         by_value = [*sums[:3], np.zeros(shape) if without is None else without]
         chance = Instrument(question.keys[0].name, tuple(map(str, values)), np.array(by_value)) if first else None
-        rest: Any = (None if without is None else without.sum(axis=0), apart, chance)
+        rest: Any = (None if without is None else without.sum(axis=0), question.apart, chance)
         made = Counts(contexts, arms, count, total, squares, *ends, columns, *names, dropped, known, least, *rest)
         tree = question.tree
         return made if tree is None else replace(made.over(tree.contexts, arms), columns=tree.columns, tree=tree)
@@ -262,7 +256,7 @@ def _groups(
     what += ["missing context"] * (len(keys) - 1 - question.instrument) + ["missing arm"]
     for own, name in zip(reversed(missing), reversed(what), strict=True):
         kind = [name if absent else before for absent, before in zip(own, kind, strict=True)]
-    without = [question.missing and one == "missing reward" for one in kind]
+    without = [question.apart is not None and one == "missing reward" for one in kind]
     kind = ["" if absent else one for absent, one in zip(without, kind, strict=True)]
     texts = {column.name: own.texts for (_, column, _, _), own in zip(_ends(question), judged, strict=True)}
     found = np.concatenate([judged[0].value, judged[0].most])
