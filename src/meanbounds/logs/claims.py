@@ -124,6 +124,16 @@ def claimed(cells: Cells, table: Floats, nats: float) -> tuple[Floats, Floats, I
     which the bounds of one arm in one context may fail; `EXACT` takes the log as infinite. Bounds are in units of the
     range, and can lie outside [0, 1] or cross. The last array is `GAP_LOW` or `WEIGHTS` where a check fails, else 0.
     """
+    if cells.missing is not None and cells.missing.any() and cells.apart < 1.0 and nats > EXACT:
+        # Where little is missing, rewards that vary little say more if nothing is assumed of it: half the error each.
+        ways = [_claimed(own, table, nats + log(2.0)) for own in (cells, replace(cells, apart=1.0))]
+        lower, upper, refuted = zip(*ways, strict=True)
+        return np.maximum(*lower), np.minimum(*upper), np.maximum(*refuted)
+    return _claimed(cells, table, nats)
+
+
+def _claimed(cells: Cells, table: Floats, nats: float) -> tuple[Floats, Floats, Integers]:
+    """The same with what is missing in one way."""
     arms = cells.rows.shape[1]
     size = max(1, _AT_ONCE // (arms * (arms + 1)))
     starts = range(0, max(1, len(cells.rows)), size)
