@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from meanbounds.bounds import EXPERT, Arm
-from meanbounds.logs.counts import Context, Counts
+from meanbounds.logs.counts import Counts
 from meanbounds.logs.experts import ANYONE, Experts
 from meanbounds.logs.log_agent import OF_BOUNDS
 from meanbounds.logs.log_bounds import bounds
@@ -19,7 +19,7 @@ from meanbounds.logs.outlook import Outlook
 from meanbounds.logs.pictures import Branch, Row, bars, branches, pins, swings
 from meanbounds.logs.read import LOUD
 from meanbounds.logs.start import Start, start
-from meanbounds.logs.tipping import Tip, tipping
+from meanbounds.logs.tipping import tipping
 from meanbounds.logs.words import Words, amount, cautions, condition, listed, name_of, quantity, quoted, some
 from meanbounds.support.optional import import_optional
 from meanbounds.support.saving import write_atomically
@@ -76,10 +76,7 @@ def explain(counts: Counts, experts: Experts = ANYONE, **options: Any) -> Page:
     (True, False)
     """
     found = start(counts, experts, **options)
-    level, contexts = 1.0 - OF_BOUNDS * (1.0 - found.confidence), [one.context for one in found.outlooks]
-    arms = [own.arm for own in found.outlooks[0].options]
-    tips = tipping(counts, experts, confidence=level, shift=found.shift, arms=arms, contexts=contexts)
-    return Page(_template().render(_Parts(found, tips).all()), found)
+    return Page(_template().render(_Parts(found).all()), found)
 
 
 @cache
@@ -93,9 +90,13 @@ def _template() -> Any:
 class _Parts:
     """Everything that the template shows."""
 
-    def __init__(self, found: Start, tips: dict[Context, tuple[Tip, ...]]) -> None:
-        self.start, self.counts, self.tips = found, found.counts, tips
+    def __init__(self, found: Start) -> None:
+        self.start, self.counts = found, found.counts
         self.words, self.several = Words.of(found.counts), sum(found.concluded.values()) > 1
+        arms, level = [own.arm for own in found.outlooks[0].options], 1.0 - OF_BOUNDS * (1.0 - found.confidence)
+        self.given: dict[str, Any] = {"confidence": level, "shift": found.shift, "arms": arms}
+        contexts = [one.context for one in found.outlooks]
+        self.tips = tipping(found.counts, found.experts, contexts=contexts, **self.given)
 
     def all(self) -> dict[str, Any]:
         """The variables of the template."""
@@ -187,9 +188,7 @@ class _Parts:
         own, found, counts = self.counts.instrument, self.start, replace(self.counts, instrument=None)
         if own is None:
             return ""
-        arms = [one.arm for one in found.outlooks[0].options]
-        level = 1.0 - OF_BOUNDS * (1.0 - found.confidence)
-        without = bounds(counts, found.experts, confidence=level, shift=found.shift, arms=arms)
+        without = bounds(counts, found.experts, **self.given)
         before = [one.rows * (own.upper - own.lower).sum() for one in found.outlooks for own in [without[one.context]]]
         after = [one.rows * (option.upper - option.lower) for one in found.outlooks for option in one.options]
         share = 1.0 - sum(after) / sum(before)
