@@ -48,7 +48,10 @@ class MOSS(IndexPolicy):
         return np.fmin(np.inf, seen.mean(known) + known.width * np.sqrt(budget / seen.plays))
 
 
-@pytest.mark.parametrize("policy", [mb.GLUE(f="t"), EpsilonGreedy(epsilon=0.3), MOSS(rounds=500)], ids=repr)
+OTHERS = [mb.GLUE(f="t"), mb.OptimisticGittins(moments=2), EpsilonGreedy(epsilon=0.3), MOSS(rounds=500)]
+
+
+@pytest.mark.parametrize("policy", OTHERS, ids=repr)
 def test_with_parameters_and_of_ones_own(policy: Policy) -> None:
     check_policy(policy, uses_bounds=not isinstance(policy, MOSS))
 

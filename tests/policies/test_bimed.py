@@ -173,14 +173,6 @@ def test_bounds_at_the_top_that_rewards_contradict_are_played_on() -> None:
     assert agent.plays()[:2].min() > 0
 
 
-@pytest.mark.filterwarnings("ignore::meanbounds.evidence.ContradictionWarning")
-def test_a_certain_bound_is_never_given_up() -> None:
-    known = mb.Knowledge(mb.MeanBounds([0.0, 0.2], [0.0, 0.9]), trust=[1.0, 0.9])
-    agent = mb.Agent(mb.BIMED(), known, seed=1)
-    agent.update(0, 1.0, pulled=False)
-    assert agent.pull() == 1
-
-
 def test_doubt_about_bounds_that_say_nothing_changes_nothing() -> None:
     bounds = mb.MeanBounds([0.4, 0.0, 0.0], [0.8, 0.3, 1.0], high=[1.0, 0.3, 1.0])
     known, some = (Known.of([mb.Knowledge(bounds, trust=trust)]) for trust in ([0.9, 1.0, 1.0], [0.9, 0.9, 0.5]))

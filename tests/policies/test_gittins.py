@@ -8,9 +8,7 @@ from scipy import stats
 
 import meanbounds as mb
 from meanbounds.known import Known, Seen
-from meanbounds.policies.base import choose
 from meanbounds.posterior import posterior
-from meanbounds.support.streams import Draws, stream, uniform
 from meanbounds.support.types import Floats
 
 pytestmark = pytest.mark.usefixtures("as_the_engine_does")
@@ -80,25 +78,6 @@ def test_large_numbers_of_plays() -> None:
     spread = np.sqrt(0.24 / plays)
     np.testing.assert_allclose(mean, ones / plays, atol=1e-6)
     assert ((index - mean > 4.0 * spread) & (index - mean < 6.0 * spread)).all()
-
-
-@pytest.mark.parametrize(("trust", "moments"), [(1.0, 1), (0.9, 1), (0.99, 2)])
-def test_the_cache_changes_no_decision(trust: float, moments: int) -> None:
-    bounds, means = (
-        mb.MeanBounds([0.3, 0.3, 0.2, 0.5, 0.6], [0.8, 0.9, 0.7, 0.9, 0.6]),
-        np.array([0.5, 0.5, 0.4, 0.6, 0.6]),
-    )
-    known, rows, policy = (
-        Known.of([mb.Knowledge(bounds, trust=trust)]),
-        np.arange(10),
-        mb.OptimisticGittins(moments=moments),
-    )
-    seen, cache, keys = Seen.empty(10, 5), dict[str, Any](), stream(2, rows, "policy")
-    for t in range(150):
-        arms = choose(policy, known, seen, np.array([t + 1.0]), Draws(keys, t), cache)
-        assert arms.tolist() == choose(policy, known, seen, np.array([t + 1.0]), Draws(keys, t)).tolist()
-        rewards = np.round((uniform(keys, 1000 + t) < means[arms]) * 0.8 + 0.1 * (moments - 1), 1)
-        seen.add(rows, arms, rewards, uniform(keys, 5000 + t))
 
 
 FAR_OUT = [  # Beta parameters, bounds, f
