@@ -37,16 +37,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def test_the_page_has_every_agent_and_kind_of_experts(files: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
-    main(
-        [
-            *(f"--{name}={file}" for name, file in files.items()),
-            "--runs=2",
-            "--decisions",
-            "100",
-            "200",
-            f"--to={tmp_path}",
-        ]
-    )
+    given = [f"--{name}={file}" for name, file in files.items()]
+    main([*given, "--runs=2", "--decisions", "100", "200", f"--to={tmp_path}"])
     page, few = (tmp_path / "trials.md").read_text(encoding="utf-8"), len(jobs(["gusto"], 2)) - len(AGENTS)
     assert [page.count(f"| {kind} |") for kind in EXPERTS] == [2 * 3] * len(EXPERTS)
     assert page.count("\n| 14% of failures |") + page.count("\n| log, no promise |") == 2 * few

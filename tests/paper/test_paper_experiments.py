@@ -1,6 +1,10 @@
 """Experiments that simulate, in tiny sizes: files are written, exact claims get their verdicts, helpers are right."""
 
+import csv
 import math
+import sys
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +12,7 @@ from paper.output import HOLDS, Claim
 from tests.paper.reporting import Report, check_files, made
 
 import meanbounds as mb
-from paper import compute, never_worse, panels, roful, verdicts
+from paper import compute, never_worse, output, panels, roful, verdicts
 
 TINY = {
     panels: panels.Sizes(300, 12),
@@ -74,3 +78,22 @@ def test_bound_that_regret_exceeds_is_noticed() -> None:
     found = verdicts.below_bounds("here", "so", [regret, worse])
     assert found.verdict == "does not hold"
     assert "above it: 1 curves" in found.measured
+
+
+EXPECTED = {
+    "factor": ["holds", "holds", "holds after correction"],
+    "table1": ["holds"] * 5,
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_figures_and_tables_that_need_no_simulation(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [name, "--out", str(tmp_path / "new"), "--quick"])
+    output.command("", import_module(f"paper.{name}").main)
+    said = [line for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")]
+    assert [line.split(":")[0] for line in said[:-1]] == EXPECTED[name]
+    with (tmp_path / "new" / f"{name}.csv").open(encoding="utf-8") as file:
+        assert len(list(csv.DictReader(file))) >= 199
+    assert (tmp_path / "new" / f"{name}.png").stat().st_size > 10_000

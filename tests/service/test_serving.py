@@ -1,6 +1,10 @@
 """The server stands clients that keep it waiting, and ends as it should."""
 
 import json
+import os
+import re
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -290,3 +294,27 @@ def test_where_it_does_not_listen(store: mb.Store) -> None:
         store.database.put("meta", ("access", "loopback"))
     with pytest.raises(ValueError, match="can be reached by others"):
         serve(store, host="0.0.0.0", port=0)
+
+
+UNIT = Path(__file__).parents[2] / "deploy" / "meanbounds.service"
+
+
+def test_the_command_of_the_unit_starts_and_stops(store: mb.Store, tmp_path: Path) -> None:
+    store.close()
+    (line,) = re.findall(r"^ExecStart=(.*)$", UNIT.read_text(), re.MULTILINE)
+    command = [*shlex.split(line.replace("/var/lib/meanbounds", str(tmp_path))), "--port", "0"]
+    found = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    with subprocess.Popen(command, env=found, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert "there are no tokens" in process.stdout.readline()
+        assert "serving 1 agent at http://127.0.0.1:" in process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10.0) == 0
+
+
+def test_systemd_knows_every_line_of_the_unit() -> None:
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        pytest.skip("systemd-analyze is missing")
+    checked = subprocess.run([program, "verify", str(UNIT)], capture_output=True, text=True, check=False)
+    assert "meanbounds.service" not in checked.stderr
