@@ -146,10 +146,10 @@ class Agent(BaseAgent):
         if lacks:
             raise ValueError(f"the tree has the context {lacks[0]!r}, of which nothing is known: name it in `known`")
         for rail in self._outcomes.guardrails.values():
-            lacks = [name for name in given if isinstance(rail.level, Mapping) and name not in rail.level]
-            if lacks:
+            bare = [name for name in given if isinstance(rail.level, Mapping) and name not in rail.level]
+            if bare:
                 raise ValueError(
-                    f"the guardrail on {rail.outcome!r} has no level for the context {lacks[0]!r}: give one"
+                    f"the guardrail on {rail.outcome!r} has no level for the context {bare[0]!r}: give one"
                 )
         for own in given.values():
             self.policy.check_known(own)
