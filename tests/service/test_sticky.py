@@ -291,7 +291,10 @@ def test_an_outcome_stops_an_option(path: Path) -> None:
         with pytest.raises(RefusedError, match="no guardrails: leave out the outcomes"):
             store["linear"].reward("1", 1.0, outcomes={"bleeding": 0.0})
         with pytest.raises(RefusedError, match="there is no such context"):
-            store.add("x", an_agent(guardrails=[mb.Guardrail("pain", worse=0.1, level={"east": 0.1})]))
+            store.add(
+                "x",
+                an_agent(guardrails=[mb.Guardrail("pain", worse=0.1, level={"north": 0.1, "south": 0.1, "east": 0.1})]),
+            )
 
 
 def linear() -> mb.LinearAgent:

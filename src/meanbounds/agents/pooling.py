@@ -45,7 +45,7 @@ def pooled(known: Known, seen: Seen, moments: int = 1) -> tuple[Floats, Floats]:
     >>> ones, zeros = np.array([[0.0, 0.0], [10.0, 90.0]]), np.array([[0.0, 0.0], [90.0, 10.0]])
     >>> a, b = pooled(known, Seen(ones + zeros, ones, ones, ones))
     >>> (a / (a + b)).round(2)
-    array([[0.13, 0.87],
+    array([[0.17, 0.83],
            [0.5 , 0.5 ]])
     """
     shape = seen.plays.shape
