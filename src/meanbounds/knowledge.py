@@ -67,8 +67,8 @@ class Prior(Saved):
         In units of the ranges, the means are expected to come from one Beta distribution, of a few that
         `meanbounds.learned` lists, the uniform one among them. Take it where rewards are rare, such as conversions, or
         hardly ever fail. What experts earn when asked is not learned, and says nothing about the arms. Policies with
-        ``moments=2`` learn from rewards of 0 and 1 alone, and have the uniform prior once others came. How credible bounds
-        are that may be wrong is judged by the uniform prior.
+        ``moments=2`` learn from rewards of 0 and 1 alone, and have the uniform prior once others came. How credible
+        doubted bounds are is judged by the uniform prior.
 
         Examples
         --------
