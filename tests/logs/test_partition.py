@@ -239,6 +239,8 @@ def test_bounds_by_a_tree_of_noise_hold_where_they_are_attained() -> None:
         ({"leaves": 0}, "leaves must be a whole number"),
         ({"columns": ["name"]}, "'name' has more than 1,000 different texts, such as 'name "),
         ({"columns": ["day"]}, "'day' is neither numbers nor texts"),
+        ({"columns": ["written"]}, "'written' holds dates, such as '2024-0"),
+        ({"unit": "familie"}, "unknown column 'familie', did you mean 'family'"),
         ({"unit": "family"}, r"'family' is missing in 3 of 3,000 rows"),
         ({"high": 0.5}, "reward above range: .*, such as leaf of the tree='"),
     ],
@@ -248,5 +250,15 @@ def test_what_is_refused(change: dict[str, Any], said: str) -> None:
     log["name"] = [f"name {row}" for row in range(3000)]
     log["family"] = [None] * 3 + ["a", "b", "c"] * 999
     log["day"] = np.datetime64("2024-01-01") + np.arange(3000).astype("timedelta64[h]")
+    log["written"] = log["day"].dt.strftime("%Y-%m-%d")
     with pytest.raises((LogError, ValueError, TypeError), match=said):
         logs.partition(log, **{"columns": ["age"], **change})
+
+
+def test_a_split_that_only_parts_missing_numbers_says_so() -> None:
+    row = np.arange(4000)
+    lab = np.where(row % 5 == 0, np.nan, row % 97)  # where it is low, only missing ones are treated otherwise
+    choice = np.where(np.isnan(lab), row // 5 % 5 == 0, lab >= 50)
+    log = {"lab": [None if value != value else float(value) for value in lab], "arm": choice.astype(int).tolist()}
+    counts = logs.partition({**log, "reward": [0] * 4000}, ["lab"])
+    assert counts.contexts == ("lab missing", "lab < 50", "lab >= 50", "unknown: lab")

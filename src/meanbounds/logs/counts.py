@@ -353,7 +353,7 @@ def plain(value: Any) -> Any:
 def check_columns(names: Sequence[Any], last: str) -> None:
     """Refuse names of columns that are not different texts; `last` is what the last of them holds."""
     if not all(isinstance(name, str) and name and names.count(name) == 1 for name in names):
-        raise LogError(f"context, arm, reward and {last} must be different columns; got {shown(names)}")
+        raise LogError(f"context, arm, reward and {last} must be different columns, each once; got {shown(names)}")
 
 
 def check_range(low: Any, high: Any) -> tuple[float, float]:

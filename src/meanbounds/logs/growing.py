@@ -125,7 +125,8 @@ class _Feature:
             left = np.tri(self.size - 1, self.size + 1, dtype=np.bool_)
             if self.size in seen:
                 alone = np.arange(self.size + 1) == self.size
-                left = np.concatenate([left, left | alone, alone[None]])
+                # Of splits that part the rows alike, the first counts: whether the number is missing is the plainest.
+                left = np.concatenate([alone[None], left, left | alone])
             return left, np.zeros(len(left), dtype=np.int64)
         alone = np.eye(self.size + 1, dtype=np.bool_)
         left, free = alone[seen if len(seen) > 2 else seen[:1]], 0

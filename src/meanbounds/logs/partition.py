@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,6 +28,7 @@ __all__ = ["partition"]
 
 _FEW, _MANY = 10, 1_000  # different texts: so few numbers are categories, and so many categories are too many
 _SIZE = 2**32  # mixed numbers are below this
+_DATE = re.compile(r" *(\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{4})\b")  # as text, also with a time
 _MIXED = "mixed number of the row"  # a column that is added to the log
 
 
@@ -149,7 +151,7 @@ def _mixed(log: Log, question: Question, unit: str | None, seed: int) -> tuple[Q
     """The question with a column of mixed numbers, which say the halves, and whether these are texts."""
     dialect, table, key = question.dialect, question.table, None
     if unit is not None:
-        key = dialect.as_text(dialect.name(unit))
+        key = dialect.as_text(dialect.name(log.column(unit).name))
     elif (numbered := log.numbered()) is None:
         raise LogError("rows of this log have no numbers that stay: give unit=, a column such as the patient's")
     else:
@@ -181,6 +183,9 @@ def _values(column: Column, values: list[Any]) -> tuple[Floats | list[str | None
     if column.kind in NUMERIC:
         return np.array(values, dtype=np.float64), False
     distinct = list(dict.fromkeys(values))
+    texts = [text for text in distinct if text is not None and text.strip(" ") not in MISSING]
+    if len(texts) > _FEW and all(map(_DATE.match, texts)):
+        raise LogError(f"{column.name!r} holds dates, such as {shown(texts[0])}: make it a number, such as the year")
     commas = uses_commas(distinct)
     found = [
         (text, own) for text, own in zip(distinct, numbers(distinct, commas=commas), strict=True) if own is not None
@@ -190,7 +195,7 @@ def _values(column: Column, values: list[Any]) -> tuple[Floats | list[str | None
         return _numbers(values, commas), commas
     if len(distinct) > _MANY:
         raise LogError(
-            f"{column.name!r} has more than {_MANY:,} different texts, such as {shown(others[0])}: group them, or, if "
-            "the column holds numbers, correct what is none"
+            f"{column.name!r} has more than {_MANY:,} different texts, such as {shown(others[0])}: group them; if the "
+            "column should hold numbers, correct the texts that are not"
         )
     return [None if text is None or text.strip(" ") in MISSING else text for text in values], commas
