@@ -90,7 +90,7 @@ def test_missing_values_are_unknown_where_the_log_had_none() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"age": 80}, "the tree asks about 'clinic': give None where it is not known"),
+        ({"age": 80}, "the tree asks about 'clinic': give None \\(null in JSON\\) where it is not known"),
         ({"age": "old", "clinic": "a"}, "age must be a number.*'old'"),
         ({"age": "1,000", "clinic": "a"}, "age must be a number"),
         ({"age": [80], "clinic": "a"}, "age must be one number"),

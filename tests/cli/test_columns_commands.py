@@ -118,6 +118,7 @@ def test_columns_of_a_case_are_explained(run: Any) -> None:
         ),
         ("decide clinic.db --context 60 high", "a case of this agent is given by columns, such as --context age=VALUE"),
         ("decide clinic.db --context age=old severity=high", "age must be a number"),
+        ("decide clinic.db --context age=60 severity=high age=80", "'age' is given twice"),
         ("decide clinic.db", "clinic decides by context: say which with --context"),
     ):
         assert said in run(line, 2)

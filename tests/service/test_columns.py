@@ -74,7 +74,7 @@ def test_columns_of_one_leaf_are_one_context(store: Store, capfd: pytest.Capture
 @pytest.mark.parametrize(
     ("columns", "status", "said"),
     [
-        ({"age": 60}, 422, "the tree asks about 'clinic': give None where it is not known"),
+        ({"age": 60}, 422, "the tree asks about 'clinic': give None (null in JSON) where it is not known"),
         ({"age": "sixty", "clinic": "north"}, 422, "age must be "),
         ({"age": [60], "clinic": "north"}, 422, "age must be "),
         ({"age": {"years": 60}, "clinic": "north"}, 422, "age must be "),
@@ -95,6 +95,8 @@ def test_wrong_columns_are_refused(ask: Asker, columns: Any, status: int, said: 
         assert answer.status == status
         assert said in answer.json["error"]["message"]
         assert len(answer.text) < 700
+    answer = ask("POST", f"{URL}/decisions", {"context": "north", "id": "1"})
+    assert (answer.status, 'by its columns: give {"age": ' in answer.text.replace("\\", "")) == (422, True)
     assert ask("GET", URL).json["reasons"] == {}
 
 

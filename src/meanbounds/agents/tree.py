@@ -179,7 +179,7 @@ class Tree(Saved):
         steps, place = self._steps, 0
         for column in self.columns:
             if column not in values:
-                raise ValueError(f"the tree asks about {column!r}: give None where it is not known")
+                raise ValueError(f"the tree asks about {column!r}: give None (null in JSON) where it is not known")
         while True:
             step = steps[place]
             if type(step) is str:

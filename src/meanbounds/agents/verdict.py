@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from meanbounds.bounds import EXPERT
 from meanbounds.known import Known, Seen
 from meanbounds.policies.thompson import largest
 from meanbounds.posterior import posterior
@@ -48,7 +49,8 @@ class Verdict(NamedTuple):
         return self.probability >= probability or self.worth <= worth
 
     def __str__(self) -> str:
-        sure = f"{self.arm!r} is best with probability {self.probability:.2g}"
+        arm = "asking the experts" if self.arm is EXPERT else repr(self.arm)
+        sure = f"{arm} is best with probability {self.probability:.2g}"
         return f"{sure}; going on is worth at most {self.worth:.2g} a decision"
 
 

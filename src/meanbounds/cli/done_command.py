@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING, Any
 
 from meanbounds.cli.command import Command, patience
 from meanbounds.cli.store_options import add_store, agent_name, open_store, range_of
+
+if TYPE_CHECKING:
+    from meanbounds.service.state import State
 
 __all__ = ["COMMAND"]
 
@@ -37,13 +41,26 @@ def _run(options: argparse.Namespace) -> int:
                 "all cases": None
             }
             found = {where: state.verdict(number) for where, number in wheres.items()}
+            idle = {name_of(own): said for own, said in _idle(state).items()}
     width, missing = max(map(len, found)), 0
     for where, verdict in found.items():
-        done = verdict is None or verdict.done(options.probability, least)
+        done = where in idle or verdict is None or verdict.done(options.probability, least)
         missing += not done
-        print(f"{where:{width}}  {'done' if done else 'not yet'}: {verdict or 'no option may be played'}")
-    print(f"\n{quantity(missing, 'context')} of {len(found)} not done" if missing else "\ndone")
+        said = idle.get(where) or f"{'done' if done else 'not yet'}: {verdict or 'no option may be played'}"
+        print(f"{where:{width}}  {said}")
+    print(f"\n{quantity(missing, 'context')} of {len(found) - len(idle)} not done" if missing else "\ndone")
     return int(missing > 0)
+
+
+def _idle(state: State) -> dict[Any, str]:
+    """The contexts that are not judged since no cases come there, and why."""
+    if (tree := state.tree) is None:
+        return {}
+    idle = {own: "left out: of an earlier tree" for own in state.ids if own not in tree.contexts}
+    for own in set(tree.contexts[-len(tree.columns) :] if tree.columns else ()).intersection(state.ids):
+        if not (state.agent.plays(number := str(state.ids[own])).any() or state.agent.observed(number)[0].any()):
+            idle[own] = "left out: no case yet"
+    return idle
 
 
 COMMAND = Command(

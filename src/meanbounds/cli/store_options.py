@@ -121,6 +121,9 @@ def context_of(known: tuple[Any, ...], words: list[str] | None, tree: Tree | Non
         if not all("=" in word for word in words):
             such = " ".join(f"{column}=VALUE" for column in tree.columns)
             raise ValueError(f"a case of this agent is given by columns, such as --context {such}; got {words}")
+        columns = [word.split("=", 1)[0] for word in words]
+        if twice := [column for column in columns if columns.count(column) > 1]:
+            raise ValueError(f"{twice[0]!r} is given twice: give each column once")
         return tree.leaf(dict(word.split("=", 1) for word in words))
     forms = {len(own) if isinstance(own, tuple) else 1: own for own in reversed(known)}
     if forms and len(words) not in forms:
