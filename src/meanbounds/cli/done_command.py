@@ -57,8 +57,9 @@ def _idle(state: State) -> dict[Any, str]:
     if (tree := state.tree) is None:
         return {}
     idle = {own: "left out: of an earlier tree" for own in state.ids if own not in tree.contexts}
+    agent: Any = state.agent
     for own in set(tree.contexts[-len(tree.columns) :] if tree.columns else ()).intersection(state.ids):
-        if not (state.agent.plays(number := str(state.ids[own])).any() or state.agent.observed(number)[0].any()):
+        if not (agent.plays(number := str(state.ids[own])).any() or agent.observed(number)[0].any()):
             idle[own] = "left out: no case yet"
     return idle
 
