@@ -81,9 +81,9 @@ def test_what_was_not_answered_is_sent_again_and_counts_once(client: Client, sto
 def test_units_and_outcomes_are_sent(client: Client) -> None:
     first, again = (client.decide("north", ["a"], unit="user-17") for _ in range(2))
     assert (first.id, first.arm, first.repeated) == (again.id, "a", True)
-    with pytest.raises(ServiceError, match="no guardrail is about 'pain'"):
+    with pytest.raises(ServiceError, match="unknown guardrail 'pain'"):
         client.reward(first.id, 1.0, outcomes={"pain": 0.0})
-    with pytest.raises(ServiceError, match="no guardrail is about 'pain'"):
+    with pytest.raises(ServiceError, match="unknown guardrail 'pain'"):
         client.observe("a", 1.0, "north", outcomes={"pain": 0.0})
     assert client.reward(first.id, 1.0).repeated
 

@@ -147,6 +147,8 @@ class Agent(BaseAgent):
             raise ValueError(f"the tree has the context {lacks[0]!r}, of which nothing is known: name it in `known`")
         for rail in self._outcomes.guardrails.values():
             bare = [name for name in given if isinstance(rail.level, Mapping) and name not in rail.level]
+            if bare == [None]:
+                raise ValueError(f"the guardrail on {rail.outcome!r}: level is a number for an agent without contexts")
             if bare:
                 raise ValueError(
                     f"the guardrail on {rail.outcome!r} has no level for the context {bare[0]!r}: give one"

@@ -20,7 +20,7 @@ from scipy.special import betaln, xlog1py, xlogy
 from meanbounds.agents.contexts import Contexts
 from meanbounds.bounds import EXPERT, Arm, plain_arms
 from meanbounds.evidence.processes import check_error
-from meanbounds.support.checks import as_float, as_mapping, fits_range, shown, within
+from meanbounds.support.checks import as_float, as_mapping, fits_range, shown, unknown, within
 from meanbounds.support.entries import Entries
 from meanbounds.support.types import Floats, Integers
 
@@ -153,7 +153,7 @@ class Outcomes:
     def share(self, name: str, value: float) -> float:
         """A value of an outcome in units of its range."""
         if name not in self.guardrails:
-            raise ValueError(f"no guardrail is about {shown(name)}; there are {', '.join(self.guardrails) or 'none'}")
+            raise ValueError(unknown("guardrail", name, [*self.guardrails]))
         return self.guardrails[name].share(value)
 
     def add(self, name: str, value: float, row: int, arm: int, contexts: Contexts) -> Stop | None:

@@ -113,8 +113,9 @@ class State:
         """The name of the context that JSON stands for; raw columns go no further than here."""
         if not isinstance(given, dict):
             context = as_context(given)
-            if self.tree is not None and context not in (None, *self.ids, *self.tree.contexts):
-                columns = json.dumps(dict.fromkeys(self.tree.columns, "..."))
+            tree = self.tree
+            if tree is not None and context is not None and context not in self.ids and context not in tree.contexts:
+                columns = json.dumps(dict.fromkeys(tree.columns, "..."))
                 said = f"{self.name} finds the context of a case by its columns: give {columns}"
                 raise RefusedError(422, "invalid", f"{said} in the place of {shown(context)}")
             return context

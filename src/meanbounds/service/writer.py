@@ -218,7 +218,7 @@ class Group:
         except (ValueError, TypeError, LookupError) as error:
             name = None
             with suppress(ValueError, TypeError):
-                name = state.context(getattr(order.command, "context", None))
+                name = None if is_new else state.context(getattr(order.command, "context", None))
             said = str(error).replace(f"context '{state.ids.get(name or '')}'", f"context {name!r}")
             return RefusedError(422, "invalid", said.replace("EXPERT", 'EXPERT (in JSON {"expert": true})'))
         if is_new:
