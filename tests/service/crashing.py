@@ -93,8 +93,8 @@ async def _until_answered(port: int, path: str, body: dict[str, Any], seen: Seen
     raise TimeoutError("a request was not answered")
 
 
-async def _client(port: int, number: int, stop: asyncio.Event, seen: Seen) -> None:
-    count, kind = 0, "id" if number % 3 else "unit"
+async def _client(port: int, number: int, stop: asyncio.Event, seen: Seen, kind: str) -> None:
+    count = 0
     while not stop.is_set():
         count += 1
         name = f"{number}-{count}" if kind == "id" else f"unit {count}"
@@ -124,7 +124,8 @@ async def _some_rewards(seen: Seen) -> float:
 async def load(port: int, lives: int, seed: int, end_life: Callable[[Seen], None]) -> Seen:
     """Clients, while lives end again and again."""
     rng, seen, stop = np.random.default_rng(seed), Seen(), asyncio.Event()
-    clients = [asyncio.create_task(_client(port, number, stop, seen)) for number in range(CLIENTS)]
+    kinds = ["id" if number % 3 or not lives else "unit" for number in range(CLIENTS)]  # what is shared needs no sync
+    clients = [asyncio.create_task(_client(port, number, stop, seen, kind)) for number, kind in enumerate(kinds)]
     for _ in range(lives):
         await _some_rewards(seen)
         await asyncio.sleep(float(rng.exponential(0.03)))

@@ -161,10 +161,7 @@ class Model:
         if isinstance(given, dict):
             assert self.tree is not None
             return self.tree.leaf(given)
-        name = tuple(given) if isinstance(given, list) else given
-        if self.tree is not None and name is not None and name not in (*self.places, *self.tree.contexts):
-            raise ValueError("the context of a case is found by its columns")
-        return name
+        return tuple(given) if isinstance(given, list) else given
 
     def holds(self, given: Any, place: str | None, eligible: list[Any] | None) -> bool:
         """Whether a unit keeps what was decided for it."""

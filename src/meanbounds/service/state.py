@@ -23,7 +23,7 @@ from meanbounds.policies import Policy
 from meanbounds.service import limits
 from meanbounds.service.events import Body, Changed, Created, Decided, Entered, Erased, Event, Observed, Rewarded
 from meanbounds.service.refusals import RefusedError
-from meanbounds.support.checks import shown, unknown
+from meanbounds.support.checks import unknown
 from meanbounds.support.decisions import Decision
 from meanbounds.support.streams import stream, uniform
 from meanbounds.support.types import Floats
@@ -112,13 +112,7 @@ class State:
     def context(self, given: Any) -> Context | None:
         """The name of the context that JSON stands for; raw columns go no further than here."""
         if not isinstance(given, dict):
-            context = as_context(given)
-            tree = self.tree
-            if tree is not None and context is not None and context not in self.ids and context not in tree.contexts:
-                columns = json.dumps(dict.fromkeys(tree.columns, "..."))
-                said = f"{self.name} finds the context of a case by its columns: give {columns}"
-                raise RefusedError(422, "invalid", f"{said} in the place of {shown(context)}")
-            return context
+            return as_context(given)
         if self.tree is None:
             said = "no tree to take columns: give the name of a" if self.contextual else "no contexts: leave out the"
             raise RefusedError(422, "invalid", f"{self.name} has {said} context")
