@@ -269,3 +269,14 @@ def test_a_tree_of_32_leaves_fits_a_terminal_and_one_leaf_is_no_tree() -> None:
     single = Tree((None,))
     one = made([[600, 400]], [[480, 200]], contexts=single.contexts, tree=single)
     assert "found on other rows" not in str(mb.logs.start(one))
+
+
+def test_an_agent_of_a_log_may_have_guardrails_and_expect_means_to_move() -> None:
+    count, total = np.tile([600.0, 400.0], (12, 1)), np.tile([480.0, 200.0], (12, 1))
+    counts = mb.logs.Counts(tuple(f"ward {n}" for n in range(12)), ("a", "b"), count, total, total)
+    rail = mb.Guardrail("pain", worse=0.1, level=0.2)
+    agent = mb.logs.agent(counts, drift=mb.evidence.Drift(), guardrails=[rail], seed=1)
+    assert (agent.pool, agent.policy.pooled, agent.drift) == (False, True, mb.evidence.Drift())
+    agent.report("pain", 0.0, agent.pull("ward 1"), "ward 1")
+    plain = mb.logs.agent(counts, seed=1)
+    assert (plain.pool, plain.policy.pooled, plain.drift) == (True, False, None)

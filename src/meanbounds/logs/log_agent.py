@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from meanbounds.agents import Agent
+from meanbounds.agents import Agent, Guardrail
 from meanbounds.bounds import EXPERT, Arm, MeanBounds, UnknownArmError
+from meanbounds.evidence import Drift
 from meanbounds.knowledge import Knowledge, Prior
 from meanbounds.logs.assumed import check_confidence, check_counts
 from meanbounds.logs.counts import Context, Counts
@@ -58,6 +59,8 @@ def agent(
     arms: Iterable[Arm] | None = None,
     pool: bool | None = None,
     pooled: bool | None = None,
+    drift: Drift | None = None,
+    guardrails: Iterable[Guardrail] = (),
     seed: Seed = None,
 ) -> Agent:
     """Make an agent that starts from a log and never falls further below the experts than promised.
@@ -96,8 +99,8 @@ def agent(
         a word an option is not played in a context where it has fewer than 30 rows or 2% of the choices; see
         `Agent.forbidden`. In the leaves of a tree its share counts as far as there are rows enough to tell, and the 30
         rows may be in all leaves together.
-    floor, seed
-        As for `Agent`.
+    floor, seed, drift, guardrails
+        As for `Agent`. With `drift` contexts do not learn from each other, and the promise is one for all contexts.
     arms
         All options, if the log lacks some.
     pool
@@ -130,9 +133,10 @@ def agent(
         raise LogError("the log has no rows: there is nothing to start from")
     plays: Policy = OptimisticGittins(f="t + 1000") if policy is None else policy
     tree, promised = counts.tree, promise is not None
-    several = tree is not None or len(counts.contexts) >= _SEVERAL
+    several = drift is None and (tree is not None or len(counts.contexts) >= _SEVERAL)
     pool = (several and plays.takes_prior) if pool is None else as_flag("pool", pool)
-    pooled = (tree is not None and promised and not ask) if pooled is None else as_flag("pooled", pooled)
+    together = (tree is not None or drift is not None) and promised and not ask
+    pooled = together if pooled is None else as_flag("pooled", pooled)
     if pooled and not promised:
         raise ValueError("pooled=True belongs to a promise, and nothing is promised to the experts: leave it out")
     error = 1.0 - check_confidence(confidence)
@@ -160,7 +164,8 @@ def agent(
             trust=sure if alone or sure == 1.0 else [*np.broadcast_to(sure, len(names)), 1.0],
             assumption=experts.in_words() if assumes and sure < 1.0 and len(found) > 1 else None,
         )
-    made = Agent(plays, known.get(None, known), seed=seed, floor=floor, pool=pool, tree=tree)
+    more: dict[str, Any] = {"pool": pool, "tree": tree, "drift": drift, "guardrails": guardrails}
+    made = Agent(plays, known.get(None, known), seed=seed, floor=floor, **more)
     backed = _supported(counts, names)
     for place, context in enumerate(counts.contexts):
         wanted, never = (_mask(given, context, counts, names) for given in (include, forbid))
