@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 from causaldata import cps_mixtape, nhefs, nsw_mixtape
 from scipy.optimize import brentq
 

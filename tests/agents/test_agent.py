@@ -136,6 +136,25 @@ def test_an_agent_plays_as_run_0_of_a_simulation(policy: mb.policies.Policy, del
     np.testing.assert_allclose(regret.curves["agent"], regret.curves["policy"], rtol=1e-9)
 
 
+@pytest.mark.parametrize("policy", [mb.GLUE(), mb.OptimisticGittins()])
+@pytest.mark.parametrize("delay", [None, 5])
+def test_an_agent_forgets_as_run_0_of_a_simulation_does(policy: mb.policies.Policy, delay: int | None) -> None:
+    stages = (1, mb.simulation.Uniform([0.8, 0.7, 0.5])), (251, mb.simulation.Uniform([0.1, 0.7, 0.5]))
+    known, drift = mb.MeanBounds([0.0, 0.2, 0.1], [0.9, 0.9, 0.8]), mb.evidence.Drift(alarm=0.5, cap=100)
+    given: dict[str, Any] = {"horizon": 500, "runs": 1, "seed": 4, "delay": delay}
+    made: list[mb.Agent] = []
+
+    def player(seed: int) -> mb.Agent:
+        made.append(mb.Agent(policy, known, seed=seed, drift=drift))
+        return made[-1]
+
+    environment = mb.simulation.Changing(stages)
+    alone = mb.simulate({"policy": policy}, environment, known, **given, drift=drift)
+    beside = mb.simulate({"agent": player}, environment, known, **given)
+    assert made[-1].restarts() > 0
+    np.testing.assert_allclose(beside.curves["agent"], alone.curves["policy"], rtol=1e-9)
+
+
 def test_decisions_say_how_probable_they_were_and_why() -> None:
     one, twin = agent(known=mb.MeanBounds([0.2, 0.2, 0.1], [0.9, 0.9, 0.3])), None
     assert one.probabilities().tolist() == [0.5, 0.5, 0.0]

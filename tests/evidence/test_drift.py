@@ -150,6 +150,9 @@ def test_pooling_and_promises_by_what_experts_earn_do_not_go_with_drift() -> Non
     promise = mb.Promise(margin=0.05)
     with pytest.raises(ValueError, match="pooled=True"):
         mb.Agent(mb.policies.Guarded(mb.OptimisticGittins(), promise), bounds, drift=Drift())
+    guarded = mb.policies.Guarded(mb.UCB(), promise)
+    with pytest.raises(ValueError, match="pooled=True"):
+        mb.simulate(guarded, mb.Bernoulli([0.5, 0.5]), bounds, horizon=5, runs=1, drift=Drift())
     agent = mb.Agent(mb.policies.Guarded(mb.UCB(), promise, pooled=True), {"x": bounds}, seed=1, drift=Drift())
     for _ in range(100):  # a promise goes by all rewards, also by those that the policy forgot
         arm = agent.pull("x")

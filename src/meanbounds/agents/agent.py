@@ -38,6 +38,7 @@ from meanbounds.knowledge import Knowledge
 from meanbounds.known import Known, Seen
 from meanbounds.policies import Guarded
 from meanbounds.policies.base import Cache, Described, NoDraws, Policy, check_no_name, choose
+from meanbounds.policies.guarded import check_moving
 from meanbounds.support.checks import as_flag, as_list, as_mapping, check_choice, shown
 from meanbounds.support.decisions import BaseAgent, Decision, Excluded, ExpertsSeen
 from meanbounds.support.entries import Entries
@@ -183,18 +184,15 @@ class Agent(BaseAgent):
             raise TypeError(f"drift must be an object such as mb.evidence.Drift(), or None; got {shown(drift)}")
         if drift is not None and pool:
             raise ValueError("pool=True is for means that stay: leave out pool or drift")
-        if drift is not None and isinstance(policy, Guarded) and not policy.pooled:
-            raise ValueError(
-                "with drift= a promise goes by the log's bounds on what the experts earn, not by what they earn when "
-                "asked: give Guarded(..., pooled=True), and shift= to mb.logs.agent for how far they may move"
-            )
+        if drift is not None:
+            check_moving(policy)
         self.pool, self.tree, self.drift = bool(pool), tree, drift
         self._outcomes = Outcomes([])
         self._memories = dict[int, Memory]()  # what policies are shown of contexts where means may move
         self._prior: Floats | None = None  # of contexts that are pooled; None until a context is used
         self._left, self._version = 0, 0  # rewards until it is renewed, and the version of what was known
         self._contexts, self._watch, self._silent = contexts, watch, 0  # silent: pulls since the last reward
-        self._awake: dict[Context | None, _Awake] = {}
+        self._awake: dict[Any, _Awake] = {}
         self._shared: Floats | None = None  # of a budget that contexts share: the account of each, and which have moved
         self._moved = set[int]()
 
@@ -603,7 +601,7 @@ class Agent(BaseAgent):
                 found.append(Excluded(names[place], self.arms[k], upper, self.arms[better], lower))
             return found
 
-    def verdict(self, context: Context | None = None) -> Verdict:
+    def verdict(self, context: Where | None = None) -> Verdict:
         """Which arm is best as far as the agent knows, how sure that is, and what going on can be worth."""
         with self._lock, np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             known, seen, *_ = self._ask(self._find(context), None, "ignore")
@@ -613,10 +611,8 @@ class Agent(BaseAgent):
     def restarts(self, context: Where | None = None) -> int:
         """How often the agent has forgotten rewards because means had moved; see `meanbounds.evidence.Drift`."""
         with self._lock:
-            some = (
-                self._memories.items() if context is None else [(self._find(context).row, self._find(context).memory)]
-            )
-            return int(sum(memory.restarts[0] for _, memory in some if memory is not None))
+            some = self._memories.values() if context is None else [self._find(context).memory]
+            return int(sum(memory.restarts[0] for memory in some if memory is not None))
 
     def contradictions(self, error: float | None = None) -> list[Contradiction]:
         """The bounds that the rewards contradict, in all contexts, and those of which `update` has warned.
@@ -699,7 +695,7 @@ class Agent(BaseAgent):
     def _find(self, context: Where | None) -> _Awake:
         """A context, ready for use."""
         try:
-            return self._awake[context]  # type: ignore[index]
+            return self._awake[context]
         except (KeyError, TypeError):  # no name yet, or columns
             pass
         name = self._name(context)

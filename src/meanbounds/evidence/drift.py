@@ -187,10 +187,6 @@ class Memory:
                 raise saved.wrong("no rewards in their range give these sums")
         return self
 
-    def with_pending(self, known: Known, actual: Seen) -> Seen:
-        """The recent rewards as they would be if pending pulls had returned the arm's mean so far."""
-        return self.beside(actual).with_pending(known)
-
     def _look(self, rows: Integers, arms: Integers, sums: Floats) -> Booleans:
         """Test the arms for a change, and restart the rows in which there is one."""
         n, ones = sums[:, 0], sums[:, 3]

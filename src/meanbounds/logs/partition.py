@@ -119,7 +119,7 @@ def _halved(
             raise LogError(f"{column.name!r} is neither numbers nor texts: make it a number, such as the year")
     dialect = question.dialect
     question, text = _mixed(log, question, unit, seed)
-    where = f"COALESCE((\n{question.where}\n), FALSE)" if question.where else dialect.literal("") + " IS NOT NULL"
+    where = f"COALESCE((\n{question.where}\n), FALSE)" if question.where else "TRUE"
     counted = dialect.name(unit) if unit else "1"
     size, units = log.run(f"SELECT COUNT(*), COUNT({counted}) FROM {question.table} WHERE {where}")[0]
     if size > units:

@@ -39,8 +39,7 @@ class OptimisticGittins(IndexPolicy):
         `ThompsonSampling`.
     horizon
         The number of the last round, if it is known, in each context: the game then lasts ``horizon - t`` more rounds,
-        or one where that is less, and there is no `f`. It saves about a tenth of the regret; one that is overstated
-        three times does no harm.
+        or one where that is less, and there is no `f`. It saves about a tenth of the regret.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from meanbounds.support.checks import as_flag, shown, within
 from meanbounds.support.streams import Draws
 from meanbounds.support.types import Booleans, Floats, Integers
 
-__all__ = ["Guarded"]
+__all__ = ["Guarded", "check_moving"]
 
 _OF_OPTIONS = 0.75  # of the error: the share of the limit on what options earned; the rest is for the experts' value
 
@@ -314,6 +314,15 @@ class Guarded(Policy):
         """Refuse to ask experts who are not eligible."""
         if known.eligible is not None and not (plays | known.eligible[:, known.expert]).all():
             raise ValueError("the promise allows no option now, and the experts are not eligible: make them eligible")
+
+
+def check_moving(policy: Policy) -> None:
+    """Refuse a promise that goes by what experts earn when asked, for where means may move."""
+    if isinstance(policy, Guarded) and not policy.pooled:
+        raise ValueError(
+            "with drift= a promise goes by the log's bounds on what the experts earn, not by what they earn when "
+            "asked: give Guarded(..., pooled=True), and shift= to mb.logs.agent for how far they may move"
+        )
 
 
 def _own(cache: Cache | None) -> Cache | None:

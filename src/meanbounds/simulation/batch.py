@@ -60,11 +60,11 @@ def play_batch(task: Task, first: int, runs: int, tick: Callable[[int], None]) -
             else:
                 clock = seen.plays.sum(axis=1) + 1.0
         if memory is not None:
-            clock, supposed = memory.age + 1.0, memory.seen
+            clock, supposed = memory.age + 1.0, memory.beside(seen)
             if memory.restarts.sum() > restarts:
                 restarts, known, cache = memory.restarts.sum(), doubted(trusted, memory.restarts > 0.0), {}
             if late is not None and task.counts:
-                supposed = memory.with_pending(known, seen)
+                clock, supposed = clock + (pulls - seen.plays).sum(axis=1), supposed.with_pending(known)
         draws = Draws(keys, t - 1)
         chosen = choose(policy, known, supposed, clock, draws, cache)
         if task.considered:

@@ -14,6 +14,7 @@ from meanbounds.evidence import Drift
 from meanbounds.knowledge import Knowledge
 from meanbounds.linear.oful import LinearPolicy
 from meanbounds.policies.base import Policy, check_no_name
+from meanbounds.policies.guarded import check_moving
 from meanbounds.simulation.delays import Delay
 from meanbounds.simulation.environments import Environment
 from meanbounds.support.checks import shown
@@ -116,6 +117,8 @@ def play_for(task: Task, say: Callable[[str], None] = lambda _: None) -> Play:
         from meanbounds.simulation.batch import play_batch
 
         task.player.check_known(task.knowledge)
+        if task.drift is not None:
+            check_moving(task.player)
         if task.compiled and task.drift is None:
             from meanbounds.simulation.loops import loop_for
 
